@@ -40,14 +40,14 @@ class App {
   readonly #notice = new Notice();
   readonly #sharing = new Sharing();
   readonly #following: Following;
-  readonly #load_button = byId('load', HTMLButtonElement);
-  readonly #clear_button = byId('clear', HTMLButtonElement);
-  readonly #compact_button = byId('compact', HTMLButtonElement);
-  readonly #check_button = byId('check', HTMLButtonElement);
-  readonly #map_text = byId('map-text', HTMLElement);
+  readonly #loadButton = byId('load', HTMLButtonElement);
+  readonly #clearButton = byId('clear', HTMLButtonElement);
+  readonly #compactButton = byId('compact', HTMLButtonElement);
+  readonly #checkButton = byId('check', HTMLButtonElement);
+  readonly #mapText = byId('map-text', HTMLElement);
   #loading: AbortController | undefined;
   /** Another tab loads. */
-  #is_loading_elsewhere = false;
+  #isLoadingElsewhere = false;
   #drawing = new AbortController();
 
   constructor(gazetteer: Gazetteer, limit: number) {
@@ -61,24 +61,24 @@ class App {
     this.#details = new Details(gazetteer, {
       onShow: (city) => this.#map.mark(city),
       onChange: (city) => this.#onSaved(city),
-      onDelete: (city, took_ms) => this.#onDelete(city, took_ms),
+      onDelete: (city, tookMs) => this.#onDelete(city, tookMs),
       onError,
     });
     this.#following = new Following(gazetteer.store, { onChanges: (changes) => this.#onChanges(changes), onError });
-    const onLook = ({ sharing }: StoreStats, took_ms: number): void => this.#sharing.show(sharing, took_ms);
+    const onLook = ({ sharing }: StoreStats, tookMs: number): void => this.#sharing.show(sharing, tookMs);
     new EnginePanel(gazetteer.store, { onLook, onStall: onError, onError });
-    this.#load_button.addEventListener('click', () => this.#toggleLoading());
-    this.#compact_button.addEventListener('click', () => this.#compact());
-    this.#check_button.addEventListener('click', () => this.#check());
+    this.#loadButton.addEventListener('click', () => this.#toggleLoading());
+    this.#compactButton.addEventListener('click', () => this.#compact());
+    this.#checkButton.addEventListener('click', () => this.#check());
     const dialog = byId('clear-dialog', HTMLDialogElement);
-    this.#clear_button.addEventListener('click', () => dialog.showModal());
+    this.#clearButton.addEventListener('click', () => dialog.showModal());
     dialog.addEventListener('close', () => dialog.returnValue === 'clear' && this.#clear());
   }
 
   /** Shows the content of the store. */
-  async start(took_ms: number): Promise<void> {
+  async start(tookMs: number): Promise<void> {
     const { size } = this.#gazetteer;
-    const took = formatDuration(took_ms);
+    const took = formatDuration(tookMs);
     status.say(
       size === 0
         ? `An empty store, opened in ${took}`
@@ -92,30 +92,30 @@ class App {
     await this.#draw();
   }
 
-  get #is_complete(): boolean {
-    const { rows, is_complete } = this.#gazetteer.progress;
-    return is_complete || rows >= this.#limit;
+  get #isComplete(): boolean {
+    const { rows, isComplete } = this.#gazetteer.progress;
+    return isComplete || rows >= this.#limit;
   }
 
   #showButtons(): void {
-    const is_empty = this.#gazetteer.progress.rows === 0;
-    const is_loading = this.#loading !== undefined;
-    const is_elsewhere = this.#is_loading_elsewhere;
-    const label = is_loading
+    const isEmpty = this.#gazetteer.progress.rows === 0;
+    const isLoading = this.#loading !== undefined;
+    const isElsewhere = this.#isLoadingElsewhere;
+    const label = isLoading
       ? 'Pause'
-      : is_elsewhere
+      : isElsewhere
         ? 'Loading'
-        : is_empty
+        : isEmpty
           ? 'Load cities'
-          : this.#is_complete
+          : this.#isComplete
             ? 'All loaded'
             : 'Continue loading';
-    setText(this.#load_button, label);
-    this.#load_button.disabled = !is_loading && (is_elsewhere || this.#is_complete);
-    this.#clear_button.disabled = is_loading || is_elsewhere || is_empty;
-    this.#compact_button.disabled = is_loading || is_empty;
-    this.#check_button.disabled = is_empty;
-    document.body.dataset['state'] = is_loading ? 'loading' : is_empty ? 'empty' : 'ready';
+    setText(this.#loadButton, label);
+    this.#loadButton.disabled = !isLoading && (isElsewhere || this.#isComplete);
+    this.#clearButton.disabled = isLoading || isElsewhere || isEmpty;
+    this.#compactButton.disabled = isLoading || isEmpty;
+    this.#checkButton.disabled = isEmpty;
+    document.body.dataset['state'] = isLoading ? 'loading' : isEmpty ? 'empty' : 'ready';
   }
 
   /** Reads everything shown again. */
@@ -140,7 +140,7 @@ class App {
       }
       this.#map.put(cities);
       const took = formatDuration(performance.now() - start);
-      if (this.#map.size > 0) setText(this.#map_text, `${formatCount(this.#map.size)} records, scanned in ${took}`);
+      if (this.#map.size > 0) setText(this.#mapText, `${formatCount(this.#map.size)} records, scanned in ${took}`);
     } catch (error) {
       if (signal.aborted) return;
       if (isPassing(error)) setTimeout(() => signal.aborted || this.#draw(), AGAIN_MS);
@@ -153,13 +153,13 @@ class App {
     const loading = new AbortController();
     this.#loading = loading;
     this.#showButtons();
-    const is_ours = await navigator.locks.request(LOADING_LOCK, { ifAvailable: true }, async (lock) => {
+    const isOurs = await navigator.locks.request(LOADING_LOCK, { ifAvailable: true }, async (lock) => {
       if (lock !== null) await this.#load(loading);
       return lock !== null;
     });
     this.#loading = undefined;
     this.#showButtons();
-    if (!is_ours) this.#watchLoading();
+    if (!isOurs) this.#watchLoading();
   }
 
   async #load(loading: AbortController): Promise<void> {
@@ -179,7 +179,7 @@ class App {
           this.#onLoaded(cities);
         },
       });
-      const took = formatDuration(state.elapsed_ms);
+      const took = formatDuration(state.elapsedMs);
       status.say(`${plural(this.#gazetteer.size, 'city', 'cities')} stored in ${took}. Reload the page: they stay`);
     } catch (error) {
       if (loading.signal.aborted) status.say(`Paused at ${plural(this.#gazetteer.size, 'city', 'cities')}`);
@@ -198,10 +198,10 @@ class App {
 
   /** Finds out whether another tab loads, and waits for its end in the background. */
   async #watchLoading(): Promise<void> {
-    if (this.#is_loading_elsewhere || this.#loading !== undefined) return;
+    if (this.#isLoadingElsewhere || this.#loading !== undefined) return;
     const { held = [] } = await navigator.locks.query();
     if (!held.some(({ name }) => name === LOADING_LOCK)) return;
-    this.#is_loading_elsewhere = true;
+    this.#isLoadingElsewhere = true;
     this.#showElsewhere();
     this.#showButtons();
     this.#untilLoaded();
@@ -209,7 +209,7 @@ class App {
 
   async #untilLoaded(): Promise<void> {
     await navigator.locks.request(LOADING_LOCK, { mode: 'shared' }, () => undefined);
-    this.#is_loading_elsewhere = false;
+    this.#isLoadingElsewhere = false;
     await this.#gazetteer.start();
     this.#showCount();
     this.#showButtons();
@@ -221,9 +221,9 @@ class App {
   }
 
   /** Shows changes, whichever tab made them. */
-  async #onChanges({ cities, counts, progress, is_anew }: Changes): Promise<void> {
+  async #onChanges({ cities, counts, progress, isAnew }: Changes): Promise<void> {
     const size = this.#gazetteer.size;
-    if (is_anew) {
+    if (isAnew) {
       this.#drawing.abort();
       this.#drawing = new AbortController();
       this.#map.clear();
@@ -239,8 +239,8 @@ class App {
       if (cities.size > 0) this.#showMap();
     }
     // If changes were missed, one of them may be that a tab began to load.
-    if (progress !== undefined || is_anew) await this.#watchLoading();
-    if (this.#is_loading_elsewhere) this.#showElsewhere();
+    if (progress !== undefined || isAnew) await this.#watchLoading();
+    if (this.#isLoadingElsewhere) this.#showElsewhere();
     else if (size !== this.#gazetteer.size) this.#showCount();
     this.#showButtons();
     await this.#refresh();
@@ -254,10 +254,10 @@ class App {
   }
 
   #onLoaded(cities: readonly City[]): void {
-    const is_first = this.#map.size === 0;
+    const isFirst = this.#map.size === 0;
     this.#map.put(cities);
-    setText(this.#map_text, `${formatCount(this.#map.size)} cities, each drawn as it is stored`);
-    if (is_first) this.#showFirst();
+    setText(this.#mapText, `${formatCount(this.#map.size)} cities, each drawn as it is stored`);
+    if (isFirst) this.#showFirst();
   }
 
   /** Shows content as soon as there is any. */
@@ -267,11 +267,11 @@ class App {
     if (first !== undefined && this.#details.city === undefined) await this.#details.show(first.id);
   }
 
-  #onDelete(city: City, took_ms: number): void {
+  #onDelete(city: City, tookMs: number): void {
     this.#map.remove([city.id]);
     this.#showCount();
     this.#refresh();
-    this.#notice.show(`${city.name} was deleted in ${formatDuration(took_ms)}.`, () => this.#restore(city));
+    this.#notice.show(`${city.name} was deleted in ${formatDuration(tookMs)}.`, () => this.#restore(city));
   }
 
   async #restore(city: City): Promise<void> {
@@ -293,12 +293,12 @@ class App {
   }
 
   #showMap(): void {
-    setText(this.#map_text, plural(this.#map.size, 'record', 'records'));
+    setText(this.#mapText, plural(this.#map.size, 'record', 'records'));
   }
 
   async #compact(): Promise<void> {
     const { store } = this.#gazetteer;
-    this.#compact_button.disabled = true;
+    this.#compactButton.disabled = true;
     status.say('Merging all tables');
     try {
       const before = await store.stats();
@@ -316,7 +316,7 @@ class App {
   }
 
   async #check(): Promise<void> {
-    this.#check_button.disabled = true;
+    this.#checkButton.disabled = true;
     try {
       const start = performance.now();
       const { bytes, entries, problems } = await this.#gazetteer.store.check({
@@ -347,7 +347,7 @@ class App {
       status.say(`Everything was deleted in ${formatDuration(performance.now() - start)}, by one range tombstone`);
       this.#details.clear();
       this.#map.clear();
-      setText(this.#map_text, '');
+      setText(this.#mapText, '');
       await this.#refresh();
     } catch (error) {
       status.alarm(error);
@@ -364,11 +364,11 @@ function bytesOf({ levels }: { levels: readonly { bytes: number }[] }): number {
 async function main(): Promise<void> {
   byId('reload', HTMLButtonElement).addEventListener('click', () => location.reload());
   try {
-    const { store, took_ms } = await openCities((error) => status.locked(error));
+    const { store, tookMs } = await openCities((error) => status.locked(error));
     status.tell(store.storage, store.recovery);
     const gazetteer = new Gazetteer(store);
     await gazetteer.start();
-    await new App(gazetteer, askedCities()).start(took_ms);
+    await new App(gazetteer, askedCities()).start(tookMs);
   } catch (error) {
     status.say('The store did not open');
     document.body.dataset['state'] = 'failed';

@@ -32,8 +32,8 @@ export class Browse {
   /** The country that the visitor chose. */
   #chosen = '';
   #after: Key | undefined;
-  #is_at_end = false;
-  #is_reading = false;
+  #isAtEnd = false;
+  #isReading = false;
   #running = new AbortController();
 
   constructor(gazetteer: Gazetteer, events: BrowseEvents) {
@@ -76,7 +76,7 @@ export class Browse {
     this.#running.abort();
     const running = new AbortController();
     this.#running = running;
-    this.#is_reading = true;
+    this.#isReading = true;
     const start = performance.now();
     try {
       const limit = Math.max(shown, PAGE_ROWS);
@@ -84,7 +84,7 @@ export class Browse {
       const rows = await this.#read(page);
       if (running.signal.aborted) return;
       const { scrollTop } = this.#scroller;
-      this.#is_at_end = rows.length < limit;
+      this.#isAtEnd = rows.length < limit;
       this.#after = rows.at(-1)?.key;
       this.#replace(rows);
       this.#scroller.scrollTop = scrollTop;
@@ -93,7 +93,7 @@ export class Browse {
       if (!running.signal.aborted) this.#events.onError(error);
     }
     if (running.signal.aborted) return;
-    this.#is_reading = false;
+    this.#isReading = false;
     this.#more();
   }
 
@@ -102,21 +102,21 @@ export class Browse {
     this.#running.abort();
     this.#running = new AbortController();
     this.#after = undefined;
-    this.#is_at_end = this.#is_reading = false;
+    this.#isAtEnd = this.#isReading = false;
     this.#list.replaceChildren();
     this.#scroller.scrollTop = 0;
     this.#more();
   }
 
   async #more(): Promise<void> {
-    if (this.#is_reading || this.#is_at_end || !this.#isNearEnd()) return;
-    this.#is_reading = true;
+    if (this.#isReading || this.#isAtEnd || !this.#isNearEnd()) return;
+    this.#isReading = true;
     const { signal } = this.#running;
     const start = performance.now();
     try {
       const rows = await this.#read({ after: this.#after, reverse: this.#reverse.checked, limit: PAGE_ROWS, signal });
       if (signal.aborted) return;
-      this.#is_at_end = rows.length < PAGE_ROWS;
+      this.#isAtEnd = rows.length < PAGE_ROWS;
       this.#after = rows.at(-1)?.key ?? this.#after;
       this.#list.append(...rows.map((row) => this.#line(row)));
       this.#tell(rows.length, performance.now() - start);
@@ -124,7 +124,7 @@ export class Browse {
       if (!signal.aborted) this.#events.onError(error);
     }
     if (signal.aborted) return;
-    this.#is_reading = false;
+    this.#isReading = false;
   }
 
   /** Replaces the shown rows; the row that has the focus keeps it. */
@@ -146,7 +146,7 @@ export class Browse {
     const { reverse } = page;
     const after = page.after === undefined ? '' : `, ${reverse ? 'lt' : 'gt'}: ${formatKey(page.after)}`;
     const order = reverse ? ', reverse: true' : '';
-    if (this.#is_by_name) {
+    if (this.#isByName) {
       const [from, to] = [letter(this.#from), letter(this.#to)];
       const lower = after !== '' && !reverse ? after.slice(2) : `gte: ['name', '${from}']`;
       const upper = after !== '' && reverse ? after.slice(2) : `lt: ['name', '${to}\\u{10ffff}']`;
@@ -158,15 +158,15 @@ export class Browse {
     return this.#gazetteer.byCountry(country, page);
   }
 
-  #tell(rows: number, took_ms: number): void {
+  #tell(rows: number, tookMs: number): void {
     const shown = this.#list.childElementCount;
     if (shown === 0) return setText(this.#status, 'Nothing here yet.');
-    const end = this.#is_at_end ? 'that is all' : 'scroll for more';
-    setText(this.#status, `${plural(shown, 'row', 'rows')}, ${end}; the last ${rows} took ${formatDuration(took_ms)}`);
+    const end = this.#isAtEnd ? 'that is all' : 'scroll for more';
+    setText(this.#status, `${plural(shown, 'row', 'rows')}, ${end}; the last ${rows} took ${formatDuration(tookMs)}`);
   }
 
   #line({ id, name, country, population }: Row): HTMLLIElement {
-    const place = this.#is_by_name ? [element('span', { class: 'row-place', text: countryName(country) })] : [];
+    const place = this.#isByName ? [element('span', { class: 'row-place', text: countryName(country) })] : [];
     const button = element(
       'button',
       { class: 'row', attributes: { type: 'button', 'data-id': String(id) } },
@@ -177,7 +177,7 @@ export class Browse {
     return element('li', {}, button);
   }
 
-  get #is_by_name(): boolean {
+  get #isByName(): boolean {
     return new FormData(this.#form).get('by') === 'name';
   }
 
@@ -191,7 +191,7 @@ export class Browse {
     this.#from.setAttribute('aria-valuetext', from);
     this.#to.setAttribute('aria-valuetext', to);
     setText(this.#letters, from === to ? from.toUpperCase() : `${from.toUpperCase()} to ${to.toUpperCase()}`);
-    this.#form.dataset['by'] = this.#is_by_name ? 'name' : 'country';
+    this.#form.dataset['by'] = this.#isByName ? 'name' : 'country';
     const track = byId('browse-range', HTMLElement);
     track.style.setProperty('--from', String(Number(this.#from.value) / 25));
     track.style.setProperty('--to', String(Number(this.#to.value) / 25));

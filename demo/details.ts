@@ -11,7 +11,7 @@ import type { Gazetteer } from './gazetteer.ts';
 export interface DetailsEvents {
   onShow(city: City | undefined): void;
   onChange(after: City): void;
-  onDelete(city: City, took_ms: number): void;
+  onDelete(city: City, tookMs: number): void;
   onError(error: unknown): void;
 }
 
@@ -28,13 +28,13 @@ export class Details {
   readonly #save = byId('details-save', HTMLButtonElement);
   readonly #revert = byId('details-revert', HTMLButtonElement);
   readonly #keys = byId('details-keys', HTMLElement);
-  readonly #keys_title = byId('details-keys-title', HTMLElement);
+  readonly #keysTitle = byId('details-keys-title', HTMLElement);
   readonly #status = byId('details-status', HTMLElement);
   #city: City | undefined;
   /** The sequence of the write that made the shown city. */
   #sequence = 0;
   /** The card is writing its own change: that change is no news. */
-  #is_writing = false;
+  #isWriting = false;
 
   constructor(gazetteer: Gazetteer, events: DetailsEvents) {
     this.#gazetteer = gazetteer;
@@ -84,15 +84,15 @@ export class Details {
   take(cities: ReadonlyMap<number, CityChange>): void {
     const before = this.#city;
     const change = before && cities.get(before.id);
-    if (before === undefined || change === undefined || this.#is_writing || change.sequence <= this.#sequence) return;
+    if (before === undefined || change === undefined || this.#isWriting || change.sequence <= this.#sequence) return;
     const { city, sequence } = change;
-    const is_edited = !this.#revert.disabled;
+    const isEdited = !this.#revert.disabled;
     if (city === undefined) {
       this.clear();
       setText(this.#status, `${before.name} was deleted in another tab`);
     } else {
-      this.#render(city, sequence, is_edited);
-      const and = is_edited ? '; your changes are not saved yet' : '';
+      this.#render(city, sequence, isEdited);
+      const and = isEdited ? '; your changes are not saved yet' : '';
       setText(this.#status, `Changed in another tab just now${and}`);
     }
   }
@@ -101,27 +101,27 @@ export class Details {
     const before = this.#city;
     const after = this.#edited();
     if (before === undefined || after === undefined || isSame(before, after) || !this.#form.reportValidity()) return;
-    this.#is_writing = true;
+    this.#isWriting = true;
     try {
       const start = performance.now();
-      const is_stored = await this.#gazetteer.replace(after);
+      const isStored = await this.#gazetteer.replace(after);
       const took = formatDuration(performance.now() - start);
       const now = await this.#gazetteer.city(after.id);
       this.#render(now?.city, now?.sequence);
-      if (is_stored) {
+      if (isStored) {
         setText(this.#status, `Saved in ${took}: the record and its index keys in one transaction`);
         this.#events.onChange(after);
       } else setText(this.#status, `${before.name} was deleted in another tab: nothing was saved`);
     } catch (error) {
       this.#events.onError(error);
     }
-    this.#is_writing = false;
+    this.#isWriting = false;
   }
 
   async #delete(): Promise<void> {
     const city = this.#city;
     if (city === undefined) return;
-    this.#is_writing = true;
+    this.#isWriting = true;
     try {
       const start = performance.now();
       await this.#gazetteer.remove(city.id);
@@ -130,7 +130,7 @@ export class Details {
     } catch (error) {
       this.#events.onError(error);
     }
-    this.#is_writing = false;
+    this.#isWriting = false;
   }
 
   /** The city with the values of the form. */
@@ -143,12 +143,12 @@ export class Details {
 
   #watchChanges(): void {
     const edited = this.#edited();
-    const is_changed = this.#city !== undefined && (edited === undefined || !isSame(this.#city, edited));
-    this.#save.disabled = !is_changed || !this.#form.checkValidity();
-    this.#revert.disabled = !is_changed;
+    const isChanged = this.#city !== undefined && (edited === undefined || !isSame(this.#city, edited));
+    this.#save.disabled = !isChanged || !this.#form.checkValidity();
+    this.#revert.disabled = !isChanged;
   }
 
-  #render(city: City | undefined, sequence = 0, keeps_form = false): void {
+  #render(city: City | undefined, sequence = 0, keepsForm = false): void {
     this.#city = city;
     this.#sequence = sequence;
     this.#events.onShow(city);
@@ -163,9 +163,9 @@ export class Details {
       ...fact('Written by', `sequence ${formatCount(sequence)}`),
     );
     const keys = [recordKey(city.id), ...indexKeys(city)];
-    setText(this.#keys_title, `Stored under ${plural(keys.length, 'key', 'keys')}`);
+    setText(this.#keysTitle, `Stored under ${plural(keys.length, 'key', 'keys')}`);
     this.#keys.replaceChildren(...keys.map((key) => element('li', {}, element('code', { text: formatKey(key) }))));
-    if (keeps_form) this.#watchChanges();
+    if (keepsForm) this.#watchChanges();
     else this.#fill();
   }
 

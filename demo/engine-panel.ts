@@ -17,7 +17,7 @@ const NO_LEVEL: LevelStats = { tables: 0, bytes: 0, entries: 0, targetBytes: 0, 
 
 export interface EngineEvents {
   /** After each look, with the time that the store took to answer. */
-  onLook(stats: StoreStats, took_ms: number): void;
+  onLook(stats: StoreStats, tookMs: number): void;
   /** The leading tab does not answer; undefined: it answers again. */
   onStall(error: unknown): void;
   onError(error: unknown): void;
@@ -35,16 +35,16 @@ export class EnginePanel {
   readonly #record = new WriteRecord();
   /** Counts of the looks at which blocks had been read. */
   readonly #lookups: { hits: number; reads: number }[] = [{ hits: 0, reads: 0 }];
-  #is_in_view = true;
-  #is_looking = false;
-  #is_stalled = false;
+  #isInView = true;
+  #isLooking = false;
+  #isStalled = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(store: CityStore, events: EngineEvents) {
     this.#store = store;
     this.#events = events;
     new IntersectionObserver(([entry]) => {
-      this.#is_in_view = entry?.isIntersecting ?? true;
+      this.#isInView = entry?.isIntersecting ?? true;
       this.#look();
     }).observe(this.#panel);
     document.addEventListener('visibilitychange', () => this.#look());
@@ -53,11 +53,11 @@ export class EnginePanel {
 
   async #look(): Promise<void> {
     clearTimeout(this.#timer);
-    if (this.#is_looking || document.visibilityState === 'hidden') return;
-    this.#is_looking = true;
-    const goes_on = await this.#lookOnce();
-    this.#is_looking = false;
-    if (goes_on) this.#timer = setTimeout(() => this.#look(), LOOK_MS);
+    if (this.#isLooking || document.visibilityState === 'hidden') return;
+    this.#isLooking = true;
+    const goesOn = await this.#lookOnce();
+    this.#isLooking = false;
+    if (goesOn) this.#timer = setTimeout(() => this.#look(), LOOK_MS);
   }
 
   /** Whether another look is useful. */
@@ -66,15 +66,15 @@ export class EnginePanel {
       const start = performance.now();
       const stats = await this.#store.stats();
       this.#events.onLook(stats, performance.now() - start);
-      if (this.#is_in_view) this.#show(stats);
-      if (this.#is_stalled) this.#events.onStall(undefined);
-      this.#is_stalled = false;
+      if (this.#isInView) this.#show(stats);
+      if (this.#isStalled) this.#events.onStall(undefined);
+      this.#isStalled = false;
       return true;
     } catch (error) {
-      this.#is_stalled = isPassing(error);
-      if (this.#is_stalled) this.#events.onStall(error);
+      this.#isStalled = isPassing(error);
+      if (this.#isStalled) this.#events.onStall(error);
       else this.#events.onError(error);
-      return this.#is_stalled;
+      return this.#isStalled;
     }
   }
 
@@ -128,15 +128,15 @@ export class EnginePanel {
   }
 
   #showGauges(stats: StoreStats): void {
-    const now_ms = Date.now();
+    const nowMs = Date.now();
     this.#showHits(stats);
     write('engine-disk', formatBytes(stats.disk.bytes));
     write('engine-cache', `${formatBytes(stats.cache.bytes)} of ${formatBytes(stats.cache.maxBytes)}`);
     write('engine-resident', formatBytes(stats.cache.indexBytes));
     write('engine-sequence', formatCount(stats.sequence));
-    write('engine-flush', formatAgo(stats.flush.lastAt, now_ms));
+    write('engine-flush', formatAgo(stats.flush.lastAt, nowMs));
     write('engine-flush-count', `${formatCount(stats.flush.count)} so far, ${formatBytes(stats.flush.writtenBytes)}`);
-    write('engine-compaction', formatAgo(stats.compaction.lastAt, now_ms));
+    write('engine-compaction', formatAgo(stats.compaction.lastAt, nowMs));
     const compacted = formatBytes(stats.compaction.writtenBytes);
     write('engine-compaction-count', `${formatCount(stats.compaction.count)} so far, ${compacted}`);
   }

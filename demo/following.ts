@@ -1,5 +1,5 @@
 // Changes in the store, whichever tab made them.
-// Invariant: nothing that was committed is left out: changes that are unknown, because history was cut, are reported as `is_anew`.
+// Invariant: nothing that was committed is left out: changes that are unknown, because history was cut, are reported as `isAnew`.
 // Changes are gathered for a short time, so that a thousand of them are one.
 
 import { type Change, type Key, type KeyRange, VarveError } from 'varve';
@@ -26,7 +26,7 @@ export interface Changes {
   readonly counts: ReadonlyMap<string, number>;
   readonly progress: Progress | undefined;
   /** Much was deleted at once, or changes are unknown: everything must be read anew. */
-  readonly is_anew: boolean;
+  readonly isAnew: boolean;
 }
 
 export interface FollowingEvents {
@@ -40,7 +40,7 @@ export class Following {
   #cities = new Map<number, CityChange>();
   #counts = new Map<string, number>();
   #progress: Progress | undefined;
-  #is_anew = false;
+  #isAnew = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #running: AbortController | undefined;
 
@@ -77,14 +77,14 @@ export class Following {
       if (signal.aborted) return;
       this.#follow(range, signal);
       // Changes made meanwhile are unknown.
-      this.#is_anew = true;
+      this.#isAnew = true;
       this.#tellSoon();
     }
   }
 
   #take(change: Change<Key, Stored>): void {
     if (change.type === 'gap' || change.type === 'deleteRange') {
-      this.#is_anew = true;
+      this.#isAnew = true;
       return;
     }
     const [kind, which] = change.key as readonly [string, number | string];
@@ -103,7 +103,7 @@ export class Following {
       cities: this.#cities,
       counts: this.#counts,
       progress: this.#progress,
-      is_anew: this.#is_anew,
+      isAnew: this.#isAnew,
     };
     this.#forget();
     this.#events.onChanges(changes);
@@ -115,7 +115,7 @@ export class Following {
     this.#cities = new Map();
     this.#counts = new Map();
     this.#progress = undefined;
-    this.#is_anew = false;
+    this.#isAnew = false;
   }
 }
 

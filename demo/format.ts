@@ -30,9 +30,9 @@ export function formatDuration(ms: number): string {
 }
 
 /** How long ago a time in milliseconds since 1970 was; undefined is never. */
-export function formatAgo(at_ms: number | undefined, now_ms: number): string {
-  if (at_ms === undefined) return 'not yet';
-  const seconds = Math.max(0, Math.round((now_ms - at_ms) / 1000));
+export function formatAgo(atMs: number | undefined, nowMs: number): string {
+  if (atMs === undefined) return 'not yet';
+  const seconds = Math.max(0, Math.round((nowMs - atMs) / 1000));
   if (seconds < 2) return 'just now';
   if (seconds < 120) return `${seconds} s ago`;
   return seconds < 7200 ? `${Math.round(seconds / 60)} min ago` : `${Math.round(seconds / 3600)} h ago`;

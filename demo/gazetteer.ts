@@ -13,9 +13,9 @@ export type CityStore = Store<Key, Stored>;
 export interface Progress {
   readonly rows: number;
   /** The whole file was loaded. */
-  readonly is_complete: boolean;
+  readonly isComplete: boolean;
   /** When the last batch was written, in milliseconds since 1970. */
-  readonly at_ms: number;
+  readonly atMs: number;
 }
 
 /** The result of a search, how it was found, and how long it took. */
@@ -25,7 +25,7 @@ export interface Found {
   readonly matches: number | undefined;
   /** The call that answered, as one would write it. */
   readonly call: string;
-  readonly took_ms: number;
+  readonly tookMs: number;
 }
 
 /** One line of a list. */
@@ -38,7 +38,7 @@ export interface Row {
 }
 
 const PROGRESS: Key = ['meta', 'progress'];
-const NOTHING: Progress = { rows: 0, is_complete: false, at_ms: 0 };
+const NOTHING: Progress = { rows: 0, isComplete: false, atMs: 0 };
 /** Sorts after every name that begins with the text before it. */
 const LAST = '\u{10ffff}';
 /** More names than begin with any four letters. */
@@ -153,13 +153,13 @@ export class Gazetteer {
       { signal },
     );
     const cities = records.filter((record): record is City => record !== undefined);
-    return { cities, matches, call, took_ms: performance.now() - start };
+    return { cities, matches, call, tookMs: performance.now() - start };
   }
 
   /** A page of a country's cities by population, from the row after `after`. */
   byCountry(country: string, page: Page): Promise<Row[]> {
-    return this.#rows({ prefix: ['country', country] }, page, ([country_code, name], key) => ({
-      ...{ key, id: Number(part(key, 3)), name, country: country_code, population: 0 - Number(part(key, 2)) },
+    return this.#rows({ prefix: ['country', country] }, page, ([countryCode, name], key) => ({
+      ...{ key, id: Number(part(key, 3)), name, country: countryCode, population: 0 - Number(part(key, 2)) },
     }));
   }
 

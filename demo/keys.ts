@@ -69,7 +69,7 @@ class Keys {
   async #show(): Promise<void> {
     const range = this.#range.read();
     if (this.#store === undefined || range === undefined) return;
-    await this.#listing.show(this.#store, range, this.#range.is_reverse);
+    await this.#listing.show(this.#store, range, this.#range.isReverse);
   }
 
   #asked(): { store: AnyStore; range: ReturnType<RangeForm['read']> & object } | undefined {
@@ -84,8 +84,8 @@ class Keys {
       const start = performance.now();
       // Without bounds there is no range to delete.
       const { store, range } = asked;
-      const is_bounded = Object.keys(range).length > 0;
-      await (is_bounded ? store.deleteRange(range) : store.clear());
+      const isBounded = Object.keys(range).length > 0;
+      await (isBounded ? store.deleteRange(range) : store.clear());
       const took = formatDuration(performance.now() - start);
       this.#editor.begin();
       await this.#show();

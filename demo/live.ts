@@ -26,20 +26,20 @@ class Live {
   readonly #story = new Story();
   readonly #watch: Watch;
   readonly #generator: Generator;
-  readonly #run_button = byId('live-run', HTMLButtonElement);
-  readonly #hold_button = byId('live-hold', HTMLButtonElement);
-  readonly #compact_button = byId('live-compact', HTMLButtonElement);
+  readonly #runButton = byId('live-run', HTMLButtonElement);
+  readonly #holdButton = byId('live-hold', HTMLButtonElement);
+  readonly #compactButton = byId('live-compact', HTMLButtonElement);
   readonly #status = byId('live-status', HTMLElement);
   readonly #which = byId('live-store', HTMLSelectElement);
   #cities: { stats(): Promise<StoreStats>; close(): Promise<void> } | undefined;
-  #is_held = false;
-  #is_full = false;
+  #isHeld = false;
+  #isFull = false;
 
   constructor(store: SampleStore) {
     this.#store = store;
     const controls = new Controls((wishes) => {
       this.#generator.wishes = wishes;
-      this.#picture.motion.is_slow = wishes.is_slow;
+      this.#picture.motion.isSlow = wishes.isSlow;
     });
     this.#generator = new Generator(store, controls.wishes, {
       onError: (error) => {
@@ -48,13 +48,13 @@ class Live {
       },
     });
     this.#watch = new Watch({ onLook: (stats) => this.#look(stats), onError: alarm });
-    this.#run_button.addEventListener('click', () => this.#toggle());
-    this.#hold_button.addEventListener('click', () => this.#toggleHold());
-    this.#compact_button.addEventListener('click', () => this.#compact());
+    this.#runButton.addEventListener('click', () => this.#toggle());
+    this.#holdButton.addEventListener('click', () => this.#toggleHold());
+    this.#compactButton.addEventListener('click', () => this.#compact());
     byId('live-half', HTMLButtonElement).addEventListener('click', () => this.#deleteHalf());
     byId('live-empty', HTMLButtonElement).addEventListener('click', () => this.#empty());
     this.#which.addEventListener('change', () => this.#choose());
-    onVisibility((is_visible) => is_visible || this.#pause());
+    onVisibility((isVisible) => isVisible || this.#pause());
     this.#gauges.restart();
     this.#watch.follow(store);
     document.body.dataset['state'] = 'ready';
@@ -65,8 +65,8 @@ class Live {
     this.#gauges.show(stats, performance.now());
     this.#story.tell(events);
     setText(byId('live-summary', HTMLElement), summaryOf(stats));
-    if (this.#generator.made < KEYS || this.#is_full) return;
-    this.#is_full = true;
+    if (this.#generator.made < KEYS || this.#isFull) return;
+    this.#isFull = true;
     this.#story.say(
       `All ${plural(KEYS, 'key', 'keys')} are made: from here on every write overwrites or deletes.`,
       'full',
@@ -74,36 +74,36 @@ class Live {
   }
 
   #toggle(): void {
-    if (this.#generator.is_running) this.#generator.stop();
+    if (this.#generator.isRunning) this.#generator.stop();
     else this.#generator.start();
     this.#showRunning();
   }
 
   /** Nobody watches: stops writing. */
   #pause(): void {
-    if (!this.#generator.is_running) return;
+    if (!this.#generator.isRunning) return;
     this.#generator.stop();
     this.#showRunning();
     setText(this.#status, 'Paused while the page was out of sight');
   }
 
   #showRunning(): void {
-    const { is_running, written } = this.#generator;
-    setText(this.#run_button, is_running ? 'Pause writing' : 'Start writing');
+    const { isRunning, written } = this.#generator;
+    setText(this.#runButton, isRunning ? 'Pause writing' : 'Start writing');
     const paused = written === 0 ? '' : `Paused after ${plural(written, 'write', 'writes')}`;
-    setText(this.#status, is_running ? 'Writing' : paused);
-    document.body.dataset['run'] = is_running ? 'writing' : 'paused';
+    setText(this.#status, isRunning ? 'Writing' : paused);
+    document.body.dataset['run'] = isRunning ? 'writing' : 'paused';
   }
 
   #toggleHold(): void {
-    this.#is_held = !this.#is_held;
-    this.#watch.hold(this.#is_held);
-    this.#hold_button.setAttribute('aria-pressed', String(this.#is_held));
-    if (this.#is_held) this.#picture.motion.clear();
+    this.#isHeld = !this.#isHeld;
+    this.#watch.hold(this.#isHeld);
+    this.#holdButton.setAttribute('aria-pressed', String(this.#isHeld));
+    if (this.#isHeld) this.#picture.motion.clear();
   }
 
   async #compact(): Promise<void> {
-    await this.#alone(this.#compact_button, async () => {
+    await this.#alone(this.#compactButton, async () => {
       const start = performance.now();
       const before = await this.#store.stats();
       await this.#store.compact({
@@ -134,7 +134,7 @@ class Live {
       this.#showRunning();
       await this.#store.clear();
       this.#generator.forget();
-      this.#is_full = false;
+      this.#isFull = false;
       await this.#store.compact();
       this.#story.clear();
       this.#story.say('The store was emptied.', 'delete');
@@ -156,16 +156,16 @@ class Live {
 
   /** Shows another store. */
   async #choose(): Promise<void> {
-    const is_own = this.#which.value === STORE;
+    const isOwn = this.#which.value === STORE;
     document.body.dataset['store'] = this.#which.value;
-    byId('live-controls', HTMLFieldSetElement).disabled = !is_own;
-    if (!is_own) this.#pause();
+    byId('live-controls', HTMLFieldSetElement).disabled = !isOwn;
+    if (!isOwn) this.#pause();
     try {
-      if (!is_own) this.#cities ??= await openPatiently(() => open(CITIES, { lockTimeout: 1000 }));
+      if (!isOwn) this.#cities ??= await openPatiently(() => open(CITIES, { lockTimeout: 1000 }));
       this.#picture.restart();
       this.#gauges.restart();
       this.#story.clear();
-      if (is_own) this.#watch.follow(this.#store);
+      if (isOwn) this.#watch.follow(this.#store);
       else if (this.#cities !== undefined) this.#watch.follow(this.#cities);
     } catch (error) {
       alarm(error);

@@ -10,12 +10,12 @@ const BATCH_ROWS = 1000;
 export interface LoadState {
   /** Rows in the store, those of earlier visits included. */
   readonly rows: number;
-  readonly rows_per_second: number;
+  readonly rowsPerSecond: number;
   /** Bytes of the file whose rows are in the store. */
   readonly bytes: number;
   /** Bytes of the whole file; 0 when the server does not report it. */
-  readonly bytes_total: number;
-  readonly elapsed_ms: number;
+  readonly bytesTotal: number;
+  readonly elapsedMs: number;
 }
 
 export interface LoadOptions {
@@ -30,15 +30,15 @@ export interface LoadOptions {
 export async function load(gazetteer: Gazetteer, url: string, options: LoadOptions): Promise<LoadState> {
   const { limit, onBatch, signal } = options;
   const start = performance.now();
-  const rows_before = gazetteer.progress.rows;
-  const { body, bytes_total } = await request(url, signal);
+  const rowsBefore = gazetteer.progress.rows;
+  const { body, bytesTotal } = await request(url, signal);
 
-  let state: LoadState = { rows: rows_before, rows_per_second: 0, bytes: 0, bytes_total, elapsed_ms: 0 };
-  const store = async (cities: readonly City[], rows: number, bytes: number, is_complete: boolean): Promise<void> => {
-    await gazetteer.load(cities, { rows, is_complete, at_ms: Date.now() });
-    const elapsed_ms = performance.now() - start;
-    const rows_per_second = ((rows - rows_before) / Math.max(1, elapsed_ms)) * 1000;
-    state = { rows, rows_per_second, bytes, bytes_total, elapsed_ms };
+  let state: LoadState = { rows: rowsBefore, rowsPerSecond: 0, bytes: 0, bytesTotal, elapsedMs: 0 };
+  const store = async (cities: readonly City[], rows: number, bytes: number, isComplete: boolean): Promise<void> => {
+    await gazetteer.load(cities, { rows, isComplete, atMs: Date.now() });
+    const elapsedMs = performance.now() - start;
+    const rowsPerSecond = ((rows - rowsBefore) / Math.max(1, elapsedMs)) * 1000;
+    state = { rows, rowsPerSecond, bytes, bytesTotal, elapsedMs };
     onBatch(state, cities);
   };
 
@@ -51,7 +51,7 @@ export async function load(gazetteer: Gazetteer, url: string, options: LoadOptio
       if (rows === limit) break;
       rows += 1;
       bytes += line.bytes;
-      if (rows > rows_before) batch.push(parseCity(line.text));
+      if (rows > rowsBefore) batch.push(parseCity(line.text));
       if (batch.length < BATCH_ROWS) continue;
       // The next batch is parsed while this one is stored.
       await stored;
@@ -67,13 +67,13 @@ export async function load(gazetteer: Gazetteer, url: string, options: LoadOptio
   return state;
 }
 
-async function request(url: string, signal: AbortSignal): Promise<{ body: ReadableStream; bytes_total: number }> {
+async function request(url: string, signal: AbortSignal): Promise<{ body: ReadableStream; bytesTotal: number }> {
   const response = await fetch(url, { signal });
   if (!response.ok || response.body === null) {
     throw new Error(`The file of cities could not be fetched: the server answered ${response.status}.`);
   }
-  const is_packed = response.headers.has('Content-Encoding');
-  return { body: response.body, bytes_total: is_packed ? 0 : Number(response.headers.get('Content-Length') ?? 0) };
+  const isPacked = response.headers.has('Content-Encoding');
+  return { body: response.body, bytesTotal: isPacked ? 0 : Number(response.headers.get('Content-Length') ?? 0) };
 }
 
 interface Line {

@@ -10,14 +10,12 @@ const WAIT_MS = 1000;
 const WAIT_LOCKED_MS = 30_000;
 
 /** Opens the store, as soon as every other opener shares it and its leader answers; until then the page is `locked`. */
-export async function openCities(
-  onLocked: (error: VarveError) => void,
-): Promise<{ store: CityStore; took_ms: number }> {
+export async function openCities(onLocked: (error: VarveError) => void): Promise<{ store: CityStore; tookMs: number }> {
   for (let wait = WAIT_MS; ; wait = WAIT_LOCKED_MS) {
     const start = performance.now();
     try {
       const store: CityStore = await open(STORE, { lockTimeout: wait });
-      return { store, took_ms: performance.now() - start };
+      return { store, tookMs: performance.now() - start };
     } catch (error) {
       if (!(error instanceof VarveError) || error.code !== 'VARVE_LOCKED') throw error;
       onLocked(error);

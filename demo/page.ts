@@ -32,7 +32,7 @@ export async function openPatiently<T>(attempt: () => Promise<T>): Promise<T> {
 }
 
 /** Reports every change of whether the page is visible. */
-export function onVisibility(call: (is_visible: boolean) => void): void {
+export function onVisibility(call: (isVisible: boolean) => void): void {
   document.addEventListener('visibilitychange', () => call(document.visibilityState === 'visible'));
 }
 

@@ -23,7 +23,7 @@ export class Search {
   readonly #call = byId('find-call', HTMLElement);
   #cities: readonly City[] = [];
   #active = -1;
-  #shown_text = '';
+  #shownText = '';
   #running = new AbortController();
 
   constructor(gazetteer: Gazetteer, events: SearchEvents) {
@@ -70,8 +70,8 @@ export class Search {
     this.#cities = found.cities;
     this.#list.replaceChildren(...found.cities.map((city, i) => option(city, i, prefix)));
     // The chosen city stays chosen when the list is read again.
-    const stays = text === this.#shown_text && active !== undefined;
-    this.#shown_text = text;
+    const stays = text === this.#shownText && active !== undefined;
+    this.#shownText = text;
     this.#activate(stays ? found.cities.findIndex(({ id }) => id === active) : -1);
     setText(this.#status, sentence(prefix, found));
     setText(this.#call, found.call);
@@ -110,8 +110,8 @@ export class Search {
   }
 }
 
-function sentence(prefix: string, { cities, matches, took_ms }: Found): string {
-  const took = formatDuration(took_ms);
+function sentence(prefix: string, { cities, matches, tookMs }: Found): string {
+  const took = formatDuration(tookMs);
   if (cities.length === 0)
     return prefix === '' ? 'Nothing is stored yet.' : `No name begins with "${prefix}" (${took})`;
   if (prefix === '') return `The ${formatCount(cities.length)} largest cities, read in ${took}`;

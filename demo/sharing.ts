@@ -15,29 +15,29 @@ export class Sharing {
   readonly #text = byId('sharing-text', HTMLElement);
   #led: boolean | undefined;
   #news = '';
-  #news_until = 0;
+  #newsUntil = 0;
 
   constructor() {
     // With the same parameters as this tab's address.
     byId('sharing-open', HTMLAnchorElement).href = location.href;
   }
 
-  /** @param took_ms how long the store took to answer */
-  show(report: SharingReport | undefined, took_ms: number): void {
+  /** @param tookMs how long the store took to answer */
+  show(report: SharingReport | undefined, tookMs: number): void {
     this.#line.hidden = report === undefined;
     if (report === undefined) return;
     const { leads } = report;
-    if (this.#led === false && leads) this.#succeed(took_ms);
+    if (this.#led === false && leads) this.#succeed(tookMs);
     this.#led = leads;
     this.#line.dataset['role'] = leads ? 'leader' : 'follower';
-    const has_news = leads && performance.now() < this.#news_until;
-    setText(this.#text, has_news ? this.#news : sentence(report));
+    const hasNews = leads && performance.now() < this.#newsUntil;
+    setText(this.#text, hasNews ? this.#news : sentence(report));
   }
 
-  #succeed(took_ms: number): void {
-    const waited = took_ms > WAITED_MS ? `: a call made meanwhile was answered after ${formatDuration(took_ms)}` : '';
+  #succeed(tookMs: number): void {
+    const waited = tookMs > WAITED_MS ? `: a call made meanwhile was answered after ${formatDuration(tookMs)}` : '';
     this.#news = `This tab leads now${waited}.`;
-    this.#news_until = performance.now() + NEWS_MS;
+    this.#newsUntil = performance.now() + NEWS_MS;
   }
 }
 

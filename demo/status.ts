@@ -12,7 +12,7 @@ export class Status {
   readonly #alert = byId('alert', HTMLElement);
   readonly #loading = byId('loading', HTMLElement);
   readonly #bar = byId('loading-bar', HTMLProgressElement);
-  readonly #loading_text = byId('loading-text', HTMLElement);
+  readonly #loadingText = byId('loading-text', HTMLElement);
 
   say(headline: string): void {
     setText(this.#headline, headline);
@@ -43,27 +43,27 @@ export class Status {
     setText(this.#subline, `${error.code}: ${error.message} This tab goes on trying by itself.`);
   }
 
-  showLoading(is_loading: boolean): void {
-    this.#loading.hidden = !is_loading;
-    if (is_loading) {
+  showLoading(isLoading: boolean): void {
+    this.#loading.hidden = !isLoading;
+    if (isLoading) {
       this.#bar.removeAttribute('value');
-      setText(this.#loading_text, 'Fetching the file of cities');
+      setText(this.#loadingText, 'Fetching the file of cities');
     }
   }
 
   /** How far loading is: of the requested rows where a number was requested, else of the file. */
   progress(state: LoadState, limit: number): void {
-    const { rows, rows_per_second, bytes, bytes_total } = state;
+    const { rows, rowsPerSecond, bytes, bytesTotal } = state;
     if (Number.isFinite(limit)) this.#bar.value = rows / limit;
-    else if (bytes_total > 0) this.#bar.value = bytes / bytes_total;
-    const of = bytes_total > 0 ? ` of ${formatBytes(bytes_total)}` : '';
+    else if (bytesTotal > 0) this.#bar.value = bytes / bytesTotal;
+    const of = bytesTotal > 0 ? ` of ${formatBytes(bytesTotal)}` : '';
     const parts = [
       `${formatCount(rows)} rows stored`,
-      `${formatCount(rows_per_second)} rows/s`,
+      `${formatCount(rowsPerSecond)} rows/s`,
       `${formatBytes(bytes)}${of}`,
-      formatDuration(state.elapsed_ms),
+      formatDuration(state.elapsedMs),
     ];
-    setText(this.#loading_text, parts.join(' \u00b7 '));
+    setText(this.#loadingText, parts.join(' \u00b7 '));
   }
 }
 

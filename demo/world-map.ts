@@ -42,12 +42,12 @@ export class WorldMap {
 
   put(cities: Iterable<City>): void {
     const colour = this.#colour();
-    let has_changed = false;
+    let hasChanged = false;
     for (const city of cities) {
       const known = this.#places.get(city.id);
       if (known !== undefined) {
         // Only its size may have changed.
-        has_changed ||= this.#points[3 * known + 2] !== Math.fround(city.population);
+        hasChanged ||= this.#points[3 * known + 2] !== Math.fround(city.population);
         this.#points[3 * known + 2] = city.population;
         continue;
       }
@@ -58,12 +58,12 @@ export class WorldMap {
       this.#points.set([across(city), down(city), city.population], 3 * at);
       this.#plot(at, colour);
     }
-    if (has_changed) this.#redraw();
+    if (hasChanged) this.#redraw();
     else this.#paintSoon();
   }
 
   remove(ids: Iterable<number>): void {
-    let has_changed = false;
+    let hasChanged = false;
     for (const id of ids) {
       const at = this.#places.get(id);
       if (at === undefined) continue;
@@ -73,9 +73,9 @@ export class WorldMap {
       this.#places.set(moved, at);
       this.#places.delete(id);
       this.#points.copyWithin(3 * at, 3 * last, 3 * last + 3);
-      has_changed = true;
+      hasChanged = true;
     }
-    if (has_changed) this.#redraw();
+    if (hasChanged) this.#redraw();
   }
 
   clear(): void {
@@ -96,13 +96,13 @@ export class WorldMap {
     const { left, top, width } = this.#canvas.getBoundingClientRect();
     const [x, y] = [(event.clientX - left) / width, (event.clientY - top) / width];
     let best = -1;
-    let best_weight = 0;
+    let bestWeight = 0;
     for (let i = 0; i < this.#count; i += 1) {
       const distance = Math.hypot((this.#points[3 * i] as number) - x, (this.#points[3 * i + 1] as number) - y);
       if (distance > REACH) continue;
       // A click near a large city selects the large city.
       const weight = Math.sqrt(1 + (this.#points[3 * i + 2] as number)) / (0.001 + distance);
-      if (weight > best_weight) [best, best_weight] = [i, weight];
+      if (weight > bestWeight) [best, bestWeight] = [i, weight];
     }
     if (best >= 0) this.#onChoose(this.#ids[best] as number);
   }

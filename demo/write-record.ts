@@ -13,7 +13,7 @@ export class WriteRecord {
   readonly #layers: SVGRectElement[] = [];
   readonly #rates: number[] = new Array<number>(LAYERS).fill(0);
   #sequence: number | undefined;
-  #at_ms = 0;
+  #atMs = 0;
 
   constructor() {
     this.#picture.setAttribute('viewBox', `0 0 ${LAYERS} 1`);
@@ -28,11 +28,11 @@ export class WriteRecord {
 
   /** Adds a layer: the amount written since the one before. */
   add(sequence: number): void {
-    const now_ms = performance.now();
+    const nowMs = performance.now();
     const before = this.#sequence ?? sequence;
-    const rate = Math.max(0, ((sequence - before) / Math.max(1, now_ms - this.#at_ms)) * 1000);
+    const rate = Math.max(0, ((sequence - before) / Math.max(1, nowMs - this.#atMs)) * 1000);
     this.#sequence = sequence;
-    this.#at_ms = now_ms;
+    this.#atMs = nowMs;
     this.#rates.shift();
     this.#rates.push(rate);
     this.#draw();

@@ -19,17 +19,17 @@ export class AckStrip {
   }
 
   /** A write resolved. */
-  add(at_ms: number): void {
-    this.#times.push(at_ms);
+  add(atMs: number): void {
+    this.#times.push(atMs);
   }
 
-  draw(killed_ms: number): void {
+  draw(killedMs: number): void {
     const first = this.#times[0] ?? 0;
     const whole = Math.max(1, (this.#times.at(-1) ?? 0) - first);
     const at = (ms: number): number => ((ms - first) / whole) * WIDTH;
     change(this.#picture, { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none' });
     const path = this.#times.map((ms) => `M${at(ms).toFixed(1)} 8V${HEIGHT}`).join('');
-    const x = at(killed_ms);
+    const x = at(killedMs);
     this.#picture.replaceChildren(
       svg('path', { d: path, class: 'ack' }),
       svg('line', { x1: x, x2: x, y1: 0, y2: HEIGHT, class: 'kill' }),

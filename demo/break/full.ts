@@ -98,8 +98,8 @@ async function writeMore(db: Entries, ledger: Ledger, first: number): Promise<vo
 
 async function verify(db: Entries, ledger: Ledger, timeline: Timeline, words: string): Promise<void> {
   const { kept, missing, extra } = await ledger.audit(db);
-  const is_right = missing.length === 0 && extra.length === 0;
-  if (is_right) {
+  const isRight = missing.length === 0 && extra.length === 0;
+  if (isRight) {
     timeline.add('verified', `${words}: all ${formatCount(kept)} acknowledged entries are there, and nothing else.`);
   } else {
     timeline.add(

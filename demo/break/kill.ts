@@ -34,14 +34,14 @@ export async function kill(timeline: Timeline): Promise<void> {
       'done',
       `Opened a new store, "${STORE}", in ${db.storage.kind}. Its engine runs in a worker of this tab.`,
     );
-    const { killed, pause_ms, in_flight } = await writeThrough(db, ledger, strip, () => {
+    const { killed, pauseMs, inFlight } = await writeThrough(db, ledger, strip, () => {
       workers.at(-1)?.terminate();
       timeline.add('broken', 'The worker was ended in the middle of it, without a word to the store.');
     });
-    const calls = plural(in_flight, 'call was', 'calls were');
+    const calls = plural(inFlight, 'call was', 'calls were');
     timeline.add(
       'told',
-      `No call failed. ${calls} on their way; for ${formatDuration(pause_ms)} nothing was answered, then writing went on.`,
+      `No call failed. ${calls} on their way; for ${formatDuration(pauseMs)} nothing was answered, then writing went on.`,
     );
     await tellRecovery(timeline);
     const { sharing } = await db.stats();
@@ -79,37 +79,37 @@ async function tellRecovery(timeline: Timeline): Promise<void> {
 interface Written {
   readonly killed: number;
   /** The longest time without an answer, from the kill on. */
-  readonly pause_ms: number;
-  readonly in_flight: number;
+  readonly pauseMs: number;
+  readonly inFlight: number;
 }
 
 /** Writes entry by entry, several at a time, and kills in the middle. */
 async function writeThrough(db: Entries, ledger: Ledger, strip: AckStrip, end: () => void): Promise<Written> {
   let next = 0;
-  let in_flight = 0;
-  let killed_ms = 0;
-  let last_ms = 0;
-  let pause_ms = 0;
+  let inFlight = 0;
+  let killedMs = 0;
+  let lastMs = 0;
+  let pauseMs = 0;
   let waiting = 0;
   const writer = async (): Promise<void> => {
     while (next < BEFORE + AFTER) {
       const key = next++;
       if (key === BEFORE) {
-        waiting = in_flight;
-        killed_ms = performance.now();
+        waiting = inFlight;
+        killedMs = performance.now();
         end();
       }
-      in_flight += 1;
+      inFlight += 1;
       await db.set(key, ledger.value(key));
-      in_flight -= 1;
+      inFlight -= 1;
       ledger.note(key);
-      const now_ms = performance.now();
-      strip.add(now_ms);
+      const nowMs = performance.now();
+      strip.add(nowMs);
       // Some answers had been sent before the kill: the pause comes after them.
-      if (killed_ms > 0) pause_ms = Math.max(pause_ms, now_ms - Math.max(last_ms, killed_ms));
-      last_ms = now_ms;
+      if (killedMs > 0) pauseMs = Math.max(pauseMs, nowMs - Math.max(lastMs, killedMs));
+      lastMs = nowMs;
     }
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, writer));
-  return { killed: killed_ms, pause_ms, in_flight: waiting };
+  return { killed: killedMs, pauseMs, inFlight: waiting };
 }

@@ -17,7 +17,7 @@ const NAMES: Readonly<Record<StepKind, string>> = {
 
 export class Timeline {
   readonly #list: HTMLOListElement;
-  #start_ms = 0;
+  #startMs = 0;
 
   constructor(list: HTMLOListElement) {
     this.#list = list;
@@ -25,12 +25,12 @@ export class Timeline {
 
   /** Begins a new one. */
   restart(): void {
-    this.#start_ms = performance.now();
+    this.#startMs = performance.now();
     this.#list.replaceChildren();
   }
 
   add(kind: StepKind, words: string): void {
-    const at = element('time', { text: formatDuration(performance.now() - this.#start_ms) });
+    const at = element('time', { text: formatDuration(performance.now() - this.#startMs) });
     const badge = element('strong', { text: NAMES[kind] });
     this.#list.append(
       element('li', { attributes: { 'data-kind': kind } }, at, badge, element('span', { text: words })),

@@ -27,7 +27,7 @@ export function entriesOf(rows: Rows, choice: KeyChoice): Entries {
   rows.rows.forEach((row, i) => {
     const { place } = row;
     try {
-      const own = rows.is_keyed ? keyFromJson(row.key) : columnKey(row, choice.column, i);
+      const own = rows.isKeyed ? keyFromJson(row.key) : columnKey(row, choice.column, i);
       const key = choice.prefix === '' ? own : [choice.prefix, own];
       const text = keyText(key);
       const before = places.get(text);

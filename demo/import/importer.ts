@@ -33,8 +33,8 @@ export class Importer {
   readonly #prefix = byId('import-prefix', HTMLInputElement);
   readonly #example = byId('import-example', HTMLElement);
   readonly #bad = byId('import-bad', HTMLOListElement);
-  readonly #bad_title = byId('import-bad-title', HTMLElement);
-  readonly #write_button = byId('import-write', HTMLButtonElement);
+  readonly #badTitle = byId('import-bad-title', HTMLElement);
+  readonly #writeButton = byId('import-write', HTMLButtonElement);
   readonly #bar = byId('import-bar', HTMLProgressElement);
   #store: AnyStore | undefined;
   #rows: Rows | undefined;
@@ -114,11 +114,11 @@ export class Importer {
     const options = rows.columns.map((column) => element('option', { text: column, attributes: { value: column } }));
     const number = element('option', { text: '(the number of the row)', attributes: { value: '' } });
     const own = element('option', { text: '(the file has keys)', attributes: { value: '' } });
-    this.#column.replaceChildren(...(rows.is_keyed ? [own] : [...options, number]));
-    this.#column.disabled = rows.is_keyed;
+    this.#column.replaceChildren(...(rows.isKeyed ? [own] : [...options, number]));
+    this.#column.disabled = rows.isKeyed;
     const like = rows.columns.find((column) => /^(id|key|_id|uuid|code)$/i.test(column)) ?? rows.columns[0] ?? '';
-    this.#column.value = rows.is_keyed ? '' : like;
-    this.#prefix.value = rows.is_keyed ? '' : name.replace(/\.\w+$/, '').toLowerCase();
+    this.#column.value = rows.isKeyed ? '' : like;
+    this.#prefix.value = rows.isKeyed ? '' : name.replace(/\.\w+$/, '').toLowerCase();
     this.#panel.dataset['state'] = 'looked';
     setText(this.#status, `${name} is ${rows.format} of ${plural(rows.rows.length, 'row', 'rows')} that can be read.`);
     this.#plan();
@@ -131,17 +131,17 @@ export class Importer {
     const prefix = this.#prefix.value.trim();
     this.#entries = entriesOf(rows, { column: this.#column.value, prefix });
     const { entries, bad } = this.#entries;
-    const is_taken = TAKEN.has(prefix) && this.#store?.name === 'cities';
-    setText(this.#error, is_taken ? `The cities stand under "${prefix}". Choose another prefix.` : '');
+    const isTaken = TAKEN.has(prefix) && this.#store?.name === 'cities';
+    setText(this.#error, isTaken ? `The cities stand under "${prefix}". Choose another prefix.` : '');
     const [first] = entries;
     setText(this.#example, first === undefined ? '' : `The first key will be ${keyText(first[0])}`);
     const shown = bad.slice(0, BAD_SHOWN).map(({ place, why }) => element('li', { text: `${place}: ${why}` }));
     this.#bad.replaceChildren(...shown);
     const more = bad.length > BAD_SHOWN ? `, of which the first ${BAD_SHOWN} are` : ':';
-    setText(this.#bad_title, bad.length === 0 ? '' : `${plural(bad.length, 'row is', 'rows are')} left out${more}`);
+    setText(this.#badTitle, bad.length === 0 ? '' : `${plural(bad.length, 'row is', 'rows are')} left out${more}`);
     const leaving = bad.length === 0 ? '' : `, leave out ${formatCount(bad.length)}`;
-    setText(this.#write_button, `Import ${plural(entries.length, 'row', 'rows')}${leaving}`);
-    this.#write_button.disabled = entries.length === 0 || is_taken;
+    setText(this.#writeButton, `Import ${plural(entries.length, 'row', 'rows')}${leaving}`);
+    this.#writeButton.disabled = entries.length === 0 || isTaken;
   }
 
   /** Writes the planned entries. */

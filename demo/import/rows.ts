@@ -27,7 +27,7 @@ export interface Rows {
   /** Names of columns that can be the key. */
   readonly columns: readonly string[];
   /** The rows have keys of their own. */
-  readonly is_keyed: boolean;
+  readonly isKeyed: boolean;
 }
 
 const COLUMNS_MAX = 200;
@@ -63,7 +63,7 @@ function readCsv(text: string): Rows {
     } else rows.push({ place, value: Object.fromEntries(columns.map((name, i) => [name, typed(fields[i] ?? '')])) });
   };
   parseCsv<string[]>(text, { step: ({ data, errors, meta }) => take(data, meta.cursor, errors) });
-  return { format: 'CSV', rows, bad, columns: columns ?? [], is_keyed: false };
+  return { format: 'CSV', rows, bad, columns: columns ?? [], isKeyed: false };
 }
 
 /** The names of the columns, which must differ. */
@@ -117,22 +117,22 @@ function readJson(text: string): Rows {
     throw new Error('This is JSON, but neither a list nor an object: there are no rows in it.');
   }
   const rows = Object.entries(json).map(([key, value]) => ({ place: `"${key}"`, key, value: value as unknown }));
-  return { format: 'JSON', rows, bad: [], columns: [], is_keyed: true };
+  return { format: 'JSON', rows, bad: [], columns: [], isKeyed: true };
 }
 
 /** Rows of objects; if all are `{ key, value }`, as this page exports them, they have keys of their own. */
 function withKeys(format: Rows['format'], rows: readonly Row[], bad: readonly BadRow[]): Rows {
   const names = new Set<string>();
-  let is_keyed = rows.length > 0;
+  let isKeyed = rows.length > 0;
   for (const { value } of rows) {
-    const is_object = typeof value === 'object' && value !== null && !Array.isArray(value);
-    const own = is_object ? Object.keys(value) : [];
-    is_keyed &&= own.length === 2 && own.includes('key') && own.includes('value');
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    const own = isObject ? Object.keys(value) : [];
+    isKeyed &&= own.length === 2 && own.includes('key') && own.includes('value');
     for (const name of own) if (names.size < COLUMNS_MAX) names.add(name);
   }
-  if (!is_keyed) return { format, rows, bad, columns: [...names], is_keyed };
+  if (!isKeyed) return { format, rows, bad, columns: [...names], isKeyed };
   const keyed = rows.map(({ place, value }) => ({ place, ...(value as { key: unknown; value: unknown }) }));
-  return { format, rows: keyed, bad, columns: [], is_keyed };
+  return { format, rows: keyed, bad, columns: [], isKeyed };
 }
 
 /** Whether there are several lines, the first of which is JSON by itself. */

@@ -19,8 +19,8 @@ export class Editor {
   readonly #events: EditorEvents;
   readonly #form = byId('editor-form', HTMLFormElement);
   readonly #title = byId('editor-title', HTMLElement);
-  readonly #key_input = byId('editor-key', HTMLInputElement);
-  readonly #value_input = byId('editor-value', HTMLTextAreaElement);
+  readonly #keyInput = byId('editor-key', HTMLInputElement);
+  readonly #valueInput = byId('editor-value', HTMLTextAreaElement);
   readonly #facts = byId('editor-facts', HTMLElement);
   readonly #error = byId('editor-error', HTMLElement);
   readonly #status = byId('editor-status', HTMLElement);
@@ -40,7 +40,7 @@ export class Editor {
     this.#delete.addEventListener('click', () => this.#remove());
     byId('editor-new', HTMLButtonElement).addEventListener('click', () => {
       this.begin();
-      this.#key_input.focus();
+      this.#keyInput.focus();
     });
     this.begin();
   }
@@ -55,10 +55,10 @@ export class Editor {
   begin(): void {
     this.#key = undefined;
     this.#sequence = null;
-    this.#key_input.readOnly = false;
-    this.#key_input.value = '';
-    this.#value_input.readOnly = false;
-    this.#value_input.value = '';
+    this.#keyInput.readOnly = false;
+    this.#keyInput.value = '';
+    this.#valueInput.readOnly = false;
+    this.#valueInput.value = '';
     this.#save.disabled = false;
     this.#delete.hidden = true;
     setText(this.#title, 'New entry');
@@ -75,18 +75,18 @@ export class Editor {
       const entry = await store.getEntry(key);
       const took = formatDuration(performance.now() - start);
       if (entry === undefined) return this.#say('', `${keyText(key)} is not there any more.`);
-      const { text, is_exact } = valueText(entry.value);
+      const { text, isExact } = valueText(entry.value);
       this.#key = key;
       this.#sequence = entry.sequence;
-      this.#key_input.value = keyText(key);
-      this.#key_input.readOnly = true;
-      this.#value_input.value = text;
-      this.#value_input.readOnly = !is_exact;
-      this.#save.disabled = !is_exact;
+      this.#keyInput.value = keyText(key);
+      this.#keyInput.readOnly = true;
+      this.#valueInput.value = text;
+      this.#valueInput.readOnly = !isExact;
+      this.#save.disabled = !isExact;
       this.#delete.hidden = false;
       setText(this.#title, 'Entry');
       const expires = entry.expires === undefined ? '' : `, expires ${entry.expires.toLocaleString('en')}`;
-      const shown = is_exact ? '' : '. This value holds what JSON has not: it is shown, not edited';
+      const shown = isExact ? '' : '. This value holds what JSON has not: it is shown, not edited';
       setText(this.#facts, `Written by sequence ${formatCount(entry.sequence)}${expires}; read in ${took}${shown}.`);
       this.#say('');
     } catch (error) {
@@ -96,12 +96,12 @@ export class Editor {
 
   async #write(): Promise<void> {
     const store = this.#store;
-    if (store === undefined || this.#value_input.readOnly) return;
+    if (store === undefined || this.#valueInput.readOnly) return;
     let key: Key;
     let value: unknown;
     try {
-      if (this.#key === undefined && this.#key_input.value.trim() === '') throw new Error('An entry needs a key.');
-      key = this.#key ?? parseKey(this.#key_input.value);
+      if (this.#key === undefined && this.#keyInput.value.trim() === '') throw new Error('An entry needs a key.');
+      key = this.#key ?? parseKey(this.#keyInput.value);
       value = this.#parseValue();
     } catch (error) {
       return this.#say(error instanceof Error ? error.message : String(error));
@@ -120,7 +120,7 @@ export class Editor {
 
   #parseValue(): unknown {
     try {
-      return JSON.parse(this.#value_input.value);
+      return JSON.parse(this.#valueInput.value);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new Error(`The value is no JSON: ${why}. A text stands in quotes.`);
@@ -137,7 +137,7 @@ export class Editor {
       this.begin();
       this.#say('', `${keyText(key)} was deleted in ${took}`);
       this.#events.onChange();
-      this.#key_input.focus();
+      this.#keyInput.focus();
     } catch (error) {
       this.#refused(error);
     }

@@ -107,8 +107,8 @@ function csvOf(rows: readonly [Key, unknown][]): string {
   const columns = new Set<string>();
   const lines = rows.map(([key, value]) => {
     const json = nearestJson(value);
-    const is_object = typeof json === 'object' && json !== null && !Array.isArray(json);
-    const fields: Record<string, unknown> = is_object ? { ...json } : { value: json };
+    const isObject = typeof json === 'object' && json !== null && !Array.isArray(json);
+    const fields: Record<string, unknown> = isObject ? { ...json } : { value: json };
     for (const [name, field] of Object.entries(fields)) {
       columns.add(name);
       if (typeof field === 'object' && field !== null) fields[name] = JSON.stringify(field);

@@ -72,18 +72,18 @@ export class Listing {
   }
 
   /** Goes to the next page, or to the one before. */
-  async #turn(is_on: boolean): Promise<void> {
-    const edge = (is_on ? this.#rows.at(-1) : this.#rows[0])?.[0];
+  async #turn(isOn: boolean): Promise<void> {
+    const edge = (isOn ? this.#rows.at(-1) : this.#rows[0])?.[0];
     if (edge === undefined) return;
     // Upwards in key order when the list continues in that order, or goes back in the reverse order.
-    const is_up = is_on !== this.#reverse;
-    const range = is_up ? { ...cut(this.#range, 'lower'), gt: edge } : { ...cut(this.#range, 'upper'), lt: edge };
-    await this.#read(range, !is_up, !is_on);
-    if (is_on) this.#previous.disabled = false;
+    const isUp = isOn !== this.#reverse;
+    const range = isUp ? { ...cut(this.#range, 'lower'), gt: edge } : { ...cut(this.#range, 'upper'), lt: edge };
+    await this.#read(range, !isUp, !isOn);
+    if (isOn) this.#previous.disabled = false;
   }
 
-  /** Reads a page; `is_back` where it is read from its end. */
-  async #read(range: KeyRange, reverse: boolean, is_back: boolean): Promise<void> {
+  /** Reads a page; `isBack` where it is read from its end. */
+  async #read(range: KeyRange, reverse: boolean, isBack: boolean): Promise<void> {
     const store = this.#store;
     if (store === undefined) return;
     this.#running.abort();
@@ -95,13 +95,13 @@ export class Listing {
       // One entry more than is shown: it reveals whether there are more.
       for await (const row of store.entries({ ...range, reverse, limit: PAGE_ROWS + 1, signal: running.signal }))
         rows.push(row);
-      const has_more = rows.length > PAGE_ROWS;
+      const hasMore = rows.length > PAGE_ROWS;
       rows.length = Math.min(rows.length, PAGE_ROWS);
-      if (is_back) rows.reverse();
+      if (isBack) rows.reverse();
       this.#rows = rows;
       this.#draw();
-      if (is_back) this.#previous.disabled = !has_more;
-      this.#next.disabled = !is_back && !has_more;
+      if (isBack) this.#previous.disabled = !hasMore;
+      this.#next.disabled = !isBack && !hasMore;
       const took = formatDuration(performance.now() - start);
       setText(
         this.#status,

@@ -27,7 +27,7 @@ export class RangeForm {
     this.#show();
   }
 
-  get is_reverse(): boolean {
+  get isReverse(): boolean {
     return this.#reverse.checked;
   }
 

@@ -1,16 +1,16 @@
 // Values as JSON, where JSON can express all of them; otherwise the nearest JSON, and then they are only shown.
-// Invariant: `is_exact` holds only for text that reads back as the same value. Nothing that a store can hold makes it fail.
+// Invariant: `isExact` holds only for text that reads back as the same value. Nothing that a store can hold makes it fail.
 
 /** A value as text. */
 export interface ValueText {
   readonly text: string;
   /** Whether JSON expresses all of it. */
-  readonly is_exact: boolean;
+  readonly isExact: boolean;
 }
 
 /** A value as JSON in several lines. */
 export function valueText(value: unknown): ValueText {
-  return { text: JSON.stringify(nearestJson(value), null, 2), is_exact: isJson(value, new Set()) };
+  return { text: JSON.stringify(nearestJson(value), null, 2), isExact: isJson(value, new Set()) };
 }
 
 /** A value in one line, at most `length` characters of it. */
@@ -49,7 +49,7 @@ function isJson(value: unknown, above: Set<object>): boolean {
   if (typeof value !== 'object' || above.has(value)) return false;
   above.add(value);
   const plain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
-  const is_json = plain && Object.values(value).every((item) => isJson(item, above));
+  const isKept = plain && Object.values(value).every((item) => isJson(item, above));
   above.delete(value);
-  return is_json;
+  return isKept;
 }

@@ -36,8 +36,8 @@ export class Controls {
       reads: READS[Number(this.#reads.value)] ?? 0,
       overwrites: Number(this.#overwrites.value),
       deletes: Number(this.#deletes.value),
-      in_order: this.#order.value === 'rising',
-      is_slow: this.#slow.checked,
+      inOrder: this.#order.value === 'rising',
+      isSlow: this.#slow.checked,
     };
   }
 
@@ -49,8 +49,8 @@ export class Controls {
   }
 
   #say(): void {
-    const { writes, reads, overwrites, deletes, is_slow } = this.wishes;
-    const slowly = is_slow ? ', a tenth of it in slow motion' : '';
+    const { writes, reads, overwrites, deletes, isSlow } = this.wishes;
+    const slowly = isSlow ? ', a tenth of it in slow motion' : '';
     const speed = writes === Number.POSITIVE_INFINITY ? 'as fast as they go' : `${formatCount(writes)} per second`;
     say('live-writes', writes === 0 ? 'none' : speed + slowly);
     say('live-reads', reads === 0 ? 'none' : `${formatCount(reads)} per second${slowly}`);

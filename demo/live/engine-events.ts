@@ -16,8 +16,8 @@ export type EngineEvent =
       readonly into: number;
       /** Tables that left the levels `from`. */
       readonly tables: number;
-      readonly bytes_read: number;
-      readonly bytes_written: number;
+      readonly bytesRead: number;
+      readonly bytesWritten: number;
       /** Superseded and deleted entries left out, including those left out by flushes between the same two looks. */
       readonly dropped: number;
     }
@@ -52,8 +52,8 @@ export function eventsBetween(before: StoreStats, after: StoreStats): EngineEven
       from,
       into,
       tables,
-      bytes_read: rise(before.compaction.readBytes, after.compaction.readBytes),
-      bytes_written: rise(before.compaction.writtenBytes, after.compaction.writtenBytes),
+      bytesRead: rise(before.compaction.readBytes, after.compaction.readBytes),
+      bytesWritten: rise(before.compaction.writtenBytes, after.compaction.writtenBytes),
       dropped: rise(before.compaction.droppedEntries, after.compaction.droppedEntries),
     });
   }

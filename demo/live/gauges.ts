@@ -9,7 +9,7 @@ import { formatBytes, formatCount, plural } from '../format.ts';
 const WINDOW_MS = 1000;
 
 interface Look {
-  readonly at_ms: number;
+  readonly atMs: number;
   readonly stats: StoreStats;
 }
 
@@ -23,11 +23,11 @@ export class Gauges {
     this.#looks = [];
   }
 
-  show(stats: StoreStats, now_ms: number): void {
-    this.#looks.push({ at_ms: now_ms, stats });
-    while (this.#looks.length > 2 && now_ms - (this.#looks[1] as Look).at_ms >= WINDOW_MS) this.#looks.shift();
+  show(stats: StoreStats, nowMs: number): void {
+    this.#looks.push({ atMs: nowMs, stats });
+    while (this.#looks.length > 2 && nowMs - (this.#looks[1] as Look).atMs >= WINDOW_MS) this.#looks.shift();
     const first = this.#looks[0] as Look;
-    const second = Math.max(0.001, (now_ms - first.at_ms) / 1000);
+    const second = Math.max(0.001, (nowMs - first.atMs) / 1000);
     const written = Math.max(0, stats.sequence - first.stats.sequence);
     write('live-rate', `${formatCount(written / second)} entries/s`);
     write('live-state', stats.stalled ? 'writers wait for the engine' : 'nobody waits');

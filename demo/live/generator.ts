@@ -33,8 +33,8 @@ export interface Wishes {
   /** How many of a hundred writes are deletes. */
   readonly deletes: number;
   /** New keys come in rising order, instead of scattered. */
-  readonly in_order: boolean;
-  readonly is_slow: boolean;
+  readonly inOrder: boolean;
+  readonly isSlow: boolean;
 }
 
 export interface GeneratorEvents {
@@ -60,7 +60,7 @@ export class Generator {
     this.#noise = noise();
   }
 
-  get is_running(): boolean {
+  get isRunning(): boolean {
     return this.#running !== undefined;
   }
 
@@ -95,13 +95,13 @@ export class Generator {
 
   async #write(signal: AbortSignal): Promise<void> {
     let owed = 0;
-    let at_ms = performance.now();
+    let atMs = performance.now();
     while (!signal.aborted) {
-      const { writes, is_slow } = this.wishes;
-      const rate = is_slow ? Math.min(writes, 5000) / SLOW : writes;
-      const now_ms = performance.now();
-      owed = Math.min(BATCH * 4, owed + (rate * (now_ms - at_ms)) / 1000);
-      at_ms = now_ms;
+      const { writes, isSlow } = this.wishes;
+      const rate = isSlow ? Math.min(writes, 5000) / SLOW : writes;
+      const nowMs = performance.now();
+      owed = Math.min(BATCH * 4, owed + (rate * (nowMs - atMs)) / 1000);
+      atMs = nowMs;
       const count = rate === Number.POSITIVE_INFINITY ? BATCH : Math.min(BATCH, Math.floor(owed));
       if (count > 0) {
         await this.#writeBatch(count);
@@ -128,8 +128,8 @@ export class Generator {
 
   async #read(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const { reads, is_slow } = this.wishes;
-      const rate = is_slow ? reads / SLOW : reads;
+      const { reads, isSlow } = this.wishes;
+      const rate = isSlow ? reads / SLOW : reads;
       const count = Math.min(1000, Math.ceil((rate * TICK_MS) / 1000));
       if (count > 0 && this.#next > 0) {
         // One in ten is not there: a look into a table is useless then, unless its filter prevents it.
@@ -152,7 +152,7 @@ export class Generator {
   }
 
   #key(number: number): Key {
-    return ['k', 2 * (this.wishes.in_order ? number % KEYS : Math.imul(number, SCATTER) & (KEYS - 1))];
+    return ['k', 2 * (this.wishes.inOrder ? number % KEYS : Math.imul(number, SCATTER) & (KEYS - 1))];
   }
 
   #value(i: number): Sample {

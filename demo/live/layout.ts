@@ -14,18 +14,18 @@ export interface Box {
 export interface Layout {
   readonly width: number;
   readonly height: number;
-  readonly is_narrow: boolean;
+  readonly isNarrow: boolean;
   readonly memtable: Box;
   /** Where frozen memtables wait. */
   readonly frozen: Box;
   readonly cache: Box;
   /** Height of the line between memory and disk. */
-  readonly surface_y: number;
+  readonly surfaceY: number;
   readonly log: Box;
   /** One for each level that is shown, by its number. */
   readonly levels: ReadonlyMap<number, Box>;
   /** The line under everything. */
-  readonly axis_y: number;
+  readonly axisY: number;
 }
 
 /** Room above a part for its name and its figures. */
@@ -42,14 +42,14 @@ const RAIN_HEIGHT = 30;
 
 /** Lays the picture out. `levels` are the numbers of the levels shown, rising. */
 export function layoutOf(width: number, levels: readonly number[]): Layout {
-  const is_narrow = width < NARROW_WIDTH;
-  const memory = is_narrow ? narrowMemory(width) : wideMemory(width);
+  const isNarrow = width < NARROW_WIDTH;
+  const memory = isNarrow ? narrowMemory(width) : wideMemory(width);
   let y = memory.bottom + GAP + 12;
-  const surface_y = y;
+  const surfaceY = y;
   y += 6 + LABEL_HEIGHT;
   const log = { x: 0, y, width, height: LOG_HEIGHT };
   y += LOG_HEIGHT + GAP;
-  const heights = is_narrow ? LEVELS_NARROW : LEVELS_WIDE;
+  const heights = isNarrow ? LEVELS_NARROW : LEVELS_WIDE;
   const boxes = new Map<number, Box>();
   for (const level of levels) {
     y += LABEL_HEIGHT;
@@ -58,7 +58,7 @@ export function layoutOf(width: number, levels: readonly number[]): Layout {
     y += height + GAP;
   }
   const { memtable, frozen, cache } = memory;
-  return { width, height: y + 22, is_narrow, memtable, frozen, cache, surface_y, log, levels: boxes, axis_y: y + 4 };
+  return { width, height: y + 22, isNarrow, memtable, frozen, cache, surfaceY, log, levels: boxes, axisY: y + 4 };
 }
 
 interface Memory {

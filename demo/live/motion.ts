@@ -15,7 +15,7 @@ const SLOW = 4;
 export class Motion {
   readonly #layer: SVGGElement;
   /** Everything takes longer. */
-  is_slow = false;
+  isSlow = false;
 
   /** @param layer where moving things are drawn, above the rest */
   constructor(layer: SVGGElement) {
@@ -23,7 +23,7 @@ export class Motion {
   }
 
   /** Something sinks from one place to another, and disappears there. */
-  sink(from: Box, to: Box, kind: string, delay_ms = 0): void {
+  sink(from: Box, to: Box, kind: string, delayMs = 0): void {
     if (!this.#may) return;
     const ghost = svg('rect', { ...place(from), class: `moving ${kind}`, rx: 2 });
     const scale = `scale(${to.width / Math.max(1, from.width)}, ${to.height / Math.max(1, from.height)})`;
@@ -35,7 +35,7 @@ export class Motion {
         { transform: way, opacity: 1, offset: 0.85 },
         { transform: way, opacity: 0 },
       ],
-      { duration: FALL_MS, delay: delay_ms, easing: 'cubic-bezier(0.5, 0, 0.4, 1)' },
+      { duration: FALL_MS, delay: delayMs, easing: 'cubic-bezier(0.5, 0, 0.4, 1)' },
     );
   }
 
@@ -47,10 +47,10 @@ export class Motion {
   }
 
   /** A drop falls from above to a height. */
-  drop(x: number, from_y: number, to_y: number, delay_ms: number): void {
+  drop(x: number, fromY: number, toY: number, delayMs: number): void {
     if (!this.#may) return;
-    const drop = svg('circle', { cx: x, cy: from_y, r: 4, class: 'moving drop' });
-    const way = `translate(0, ${to_y - from_y}px)`;
+    const drop = svg('circle', { cx: x, cy: fromY, r: 4, class: 'moving drop' });
+    const way = `translate(0, ${toY - fromY}px)`;
     this.#run(
       drop,
       [
@@ -59,7 +59,7 @@ export class Motion {
         { transform: way, opacity: 1, offset: 0.95 },
         { transform: way, opacity: 0 },
       ],
-      { duration: DROP_MS, delay: delay_ms, easing: 'ease-in' },
+      { duration: DROP_MS, delay: delayMs, easing: 'ease-in' },
     );
   }
 
@@ -74,7 +74,7 @@ export class Motion {
 
   #run(target: SVGElement, frames: Keyframe[], timing: KeyframeAnimationOptions & { duration: number }): void {
     this.#layer.append(target);
-    const slow = this.is_slow ? SLOW : 1;
+    const slow = this.isSlow ? SLOW : 1;
     const { duration, delay = 0 } = timing;
     const animation = target.animate(frames, {
       ...timing,

@@ -87,20 +87,20 @@ export class Picture {
   #arrange(shown: readonly number[]): void {
     const layout = layoutOf(this.#width, shown);
     this.#layout = layout;
-    const { width, height, memtable, frozen, cache, log, surface_y, axis_y } = layout;
+    const { width, height, memtable, frozen, cache, log, surfaceY, axisY } = layout;
     change(this.#root, { viewBox: `0 0 ${width} ${height}`, height });
     change(this.#basin, place(memtable));
     change(this.#cacheRoom, place(cache));
-    change(this.#surface, { x1: 0, x2: width, y1: surface_y, y2: surface_y });
-    change(this.#axis, { x1: 0, x2: width, y1: axis_y, y2: axis_y });
+    change(this.#surface, { x1: 0, x2: width, y1: surfaceY, y2: surfaceY });
+    change(this.#axis, { x1: 0, x2: width, y1: axisY, y2: axisY });
     this.#title('memtable', memtable, '\u2460 Memtable');
     this.#title('frozen', frozen, '\u2461 Frozen');
-    this.#title('cache', cache, layout.is_narrow ? '\u2464 Cache' : '\u2464 Block cache');
+    this.#title('cache', cache, layout.isNarrow ? '\u2464 Cache' : '\u2464 Block cache');
     this.#title('log', log, '\u2460 Log');
     setText(this.#names.rain, '');
     change(this.#names.rain, { x: 0, y: 16 });
-    this.#put('disk', 'The disk', width, surface_y - 5, 'end');
-    this.#put('axis', layout.is_narrow ? 'keys in order \u2192' : 'keys, in order \u2192', width, axis_y + 16, 'end');
+    this.#put('disk', 'The disk', width, surfaceY - 5, 'end');
+    this.#put('axis', layout.isNarrow ? 'keys in order \u2192' : 'keys, in order \u2192', width, axisY + 16, 'end');
     for (const [level, row] of this.#rows) {
       if (layout.levels.has(level)) continue;
       row.remove();
@@ -117,7 +117,7 @@ export class Picture {
     }
   }
 
-  #drawMemory(stats: StoreStats, { memtable, frozen, cache, is_narrow }: Layout): void {
+  #drawMemory(stats: StoreStats, { memtable, frozen, cache, isNarrow }: Layout): void {
     const {
       memtable: { bytes: memtableBytes, maxBytes: memtableBytesMax, entries: memtableEntries },
       cache: { bytes: cacheBytes, maxBytes: cacheBytesMax, indexBytes: residentBytes },
@@ -131,7 +131,7 @@ export class Picture {
     setText(this.#names.cacheText, formatBytes(cacheBytes));
     setText(
       this.#names.frozenText,
-      is_narrow && stats.memtable.frozen === 0 ? 'none' : `${stats.memtable.frozen} waiting`,
+      isNarrow && stats.memtable.frozen === 0 ? 'none' : `${stats.memtable.frozen} waiting`,
     );
     setText(this.#names.rain, plural(memtableEntries, 'entry in the memtable', 'entries in the memtable'));
     const room = Math.max(1, stats.memtable.maxFrozen, stats.memtable.frozen);
@@ -155,13 +155,13 @@ export class Picture {
     { log }: Layout,
   ): void {
     const kept = Math.max(0, Math.min(walSegments - 1, 24));
-    const old_width = Math.min(34, (log.width * 0.5) / Math.max(1, kept));
+    const oldWidth = Math.min(34, (log.width * 0.5) / Math.max(1, kept));
     const boxes: SVGElement[] = [];
     for (let i = 0; i < kept; i += 1) {
-      const box = { ...log, x: i * old_width, width: old_width - 3 };
+      const box = { ...log, x: i * oldWidth, width: oldWidth - 3 };
       boxes.push(svg('rect', { ...place(box), class: 'segment kept', rx: 3 }));
     }
-    const rest = { ...log, x: kept * old_width, width: log.width - kept * old_width };
+    const rest = { ...log, x: kept * oldWidth, width: log.width - kept * oldWidth };
     const part = Math.min(1, walSegmentBytes / Math.max(1, memtableBytesMax));
     boxes.push(svg('rect', { ...place(rest), class: 'hollow', rx: 3 }));
     boxes.push(svg('rect', { ...place({ ...rest, width: rest.width * part }), class: 'segment', rx: 3 }));
@@ -185,12 +185,12 @@ export class Picture {
   }
 
   /** Written entries fall into the log and the memtable. */
-  #rain(written: number, { memtable, log, surface_y }: Layout): void {
+  #rain(written: number, { memtable, log, surfaceY }: Layout): void {
     const drops = written <= 0 ? 0 : Math.min(DROPS_MAX, 1 + Math.floor(Math.log10(written) * 2));
     for (let i = 0; i < drops; i += 1) {
       const x = memtable.x + memtable.width * (0.08 + 0.84 * Math.random());
       this.motion.drop(x, 2, memtable.y + memtable.height - 6, i * 40);
-      if (i % 3 === 0) this.motion.drop(log.x + log.width * 0.02 + i * 9, surface_y - 18, log.y + 10, i * 40);
+      if (i % 3 === 0) this.motion.drop(log.x + log.width * 0.02 + i * 9, surfaceY - 18, log.y + 10, i * 40);
     }
   }
 

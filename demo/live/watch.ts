@@ -20,8 +20,8 @@ export interface WatchEvents {
 export class Watch {
   readonly #events: WatchEvents;
   #store: Watched | undefined;
-  #is_held = false;
-  #is_looking = false;
+  #isHeld = false;
+  #isLooking = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(events: WatchEvents) {
@@ -36,26 +36,26 @@ export class Watch {
   }
 
   /** Stops looking, or continues. */
-  hold(is_held: boolean): void {
-    this.#is_held = is_held;
+  hold(isHeld: boolean): void {
+    this.#isHeld = isHeld;
     this.#look();
   }
 
   async #look(): Promise<void> {
     clearTimeout(this.#timer);
     const store = this.#store;
-    if (this.#is_looking || this.#is_held || store === undefined || document.visibilityState === 'hidden') return;
-    this.#is_looking = true;
-    let wait_ms = LOOK_MS;
+    if (this.#isLooking || this.#isHeld || store === undefined || document.visibilityState === 'hidden') return;
+    this.#isLooking = true;
+    let waitMs = LOOK_MS;
     try {
       const stats = await store.stats();
-      if (store === this.#store && !this.#is_held) this.#events.onLook(stats);
+      if (store === this.#store && !this.#isHeld) this.#events.onLook(stats);
     } catch (error) {
-      const is_closed = error instanceof VarveError && error.code === 'VARVE_CLOSED';
-      if (!isPassing(error) && !is_closed) this.#events.onError(error);
-      wait_ms = AGAIN_MS;
+      const isClosed = error instanceof VarveError && error.code === 'VARVE_CLOSED';
+      if (!isPassing(error) && !isClosed) this.#events.onError(error);
+      waitMs = AGAIN_MS;
     }
-    this.#is_looking = false;
-    this.#timer = setTimeout(() => this.#look(), wait_ms);
+    this.#isLooking = false;
+    this.#timer = setTimeout(() => this.#look(), waitMs);
   }
 }

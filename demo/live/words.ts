@@ -34,7 +34,7 @@ export function sentenceOf(event: EngineEvent): string {
         event.from.length === 0 ? 'tables' : `${plural(event.tables, 'table', 'tables')} of ${levelsOf(event)}`;
       const left =
         event.dropped === 0 ? '' : `; ${plural(event.dropped, 'superseded entry', 'superseded entries')} left out`;
-      const bytes = `${formatBytes(event.bytes_read)} read, ${formatBytes(event.bytes_written)} written`;
+      const bytes = `${formatBytes(event.bytesRead)} read, ${formatBytes(event.bytesWritten)} written`;
       return `${jobs}: ${from} merged into level ${event.into}, ${bytes}${left}.`;
     }
     case 'move':

@@ -36,12 +36,12 @@ test('operations called before the engine is loaded are answered in order', asyn
 
 test('timers run while operations are awaited one after another', async () => {
   const db = await open('turns', { storage: new KeptDevices(), wasm });
-  let is_late = false;
+  let isLate = false;
   setTimeout(() => {
-    is_late = true;
+    isLate = true;
   }, 5);
-  for (let i = 0; !is_late && i < 1_000_000; i++) await db.get('nothing');
-  expect(is_late).toBe(true);
+  for (let i = 0; !isLate && i < 1_000_000; i++) await db.get('nothing');
+  expect(isLate).toBe(true);
   await db.close();
 });
 

@@ -25,7 +25,7 @@ describe('batching', () => {
     const { db, engine } = await openFake<string, number>();
     for (let i = 0; i < 5; i++) await db.set('a', i);
     expect(engine.frames.map((ops) => ops.length)).toEqual([1, 1, 1, 1, 1]);
-    expect(engine.answer_bytes.length).toBe(5);
+    expect(engine.answerBytes.length).toBe(5);
     expect(engine.messages.map(({ type }) => type)).toEqual(['open']);
   });
 
@@ -78,7 +78,7 @@ describe('batching', () => {
     const { db, engine } = await openFake<string, Uint8Array>();
     await db.set('0123456789abcdef', new Uint8Array(100));
     // Frame and operation headers, a key with its type byte, a value with its tag byte, padding.
-    expect(engine.frame_bytes).toEqual([24 + 16 + 17 + 101 + 2]);
+    expect(engine.frameBytes).toEqual([24 + 16 + 17 + 101 + 2]);
   });
 });
 
@@ -139,7 +139,7 @@ describe('errors', () => {
         reason: { code: 'VARVE_INTERNAL', message: expect.stringContaining('out of memory') },
       });
     }
-    expect(engine.is_terminated).toBe(true);
+    expect(engine.isTerminated).toBe(true);
     await db.close();
   });
 
@@ -172,7 +172,7 @@ describe('errors', () => {
     const { db, engine } = await openFake<string, number>();
     engine.damage = damage;
     await expect(db.get('a')).rejects.toThrow(code('VARVE_INTERNAL'));
-    expect(engine.is_terminated).toBe(true);
+    expect(engine.isTerminated).toBe(true);
   });
 
   test('an answer to a message nobody sent ends the client', async () => {
@@ -251,7 +251,7 @@ describe('close', () => {
     await closed;
     expect(engine.frames.length).toBe(1);
     expect(engine.messages.map(({ type }) => type)).toEqual(['open', 'close']);
-    expect(engine.is_terminated).toBe(true);
+    expect(engine.isTerminated).toBe(true);
   });
 
   test('everything afterwards says so', async () => {
@@ -289,7 +289,7 @@ describe('close', () => {
         ? { type: 'failed', id: message.id, error: { code: 'VARVE_IO', message: 'The disk is gone.' } }
         : undefined;
     await expect(db.close()).rejects.toThrow(code('VARVE_IO'));
-    expect(engine.is_terminated).toBe(true);
+    expect(engine.isTerminated).toBe(true);
   });
 
   test('comes at the end of an await using block', async () => {
@@ -298,7 +298,7 @@ describe('close', () => {
       await using scoped = db;
       await scoped.set('a', 1);
     }
-    expect(engine.is_terminated).toBe(true);
+    expect(engine.isTerminated).toBe(true);
   });
 });
 

@@ -402,8 +402,8 @@ test('a snapshot has the documents of its moment, by every index', async () => {
   expect(await notes.in(empty).find('tags').toArray()).toStrictEqual([]);
   expect('insert' in before).toBe(false);
   // It does not have the indexes of another definition.
-  const defined_anew = former(db);
-  await expect(defined_anew.in(then).find('gone').toArray()).rejects.toThrow(code('VARVE_RETRY'));
+  const definedAnew = former(db);
+  await expect(definedAnew.in(then).find('gone').toArray()).rejects.toThrow(code('VARVE_RETRY'));
 });
 
 test('a store is no moment to read a collection in', async () => {

@@ -87,14 +87,14 @@ test('every key reads back as it is shown', () => {
 });
 
 test('a value is edited only where JSON says all of it', () => {
-  for (const value of [null, 'a', 1.5, [true, { a: [] }]]) expect(valueText(value).is_exact).toBe(true);
+  for (const value of [null, 'a', 1.5, [true, { a: [] }]]) expect(valueText(value).isExact).toBe(true);
   const cycle: { self?: unknown } = {};
   for (const value of [1n, new Date(0), new Map(), new Uint8Array(1), { a: undefined }, -0, Number.NaN]) {
-    expect(valueText(value).is_exact).toBe(false);
+    expect(valueText(value).isExact).toBe(false);
   }
   cycle.self = cycle;
-  expect(valueText(cycle)).toEqual({ text: '{\n  "self": "(itself)"\n}', is_exact: false });
-  expect(valueText(undefined)).toEqual({ text: 'null', is_exact: false });
+  expect(valueText(cycle)).toEqual({ text: '{\n  "self": "(itself)"\n}', isExact: false });
+  expect(valueText(undefined)).toEqual({ text: 'null', isExact: false });
   expect(valueText(new Map([[1n, new Date(0)]])).text).toContain('1970-01-01');
 });
 
@@ -120,7 +120,7 @@ test('what an engine did is told from two looks at it', () => {
   expect(eventsBetween(before, after)).toEqual([
     { kind: 'flush', tables: 1, bytes: 120 },
     { kind: 'cut', segments: 1 },
-    { ...compaction, bytes_read: 1720, bytes_written: 1600 },
+    { ...compaction, bytesRead: 1720, bytesWritten: 1600 },
   ]);
   // Another tab took over the store: its counts begin at 0, and the demo reports nothing that did not happen.
   const other = look({ flush: flushed(0, 0), compaction: { ...before.compaction, count: 0 } });

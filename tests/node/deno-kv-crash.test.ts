@@ -154,14 +154,14 @@ test('a successor that dies while it takes the store over, at any of its calls, 
 });
 
 test('a deletion that dies at any of its calls is gone on with by the next one, whether it deletes or opens', async () => {
-  const delete_ = (kv: FakeKv): Promise<unknown> =>
+  const remove = (kv: FakeKv): Promise<unknown> =>
     Promise.race([new DenoKvStorage(kv, SETTINGS).delete('store', { lockTimeout: 0 }), kv.died]);
   for (let call = 1; ; call++) {
     const state = new FakeKvState();
     await write(new FakeKv(state), 0);
     const kv = new FakeKv(state);
     kv.fault = (number) => (number === call ? 'dead after' : undefined);
-    await delete_(kv);
+    await remove(kv);
     if (kv.calls < call) break;
     state.expire();
     const storage = new DenoKvStorage(new FakeKv(state), SETTINGS);

@@ -304,11 +304,11 @@ describe('going on', () => {
     const exported = await bytesOf((await large()).export());
     const other = await store();
     const abort = new AbortController();
-    let is_cancelled = false;
+    let isCancelled = false;
     const stuck = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(exported.slice(0, 400_000)),
       cancel: () => {
-        is_cancelled = true;
+        isCancelled = true;
       },
     });
     const importing = other.import(stuck, {
@@ -316,7 +316,7 @@ describe('going on', () => {
       onProgress: () => setTimeout(() => abort.abort(), 5),
     });
     await expect(importing).rejects.toMatchObject({ name: 'AbortError' });
-    expect(is_cancelled).toBe(true);
+    expect(isCancelled).toBe(true);
     const again = await other.import(chunks(exported, 50_000));
     expect(again.resumedAt).toBe(boundaries(exported)[1]);
     await expect(other.import(stuck, { signal: abort.signal })).rejects.toMatchObject({ name: 'AbortError' });

@@ -162,7 +162,7 @@ describe('scans', () => {
     const sink = new ByteSink(4);
     const bound = (byte: number, exclusive: boolean) => ({ key: new Uint8Array([byte]), exclusive });
     const range = { lower: bound(1, true), upper: bound(2, false), empty: false };
-    writeScanOpen({ range, reverse: true, keys: true, values: false, limit: 5, snapshot: 0, batch_bytes: 16 }, sink);
+    writeScanOpen({ range, reverse: true, keys: true, values: false, limit: 5, snapshot: 0, batchBytes: 16 }, sink);
     expect(hex(sink.copy())).toBe('3b000000' + '05000000' + '10000000' + '01000000' + '01000000' + '0102');
     sink.at = 0;
     writeScanOpen(
@@ -173,7 +173,7 @@ describe('scans', () => {
         values: true,
         limit: undefined,
         snapshot: 0,
-        batch_bytes: 1,
+        batchBytes: 1,
       },
       sink,
     );
@@ -186,7 +186,7 @@ describe('scans', () => {
     for (const shift of [0, 1, 4]) {
       const bytes = new Uint8Array([...new Uint8Array(shift), ...new Uint8Array(unhex(batch))]);
       const read = readScanBatch(bytes, shift, bytes.length, true, true);
-      expect([read.cursor, read.count, [...read.key_ends], [...read.value_ends]]).toEqual([3, 2, [1, 3], [2, 5]]);
+      expect([read.cursor, read.count, [...read.keyEnds], [...read.valueEnds]]).toEqual([3, 2, [1, 3], [2, 5]]);
       expect([hex(read.keys), hex(read.values)]).toEqual(['aabbbb', 'ccccdddddd']);
     }
   });
@@ -208,8 +208,8 @@ describe('scans', () => {
       changed[random.below(32)] = random.below(256);
       try {
         const read = readScanBatch(changed, 0, changed.length, true, true);
-        expect(read.key_ends.at(-1) ?? 0).toBe(read.keys.length);
-        expect(read.value_ends.at(-1) ?? 0).toBe(read.values.length);
+        expect(read.keyEnds.at(-1) ?? 0).toBe(read.keys.length);
+        expect(read.valueEnds.at(-1) ?? 0).toBe(read.values.length);
       } catch (error) {
         expect(error).toMatchObject({ code: 'VARVE_INTERNAL' });
       }

@@ -89,10 +89,10 @@ test('whatever comes, the answer is an answer, and what is refused changes nothi
       const encode = (part: string, raw: boolean) => (raw ? part.replaceAll('#', '') : encodeURIComponent(part));
       const search = pairs.map(([name, value, raw]) => `${encode(name, raw)}=${encode(value, raw)}`).join('&');
       const before = (await http.db.stats()).sequence;
-      const has_body = method !== 'GET' && method !== 'HEAD';
+      const hasBody = method !== 'GET' && method !== 'HEAD';
       const response = await http.send(method, `${path}?${search}`, {
         headers,
-        body: has_body ? (body as BodyInit) : null,
+        body: hasBody ? (body as BodyInit) : null,
       });
       expect(response.status).toBeLessThan(500);
       const bytes = await response.arrayBuffer();

@@ -216,19 +216,19 @@ describe('values', () => {
       code: 'VARVE_INVALID_ARGUMENT',
     });
     let pulled = 0;
-    let is_cancelled = false;
+    let isCancelled = false;
     const endless = new ReadableStream<Uint8Array>({
       pull: (controller) => {
         pulled++;
         controller.enqueue(new Uint8Array(60));
       },
       cancel: () => {
-        is_cancelled = true;
+        isCancelled = true;
       },
     });
     expect((await put(endless)).status).toBe(413);
     expect(pulled).toBeLessThan(5);
-    expect(is_cancelled).toBe(true);
+    expect(isCancelled).toBe(true);
     expect((await put(new Uint8Array(1), { 'content-length': '1000' })).status).toBe(413);
     expect((await put(new Uint8Array(1), { 'content-encoding': 'gzip' })).status).toBe(415);
     await small.db.close();

@@ -26,7 +26,7 @@ async function filled(
   const keys = Array.from({ length: count }, (_, i) => `k${String(i).padStart(4, '0')}`);
   await db.setMany(keys.map((key, i) => [key, new Uint8Array(size).fill(i)]));
   engine.frames.length = 0;
-  engine.answer_bytes.length = 0;
+  engine.answerBytes.length = 0;
   return { db, engine, keys };
 }
 
@@ -75,7 +75,7 @@ describe('what is iterated', () => {
     const entries = await collect(db.entries());
     expect(entries.map(([key]) => key)).toEqual(keys);
     expect(entries.every(([, value], i) => value.length === 300 && value[0] === i % 256)).toBe(true);
-    expect(engine.open_scans.size).toBe(0);
+    expect(engine.openScans.size).toBe(0);
     expect(named(engine.ops, CLOSE)).toEqual([]);
   });
 });
@@ -85,7 +85,7 @@ describe('what is moved', () => {
     const { db, engine } = await filled(50, 100);
     await collect(db.keys());
     await collect(db.values());
-    const [keys, values] = engine.answer_bytes as [number, number];
+    const [keys, values] = engine.answerBytes as [number, number];
     expect(keys).toBeLessThan(50 * 10 + 100);
     expect(values).toBeLessThan(50 * 105 + 100);
   });
@@ -147,7 +147,7 @@ describe('the end of an iterator', () => {
   test('leaving the loop closes the scan in the engine', async () => {
     const { db, engine } = await filled(2000, 100);
     for await (const [key] of db) if (key === 'k0003') break;
-    while (engine.open_scans.size > 0) await turn();
+    while (engine.openScans.size > 0) await turn();
     expect(named(engine.ops, CLOSE).length).toBe(1);
   });
 
@@ -157,7 +157,7 @@ describe('the end of an iterator', () => {
     expect(await entries.return?.()).toEqual({ done: true, value: undefined });
     expect(await entries.next()).toEqual({ done: true, value: undefined });
     while (named(engine.ops, CLOSE).length === 0) await turn();
-    expect(engine.open_scans.size).toBe(0);
+    expect(engine.openScans.size).toBe(0);
   });
 
   test('return() while a step waits ends that step too', async () => {
@@ -166,7 +166,7 @@ describe('the end of an iterator', () => {
     const step = entries.next();
     await entries.return?.();
     expect(await step).toEqual({ done: true, value: undefined });
-    while (engine.open_scans.size > 0) await turn();
+    while (engine.openScans.size > 0) await turn();
   });
 
   test('throw() closes the scan and rejects', async () => {
@@ -175,7 +175,7 @@ describe('the end of an iterator', () => {
     await entries.next();
     await expect(entries.throw?.(new RangeError('stop'))).rejects.toThrow('stop');
     expect((await entries.next()).done).toBe(true);
-    while (engine.open_scans.size > 0) await turn();
+    while (engine.openScans.size > 0) await turn();
   });
 
   test('await using closes the scan', async () => {
@@ -184,7 +184,7 @@ describe('the end of an iterator', () => {
       await using entries = db.entries();
       await entries.next();
     }
-    while (engine.open_scans.size > 0) await turn();
+    while (engine.openScans.size > 0) await turn();
     expect(named(engine.ops, CLOSE).length).toBe(1);
   });
 
@@ -195,8 +195,8 @@ describe('the end of an iterator', () => {
     (() => {
       db.entries();
     })();
-    while (engine.open_scans.size === 0) await turn();
-    while (engine.open_scans.size > 0) {
+    while (engine.openScans.size === 0) await turn();
+    while (engine.openScans.size > 0) {
       collectGarbage();
       await turn();
     }
@@ -230,7 +230,7 @@ describe('abort', () => {
     await expect(step).rejects.toBe('enough');
     engine.release();
     while (named(engine.ops, CLOSE).length === 0) await turn();
-    expect(engine.open_scans.size).toBe(0);
+    expect(engine.openScans.size).toBe(0);
   });
 
   test('between steps ends the loop, although more was fetched', async () => {
@@ -245,7 +245,7 @@ describe('abort', () => {
     };
     await expect(loop()).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
     expect(seen.length).toBe(3);
-    while (engine.open_scans.size > 0) await turn();
+    while (engine.openScans.size > 0) await turn();
   });
 
   test('before the call refuses it; after the end it changes nothing', async () => {
@@ -279,7 +279,7 @@ describe('errors', () => {
     const { db, engine } = await filled(2000, 100);
     engine.fault = ({ op }) => (op === NEXT ? { code: 1, message: 'A block is damaged.' } : undefined);
     await expect(collect(db.entries())).rejects.toThrow(code('VARVE_CORRUPT'));
-    while (engine.open_scans.size > 0) await turn();
+    while (engine.openScans.size > 0) await turn();
   });
 
   test('of an iterator that nobody consumes disturb nobody', async () => {

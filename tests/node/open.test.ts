@@ -83,7 +83,7 @@ describe('open', () => {
     engine.reply = ({ type }) =>
       type === 'open' ? { type: 'failed', id: 1, error: { code: 'VARVE_LOCKED', message: 'Held.' } } : undefined;
     await expect(openStore('notes', {}, () => engine)).rejects.toThrow(code('VARVE_LOCKED'));
-    expect(engine.is_terminated).toBe(true);
+    expect(engine.isTerminated).toBe(true);
   });
 
   test('of a worker whose script fails tells why', async () => {
@@ -110,7 +110,7 @@ describe('open', () => {
     const opened = openStore('notes', { signal: controller.signal }, () => engine);
     controller.abort('too slow');
     await expect(opened).rejects.toBe('too slow');
-    expect(engine.is_terminated).toBe(true);
+    expect(engine.isTerminated).toBe(true);
   });
 
   test('with an aborted signal starts no worker', async () => {
@@ -191,14 +191,14 @@ describe('stores of the origin', () => {
   test('are listed by a worker that ends afterwards', async () => {
     const engine = new FakeEngine();
     expect(await listNames({}, () => engine)).toEqual(['a', 'b']);
-    expect(engine.is_terminated).toBe(true);
+    expect(engine.isTerminated).toBe(true);
   });
 
   test('are deleted with the time to wait, by a worker that ends afterwards', async () => {
     const engine = new FakeEngine();
     expect(await deleteNamed('a', {}, () => engine)).toBe(true);
     expect(engine.messages).toEqual([{ type: 'delete', id: 1, name: 'a', lockTimeout: 5000 }]);
-    expect(engine.is_terminated).toBe(true);
+    expect(engine.isTerminated).toBe(true);
     await expect(deleteNamed('a', { lockTimeout: -1 }, () => engine)).rejects.toThrow(code('VARVE_INVALID_ARGUMENT'));
   });
 
@@ -207,6 +207,6 @@ describe('stores of the origin', () => {
     engine.reply = ({ type }) =>
       type === 'delete' ? { type: 'failed', id: 1, error: { code: 'VARVE_LOCKED', message: 'Held.' } } : undefined;
     await expect(deleteNamed('a', { lockTimeout: 0 }, () => engine)).rejects.toThrow(code('VARVE_LOCKED'));
-    expect(engine.is_terminated).toBe(true);
+    expect(engine.isTerminated).toBe(true);
   });
 });

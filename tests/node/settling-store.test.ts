@@ -286,16 +286,16 @@ class Modelled {
   /** The operations of one turn, acknowledged or cut short by a crash. */
   async turn(isCrash: boolean): Promise<void> {
     const random = this.#random;
-    const under_way: Promise<unknown>[] = [];
+    const underWay: Promise<unknown>[] = [];
     /** The writes of this turn, in order: after a crash a part of them may be there, from the start on. */
     const written = new Map<number, (number | undefined)[]>();
-    for (let left = random(60); left >= 0; left--) under_way.push(this.#operation(written));
+    for (let left = random(60); left >= 0; left--) underWay.push(this.#operation(written));
     if (!isCrash) {
-      await Promise.all(under_way);
+      await Promise.all(underWay);
       for (const [key, marks] of written) this.#model.set(key, new Set([marks.at(-1)]));
       return;
     }
-    for (const one of under_way) one.catch(() => undefined);
+    for (const one of underWay) one.catch(() => undefined);
     for (const [key, marks] of written) this.#model.set(key, new Set([...this.#marks(key), ...marks]));
     if (random(2) === 0) await new Promise((resolve) => setTimeout(resolve, random(4)));
     const old = this.db;

@@ -4,7 +4,7 @@ import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Client, type Port } from '../../js/src/client/client.ts';
-import { sync_operation } from '../../js/src/client/operations.ts';
+import { syncOperation } from '../../js/src/client/operations.ts';
 import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { deleteShared } from '../../js/src/share/delete-store.ts';
@@ -293,14 +293,14 @@ test('what too many leaders did not survive is given up, and no longer kept for'
     post: (message: unknown) => message instanceof ArrayBuffer && frames.push(message),
   } as const;
   client.connect(link);
-  const flushed = client.submit(sync_operation, undefined, undefined, 0);
+  const flushed = client.submit(syncOperation, undefined, undefined, 0);
   await Promise.resolve();
   const told = expect(flushed).rejects.toMatchObject({ code: 'VARVE_INTERNAL' });
   for (let leader = 0; leader < 20; leader++) client.connect(link);
   await told;
   // The first leader, and eight more.
   expect(frames).toHaveLength(9);
-  client.submit(sync_operation, undefined, undefined, 0).catch(() => undefined);
+  client.submit(syncOperation, undefined, undefined, 0).catch(() => undefined);
   await Promise.resolve();
   const last = new DataView(frames[9] as ArrayBuffer);
   expect([24, 16].map((at) => last.getUint32(at, true))).toEqual([1, 1]);

@@ -59,7 +59,7 @@ describe('reading and writing', () => {
     await db.set('a', new Uint8Array(10_000));
     expect(await db.hasMany(['a', 'b', 'a'])).toEqual([true, false, true]);
     expect(engine.frames.length).toBe(2);
-    expect(engine.answer_bytes[1]).toBeLessThan(100);
+    expect(engine.answerBytes[1]).toBeLessThan(100);
   });
 
   test('getMany keeps the order, also of missing and repeated keys', async () => {

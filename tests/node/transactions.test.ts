@@ -88,11 +88,11 @@ class Script {
   #write(roll: number): void {
     const [key, value] = [this.#random.below(this.#keys), this.#random.below(1_000_000)];
     const bounds = this.#bounds();
-    const is_rare = this.#random.below(8) > 0;
+    const isRare = this.#random.below(8) > 0;
     if (roll > 8) {
       this.#add((tx) => tx.set(key, value), undefined);
       this.#model.set(key, value);
-    } else if (roll === 7 || is_rare) {
+    } else if (roll === 7 || isRare) {
       this.#add((tx) => tx.delete(key), undefined);
       this.#model.delete(key);
     } else if (this.#random.below(6) === 0) {

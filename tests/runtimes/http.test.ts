@@ -25,7 +25,7 @@ const SERVERS = RUNTIMES.filter(({ name }) => name !== 'node');
 let seen: unknown[];
 
 /** Bundles a fixture; the built package is either bundled in, or left as it is, beside its workers. */
-async function bundle(fixture: string, takes_in: boolean): Promise<string> {
+async function bundle(fixture: string, takesIn: boolean): Promise<string> {
   const outfile = join(OUT, fixture.replace(/ts$/, 'mjs'));
   await build({
     entryPoints: [join(root, 'tests/runtimes/fixtures', fixture)],
@@ -40,7 +40,7 @@ async function bundle(fixture: string, takes_in: boolean): Promise<string> {
         setup: ({ onResolve }) => {
           onResolve({ filter: /^varve(\/\w+)?$/ }, ({ path }) => {
             const file = join(DIST, `${path.split('/')[1] ?? 'index'}.js`);
-            return takes_in ? { path: file } : { path: `./${relative(OUT, file)}`, external: true };
+            return takesIn ? { path: file } : { path: `./${relative(OUT, file)}`, external: true };
           });
         },
       },
@@ -67,8 +67,8 @@ test('on Node it sees what it should', () => {
   const statuses = seen.slice(0, 18).map((stop) => (stop as unknown[])[2]);
   expect(statuses).toEqual([200, 200, 200, 200, 304, 412, 201, 200, 200, 400, 200, 200, 200, 400, 415, 403, 404, 200]);
   expect((seen[18] as unknown[])[0]).toBe(401);
-  const [code, report, bytes, is_same] = seen.slice(19);
-  expect([code, is_same]).toEqual(['VARVE_CORRUPT', true]);
+  const [code, report, bytes, isSame] = seen.slice(19);
+  expect([code, isSame]).toEqual(['VARVE_CORRUPT', true]);
   expect(report).toMatchObject({ entries: 2003, bytes });
 });
 

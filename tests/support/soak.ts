@@ -180,7 +180,7 @@ export class Soak {
       await aborted.next().catch(() => undefined);
     }
     await db.count({ prefix: ['ring'] });
-    for await (const _ of db.keys({ limit: 200 })) void _;
+    for await (const key of db.keys({ limit: 200 })) void key;
   }
 
   /** Snapshots that are forgotten and closed, with scans of them. */
@@ -316,7 +316,7 @@ export class Soak {
     const get = await of(() => this.#db.get(this.#key()));
     const set = await of(() => this.#db.set(this.#key(), 1));
     const scan = await of(async () => {
-      for await (const _ of this.#db.keys({ limit: 50 })) void _;
+      for await (const key of this.#db.keys({ limit: 50 })) void key;
     });
     return { control, get, set, scan };
   }

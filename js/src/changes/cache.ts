@@ -168,13 +168,13 @@ class ReadCache<K, V> {
   #forgetBatch(bytes: Uint8Array): void {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     for (let at = 4; at + ITEM_HEAD_BYTES <= bytes.length; ) {
-      const key_at = at + ITEM_HEAD_BYTES;
-      const value_at = key_at + view.getUint32(at + 4, true);
-      const end = value_at + view.getUint32(at + 8, true);
+      const keyAt = at + ITEM_HEAD_BYTES;
+      const valueAt = keyAt + view.getUint32(at + 4, true);
+      const end = valueAt + view.getUint32(at + 8, true);
       const kind = bytes[at];
-      const key = bytes.subarray(key_at, value_at);
+      const key = bytes.subarray(keyAt, valueAt);
       if (kind === BatchKind.set || kind === BatchKind.delete) this.#values.drop(textOfBytes(key));
-      else if (kind === BatchKind.deleteRange) this.#forgetRange(key, bytes.subarray(value_at, end));
+      else if (kind === BatchKind.deleteRange) this.#forgetRange(key, bytes.subarray(valueAt, end));
       at = (end + 3) & ~3;
     }
   }

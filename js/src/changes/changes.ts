@@ -39,9 +39,9 @@ export function feedOf(client: Client): Feed {
 }
 
 /** The pages that a reader of a range requests. */
-export function pageOf(range: ByteRange, keysOnly: boolean, bytes_max?: number): PageWanted {
+export function pageOf(range: ByteRange, keysOnly: boolean, bytesMax?: number): PageWanted {
   const { start, end } = halfOpen(range);
-  return pageWanted(start, end, keysOnly, bytes_max);
+  return pageWanted(start, end, keysOnly, bytesMax);
 }
 
 /** Iterates over the changes of a range. */

@@ -16,7 +16,7 @@
 import type { Client } from '../client/client.ts';
 import { compareBytes } from '../codec/range.ts';
 import type { StoreState } from '../protocol/messages.ts';
-import { ChangeKind, type Page, type PageWanted, page_operation, pageWanted, type RawChange } from './page.ts';
+import { ChangeKind, type Page, type PageWanted, pageOperation, pageWanted, type RawChange } from './page.ts';
 
 /** The result for a reader when its position has moved. */
 export interface Moved {
@@ -99,7 +99,7 @@ export class Feed {
     const asked = pages.get(name);
     if (asked?.since === since) return asked.page;
     const page = this.#client
-      .submit(page_operation, undefined, { ...wanted, since }, 0)
+      .submit(pageOperation, undefined, { ...wanted, since }, 0)
       .catch(orStalled)
       .finally(() => pages.get(name)?.page === page && pages.delete(name));
     pages.set(name, { since, page });

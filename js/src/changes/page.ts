@@ -3,7 +3,7 @@
  *
  *   value    u64 since | u32 bytes to aim at | u32 flags (1: no values) | u32 start_len | u32 end_len | start | end (empty: to the end)
  *   answer   u64 through | u64 floor | u32 count | u32 0 | change*
- *   change   u64 sequence | u8 kind (0 delete, 1 set, 2 delete range) | u8 flags (1: expires) | u16 0 | u32 key_len | u32 value_len
+ *   change   u64 sequence | u8 kind (0 delete, 1 set, 2 delete range) | u8 flags (1: expires) | u16 0 | u32 keyLen | u32 valueLen
  *            | [f64 expires in ms since 1970] | key | value (of a deleted range: the first key behind it) | pad to 4
  *
  * Invariant: a change is handed out only when all of it lies inside the answer. A batch is never split between two answers.
@@ -16,7 +16,7 @@ import type { Operation } from '../protocol/frame-writer.ts';
 /** The request of a page. */
 export interface PageRequest {
   readonly since: number;
-  readonly bytes_max: number;
+  readonly bytesMax: number;
   readonly keysOnly: boolean;
   readonly start: Uint8Array;
   readonly end: Uint8Array;
@@ -32,8 +32,8 @@ export interface PageWanted extends Omit<PageRequest, 'since'> {
 const PAGE_BYTES = 64 * 1024;
 
 /** The changes of a range; no bytes mean an open side. */
-export function pageWanted(start: Uint8Array, end: Uint8Array, keysOnly: boolean, bytes_max = PAGE_BYTES): PageWanted {
-  return { start, end, keysOnly, bytes_max, name: `${start} ${end} ${keysOnly} ${bytes_max}` };
+export function pageWanted(start: Uint8Array, end: Uint8Array, keysOnly: boolean, bytesMax = PAGE_BYTES): PageWanted {
+  return { start, end, keysOnly, bytesMax, name: `${start} ${end} ${keysOnly} ${bytesMax}` };
 }
 
 /** Kinds of changes. */
@@ -61,14 +61,14 @@ const NO_VALUES = 1;
 const EXPIRES = 1;
 
 /** Asks for a page of changes. */
-export const page_operation: Operation<undefined, PageRequest, Page> = {
+export const pageOperation: Operation<undefined, PageRequest, Page> = {
   code: Op.changes,
   key: undefined,
   value: {
-    write({ since, bytes_max, keysOnly, start, end }, sink) {
+    write({ since, bytesMax, keysOnly, start, end }, sink) {
       sink.u32(since >>> 0);
       sink.u32(Math.floor(since / 0x1_0000_0000));
-      sink.u32(bytes_max);
+      sink.u32(bytesMax);
       sink.u32(keysOnly ? NO_VALUES : 0);
       sink.u32(start.length);
       sink.u32(end.length);
@@ -88,18 +88,18 @@ function readPage(answer: FrameReader): Page {
   for (let left = answer.u32(start + 16); left > 0; left--) {
     if (end - at < 20) throw malformed();
     const flags = bytes[at + 9] as number;
-    const key_at = at + (flags & EXPIRES ? 28 : 20);
-    const value_at = key_at + answer.u32(at + 12);
-    const value_end = value_at + answer.u32(at + 16);
-    if (value_end > end) throw malformed();
+    const keyAt = at + (flags & EXPIRES ? 28 : 20);
+    const valueAt = keyAt + answer.u32(at + 12);
+    const valueEnd = valueAt + answer.u32(at + 16);
+    if (valueEnd > end) throw malformed();
     changes.push({
       sequence: answer.u64(at),
       kind: bytes[at + 8] as number,
       expires: flags & EXPIRES ? new Date(view.getFloat64(at + 20, true)) : undefined,
-      key: bytes.subarray(key_at, value_at),
-      value: bytes.subarray(value_at, value_end),
+      key: bytes.subarray(keyAt, valueAt),
+      value: bytes.subarray(valueAt, valueEnd),
     });
-    at = start + ((value_end - start + 3) & ~3);
+    at = start + ((valueEnd - start + 3) & ~3);
   }
   return { through: answer.u64(start), floor: answer.u64(start + 8), changes };
 }

@@ -23,23 +23,23 @@ const ENTRY_BYTES = 64;
 
 /** A bounded map in the order of use. */
 export class RecentValues {
-  readonly #entries_max: number;
-  readonly #bytes_max: number;
+  readonly #entriesMax: number;
+  readonly #bytesMax: number;
   /** The least recently used entry is the first. */
   readonly #kept = new Map<string, Kept>();
   readonly #awaited = new Set<Ticket>();
   #bytes = 0;
 
-  constructor(entries_max: number, bytes_max: number) {
-    this.#entries_max = entries_max;
-    this.#bytes_max = bytes_max;
+  constructor(entriesMax: number, bytesMax: number) {
+    this.#entriesMax = entriesMax;
+    this.#bytesMax = bytesMax;
   }
 
-  get(id: string, now_ms: number): Kept | undefined {
+  get(id: string, nowMs: number): Kept | undefined {
     const kept = this.#kept.get(id);
     if (kept === undefined) return undefined;
     this.#remove(id, kept);
-    if (now_ms >= kept.until) return undefined;
+    if (nowMs >= kept.until) return undefined;
     this.#add(id, kept);
     return kept;
   }
@@ -62,7 +62,7 @@ export class RecentValues {
     this.#drop(id);
     this.#add(id, { bytes, until });
     for (const [oldest, kept] of this.#kept) {
-      if (this.#kept.size <= this.#entries_max && this.#bytes <= this.#bytes_max) break;
+      if (this.#kept.size <= this.#entriesMax && this.#bytes <= this.#bytesMax) break;
       this.#remove(oldest, kept);
     }
   }

@@ -66,27 +66,27 @@ export class Client {
   #flights: Flight[] = [];
   /** The flight of the frame being packed. */
   #boarding = new Flight(0);
-  #is_scheduled = false;
+  #isScheduled = false;
   #request = 0;
-  #ask_id = 0;
+  #askId = 0;
   #link: Link | undefined;
-  #was_connected = false;
-  readonly #has_successors: boolean;
+  #wasConnected = false;
+  readonly #hasSuccessors: boolean;
   readonly #end: () => void;
   /** The reason why new calls are rejected. Set by closing and by failing. */
   #refusal: unknown;
-  #is_over = false;
+  #isOver = false;
   #closed: Promise<void> | undefined;
-  readonly #send_scheduled = (): void => this.#send();
+  readonly #sendScheduled = (): void => this.#send();
 
   /**
-   * @param has_successors Whether another engine may take the place of the one it is connected to.
+   * @param hasSuccessors Whether another engine may take the place of the one it is connected to.
    * @param end Releases the port or links that the client used. Called once, when the client has failed or closed.
    */
-  constructor(has_successors: boolean, end: () => void) {
-    this.id = has_successors ? randomClient() : 0;
+  constructor(hasSuccessors: boolean, end: () => void) {
+    this.id = hasSuccessors ? randomClient() : 0;
     this.#writer = new FrameWriter(this.id);
-    this.#has_successors = has_successors;
+    this.#hasSuccessors = hasSuccessors;
     this.#end = end;
   }
 
@@ -109,7 +109,7 @@ export class Client {
   }
 
   /** Whether a call is not answered yet. */
-  get is_waiting(): boolean {
+  get isWaiting(): boolean {
     // A request `after` waits for the next write. It does not expect an answer soon.
     const isAsked = [...this.#asked.values()].some(
       ({ request }) => (request as { method?: string }).method !== 'after',
@@ -119,7 +119,7 @@ export class Client {
 
   /** Uses this link from now on. Frames and requests that were not answered through the previous link are sent again. */
   connect(link: Link): void {
-    if (this.#is_over) return;
+    if (this.#isOver) return;
     this.#link = undefined;
     this.#send();
     const waiting = this.#flights.filter(({ frame }) => frame !== undefined);
@@ -130,15 +130,15 @@ export class Client {
     }
     this.#flights = waiting.filter(({ frame }) => frame !== undefined);
     const { length } = this.#flights;
-    if (this.#was_connected) this.numbers.restore();
+    if (this.#wasConnected) this.numbers.restore();
     this.#send();
-    this.#was_connected = true;
+    this.#wasConnected = true;
     this.#link = link;
     // First the frames that open its snapshots and scans again, which were packed last: older frames may use them.
-    for (const flight of this.#flights.slice(length)) this.#post_frame(flight);
-    for (const flight of this.#flights.slice(0, length)) this.#post_frame(flight);
+    for (const flight of this.#flights.slice(length)) this.#postFrame(flight);
+    for (const flight of this.#flights.slice(0, length)) this.#postFrame(flight);
     // After the frames that are sent again: they read at old read points, which a merge may drop.
-    if (this.#has_successors) link.post({ type: 'returned' } satisfies Request, []);
+    if (this.#hasSuccessors) link.post({ type: 'returned' } satisfies Request, []);
     for (const { request } of asked) link.post(request, []);
   }
 
@@ -172,9 +172,9 @@ export class Client {
     });
     if (signal !== undefined) this.#watch(promise, flight, request, signal);
     if (this.#writer.bytes >= FRAME_BYTES_MAX) this.#send();
-    else if (!this.#is_scheduled) {
-      this.#is_scheduled = true;
-      queueMicrotask(this.#send_scheduled);
+    else if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      queueMicrotask(this.#sendScheduled);
     }
     return promise;
   }
@@ -202,16 +202,16 @@ export class Client {
 
   /** Ends it at once; everything pending is rejected with `error`. */
   fail(error: unknown): void {
-    if (this.#is_over) return;
-    this.#is_over = true;
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#refusal ??= error;
     this.#link = undefined;
-    this.give_up(error);
+    this.giveUp(error);
     this.#end();
   }
 
   /** Rejects all pending calls. The engine may have done them, or may still do them. They are not sent again. */
-  give_up(error: unknown): void {
+  giveUp(error: unknown): void {
     this.#send();
     const asked = [...this.#asked.values()];
     this.#asked.clear();
@@ -244,7 +244,7 @@ export class Client {
 
   #post(ask: Ask, progress?: Settle): Promise<unknown> {
     this.#send();
-    const id = ++this.#ask_id;
+    const id = ++this.#askId;
     return new Promise<unknown>((resolve, reject) => {
       const request = { ...ask, id } as Request;
       this.#asked.set(id, { request, resolve, reject, progress });
@@ -258,20 +258,20 @@ export class Client {
   }
 
   #send(): void {
-    this.#is_scheduled = false;
+    this.#isScheduled = false;
     if (this.#writer.count === 0) return;
     const flight = this.#boarding;
     flight.frame = this.#writer.take((this.#flights[0] ?? flight).first);
     this.#flights.push(flight);
     this.#boarding = new Flight(this.#request);
-    if (this.#link !== undefined) this.#post_frame(flight);
+    if (this.#link !== undefined) this.#postFrame(flight);
   }
 
-  #post_frame(flight: Flight): void {
+  #postFrame(flight: Flight): void {
     const { frame } = flight;
     if (frame === undefined || this.#link === undefined) return;
     // A frame is sent again if its answer does not come. So a copy is transferred.
-    const sent = this.#has_successors ? frame.slice(0) : frame;
+    const sent = this.#hasSuccessors ? frame.slice(0) : frame;
     try {
       this.#link.post(sent, [sent]);
     } catch (error) {
@@ -294,8 +294,8 @@ export class Client {
     if (response.type === 'dead') return this.fail(VarveError.fromWire(response.error));
     if (!('id' in response)) return;
     const asked = this.#asked.get(response.id);
-    // The caller was already rejected by `give_up`.
-    if (asked === undefined && response.id <= this.#ask_id) return;
+    // The caller was already rejected by `giveUp`.
+    if (asked === undefined && response.id <= this.#askId) return;
     if (asked === undefined) throw malformed();
     if (response.type === 'progress') return asked.progress?.(response.value);
     this.#asked.delete(response.id);

@@ -78,18 +78,18 @@ export class Operations<K, V> {
 }
 
 /** Carries the bytes of a `BatchWriter`. */
-export const batch_operation: Operation<undefined, Uint8Array, Receipt> = write(Op.batch, undefined, rawBytes);
+export const batchOperation: Operation<undefined, Uint8Array, Receipt> = write(Op.batch, undefined, rawBytes);
 /** Deletes from the key bytes to before the value bytes. */
-export const delete_range: Operation<Uint8Array, Uint8Array, Receipt> = write(Op.deleteRange, rawBytes, rawBytes);
+export const deleteRange: Operation<Uint8Array, Uint8Array, Receipt> = write(Op.deleteRange, rawBytes, rawBytes);
 /** Flushes the log. */
-export const sync_operation: Operation<undefined, undefined, void> = {
+export const syncOperation: Operation<undefined, undefined, void> = {
   code: Op.sync,
   key: undefined,
   value: undefined,
   read: () => undefined,
 };
 /** Closes a cursor. */
-export const scan_close: Operation<number, undefined, void> = {
+export const scanClose: Operation<number, undefined, void> = {
   code: Op.scanClose,
   key: word,
   value: undefined,
@@ -97,19 +97,19 @@ export const scan_close: Operation<number, undefined, void> = {
 };
 
 /** Takes the snapshot whose number is in the level field. */
-export const snapshot_open: Operation<undefined, undefined, Seen> = {
+export const snapshotOpen: Operation<undefined, undefined, Seen> = {
   code: Op.snapshotOpen,
   key: undefined,
   value: undefined,
   read: (answer) => answer.seen(),
 };
 /** Opens the snapshot whose number is in the level field again, with another leader. */
-export const snapshot_restore: Operation<undefined, Seen, Seen> = {
+export const snapshotRestore: Operation<undefined, Seen, Seen> = {
   code: Op.snapshotRestore,
   key: undefined,
   value: {
-    write({ sequence, now_ms }, sink) {
-      for (const number of [sequence, now_ms]) {
+    write({ sequence, nowMs }, sink) {
+      for (const number of [sequence, nowMs]) {
         sink.u32(number >>> 0);
         sink.u32(Math.floor(number / 0x1_0000_0000));
       }
@@ -118,7 +118,7 @@ export const snapshot_restore: Operation<undefined, Seen, Seen> = {
   read: (answer) => answer.seen(),
 };
 /** Releases the snapshot whose number is in the level field. */
-export const snapshot_close: Operation<undefined, undefined, void> = {
+export const snapshotClose: Operation<undefined, undefined, void> = {
   code: Op.snapshotClose,
   key: undefined,
   value: undefined,
@@ -126,11 +126,11 @@ export const snapshot_close: Operation<undefined, undefined, void> = {
 };
 
 /** Scans that only count. */
-export const scan_count: ScanOperations = scan({ keys: false, values: false });
+export const scanCount: ScanOperations = scan({ keys: false, values: false });
 /** Scans for keys, for values, or for both. */
-export const scan_keys: ScanOperations = scan({ keys: true, values: false });
-export const scan_values: ScanOperations = scan({ keys: false, values: true });
-export const scan_entries: ScanOperations = scan({ keys: true, values: true });
+export const scanKeys: ScanOperations = scan({ keys: true, values: false });
+export const scanValues: ScanOperations = scan({ keys: false, values: true });
+export const scanEntries: ScanOperations = scan({ keys: true, values: true });
 
 function scan(wanted: Wanted): ScanOperations {
   const { keys, values } = wanted;

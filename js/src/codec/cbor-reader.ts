@@ -36,8 +36,8 @@ type TypedArrayConstructor = new (buffer: ArrayBuffer) => ArrayBufferView;
 type ErrorConstructor = new (message: string) => Error;
 
 const double = new Float64Array(1);
-const double_bytes = new Uint8Array(double.buffer);
-const typed_arrays = new Map<number, string>(Object.entries(TYPED_ARRAY_TAGS).map(([name, tag]) => [tag, name]));
+const doubleBytes = new Uint8Array(double.buffer);
+const typedArrays = new Map<number, string>(Object.entries(TYPED_ARRAY_TAGS).map(([name, tag]) => [tag, name]));
 const ERRORS: ReadonlyMap<string, ErrorConstructor> = new Map(
   [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((type) => [type.name, type]),
 );
@@ -133,7 +133,7 @@ export class CborReader {
         return undefined;
       case 0xfb: {
         const start = this.#take(8);
-        for (let i = 0; i < 8; i++) double_bytes[7 - i] = this.#bytes[start + i] as number;
+        for (let i = 0; i < 8; i++) doubleBytes[7 - i] = this.#bytes[start + i] as number;
         return double[0];
       }
       default:
@@ -284,7 +284,7 @@ export class CborReader {
   }
 
   #typedArray(tag: number): unknown {
-    const name = typed_arrays.get(tag);
+    const name = typedArrays.get(tag);
     const types = globalThis as unknown as Record<string, TypedArrayConstructor | undefined>;
     const type = name === undefined ? undefined : types[name];
     if (type === undefined) throw new Malformed('a tag is unknown');
@@ -313,7 +313,7 @@ export class CborReader {
     throw new Malformed('an object is of an unknown type');
   }
 
-  #error(has_cause: boolean): Error {
+  #error(hasCause: boolean): Error {
     const name = this.#string();
     const message = this.#string();
     const error = this.#keep(new (ERRORS.get(name) ?? Error)(message));
@@ -321,7 +321,7 @@ export class CborReader {
     if (error.name !== name) Object.defineProperty(error, 'name', { value: name, ...hidden });
     // The place where the error was thrown is not stored; the place where it was read would mislead.
     Object.defineProperty(error, 'stack', { value: `${name}: ${message}`, ...hidden });
-    if (has_cause) {
+    if (hasCause) {
       this.#enter(1);
       Object.defineProperty(error, 'cause', { value: this.#item(), ...hidden });
       this.#depth--;

@@ -70,7 +70,7 @@ const { entries } = Map.prototype;
 const { values } = Set.prototype;
 
 const double = new Float64Array(1);
-const double_bytes = new Uint8Array(double.buffer);
+const doubleBytes = new Uint8Array(double.buffer);
 
 /** Why a value cannot be stored, and the path to the part that causes it, innermost step first. */
 class Refusal {
@@ -206,7 +206,7 @@ export class CborWriter {
     sink.reserve(9);
     double[0] = value;
     sink.bytes[sink.at] = 0xfb;
-    for (let i = 0; i < 8; i++) sink.bytes[sink.at + 1 + i] = double_bytes[7 - i] as number;
+    for (let i = 0; i < 8; i++) sink.bytes[sink.at + 1 + i] = doubleBytes[7 - i] as number;
     sink.at += 9;
   }
 
@@ -391,11 +391,11 @@ export class CborWriter {
   }
 
   #error(value: Error): void {
-    const has_cause = Object.hasOwn(value, 'cause');
-    this.#named('Error', has_cause ? 4 : 3);
+    const hasCause = Object.hasOwn(value, 'cause');
+    this.#named('Error', hasCause ? 4 : 3);
     this.#text(String(value.name));
     this.#text(String(value.message));
-    if (!has_cause) return;
+    if (!hasCause) return;
     try {
       this.#item(value.cause);
     } catch (error) {

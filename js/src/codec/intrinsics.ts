@@ -5,16 +5,16 @@
  * anything; none of them is used. Everything that works for an object of this realm works for one of another realm.
  */
 
-const typed_array: object = Object.getPrototypeOf(Uint8Array.prototype);
-const nameOf = getter<string | undefined>(typed_array, Symbol.toStringTag);
-const bufferOf = getter<ArrayBuffer>(typed_array, 'buffer');
-const offsetOf = getter<number>(typed_array, 'byteOffset');
-const lengthOf = getter<number>(typed_array, 'byteLength');
+const typedArray: object = Object.getPrototypeOf(Uint8Array.prototype);
+const nameOf = getter<string | undefined>(typedArray, Symbol.toStringTag);
+const bufferOf = getter<ArrayBuffer>(typedArray, 'buffer');
+const offsetOf = getter<number>(typedArray, 'byteOffset');
+const lengthOf = getter<number>(typedArray, 'byteLength');
 const bufferOfView = getter<ArrayBuffer>(DataView.prototype, 'buffer');
 const offsetOfView = getter<number>(DataView.prototype, 'byteOffset');
 const lengthOfView = getter<number>(DataView.prototype, 'byteLength');
 /** Refuses a view whose buffer was detached, or became too short for it; the getters return 0 then. */
-const { keys: validate } = typed_array as Uint8Array;
+const { keys: validate } = typedArray as Uint8Array;
 const { getTime } = Date.prototype;
 
 /** A getter of a prototype, called with the object as `this`. It throws a TypeError for an object of another kind. */

@@ -22,8 +22,8 @@ import { KEY_DEPTH_MAX } from './settled.ts';
 import { readUtf8 } from './text.ts';
 
 const double = new Float64Array(1);
-const double_bytes = new Uint8Array(double.buffer);
-const batch_decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+const doubleBytes = new Uint8Array(double.buffer);
+const batchDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** The key of `bytes[start..end]`. A Uint8Array key is a copy. */
 export function decodeKey(bytes: Uint8Array, start = 0, end: number = bytes.length): Key {
@@ -46,7 +46,7 @@ const KEYS_FEW = 2;
  */
 export function decodeKeys(blob: Uint8Array, ends: ArrayLike<number>): Key[] {
   const keys = new Array<Key>(ends.length);
-  const text = ends.length > KEYS_FEW && allStrings(blob, ends) ? batch_decoder.decode(blob) : '';
+  const text = ends.length > KEYS_FEW && allStrings(blob, ends) ? batchDecoder.decode(blob) : '';
   let start = 0;
   // If there are as many chars as bytes, each char took one byte.
   const ascii = text.length === blob.length;
@@ -145,8 +145,8 @@ class KeyReader {
   #number(): number {
     const first = this.#byte();
     const flip = first < 0x80 ? 0xff : 0;
-    double_bytes[7] = first ^ (flip | 0x80);
-    for (let i = 6; i >= 0; i--) double_bytes[i] = this.#byte() ^ flip;
+    doubleBytes[7] = first ^ (flip | 0x80);
+    for (let i = 6; i >= 0; i--) doubleBytes[i] = this.#byte() ^ flip;
     const value = double[0] as number;
     if (Number.isNaN(value) || Object.is(value, -0)) throw corrupt();
     return value;

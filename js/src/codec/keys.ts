@@ -35,7 +35,7 @@ export const TERMINATOR = 0x01;
 export const ESCAPED = 0xff;
 
 const double = new Float64Array(1);
-const double_bytes = new Uint8Array(double.buffer);
+const doubleBytes = new Uint8Array(double.buffer);
 const scratch = new Uint8Array(KEY_BYTES_MAX + 1);
 
 /**
@@ -158,10 +158,10 @@ function terminate(into: Uint8Array, start: number, end: number): number {
 function putNumber(key: number, into: Uint8Array, at: number): number {
   if (Number.isNaN(key)) throw invalid('NaN cannot be a key: it has no place in the order.');
   double[0] = key === 0 ? 0 : key;
-  const sign = (double_bytes[7] as number) >> 7;
+  const sign = (doubleBytes[7] as number) >> 7;
   const flip = sign === 1 ? 0xff : 0;
-  into[at] = (double_bytes[7] as number) ^ (flip | 0x80);
-  for (let i = 1; i < 8; i++) into[at + i] = (double_bytes[7 - i] as number) ^ flip;
+  into[at] = (doubleBytes[7] as number) ^ (flip | 0x80);
+  for (let i = 1; i < 8; i++) into[at + i] = (doubleBytes[7 - i] as number) ^ flip;
   return at + 8;
 }
 

@@ -17,12 +17,12 @@ export const KEY_BYTES_MAX = 65_537;
 export const KEY_DEPTH_MAX = 32;
 
 /** Elements that the key being settled may still have: each takes at least one byte. */
-let elements_left = 0;
+let elementsLeft = 0;
 
 /** Settles a key: reads all its parts once, and copies arrays. Throws `VARVE_INVALID_KEY` for a key that cannot be read. */
 export function settled(key: Key): Key {
   if (typeof key !== 'object' || key === null) return key;
-  elements_left = KEY_BYTES_MAX;
+  elementsLeft = KEY_BYTES_MAX;
   try {
     return copyOf(key, 0);
   } catch (error) {
@@ -36,8 +36,8 @@ function copyOf(key: Key, depth: number): Key {
   if (depth >= KEY_DEPTH_MAX) throw invalid(`A key nests at most ${KEY_DEPTH_MAX} arrays.`);
   const length = Number(key.length);
   // A proxy may return a length that is not a number.
-  if (!(length <= elements_left)) throw tooLong();
-  elements_left -= length;
+  if (!(length <= elementsLeft)) throw tooLong();
+  elementsLeft -= length;
   const copy: Key[] = [];
   for (let i = 0; i < length; i++) copy.push(copyOf(key[i] as Key, depth + 1));
   return copy;

@@ -11,16 +11,16 @@ import { VarveError } from '../errors.ts';
 const SINK_BYTES_MAX = 2 ** 29;
 
 /** Returns a larger buffer that begins with the first `used` bytes of the old one. */
-export type Grow = (bytes_min: number, used: number, old: Uint8Array) => Uint8Array;
+export type Grow = (bytesMin: number, used: number, old: Uint8Array) => Uint8Array;
 
-const doubled: Grow = (bytes_min, used, old) => {
-  if (bytes_min > SINK_BYTES_MAX) {
+const doubled: Grow = (bytesMin, used, old) => {
+  if (bytesMin > SINK_BYTES_MAX) {
     throw new VarveError(
       'VARVE_INVALID_VALUE',
       'A value takes at most 128 MiB, a batch 256 MiB; this is longer. Split it.',
     );
   }
-  const bytes = new Uint8Array(Math.max(bytes_min, old.length * 2));
+  const bytes = new Uint8Array(Math.max(bytesMin, old.length * 2));
   bytes.set(used === old.length ? old : old.subarray(0, used));
   return bytes;
 };

@@ -40,8 +40,8 @@ export interface ValueFormat<V> extends ValueCodec<V> {
 }
 
 const scratch = new ByteSink(1024);
-const cbor_writer = new CborWriter(scratch);
-const cbor_reader = new CborReader();
+const cborWriter = new CborWriter(scratch);
+const cborReader = new CborReader();
 
 /** A codec that comes with Varve. Its `encode` returns the bytes as they are stored, tag byte first. */
 export abstract class BuiltInCodec<V> implements ValueFormat<V> {
@@ -80,7 +80,7 @@ class StructuredCodec extends BuiltInCodec<unknown> {
     if (isBytes(value)) return writeBytes(RAW, value, sink);
     sink.byte(STRUCTURED);
     try {
-      cbor_writer.write(value, sink);
+      cborWriter.write(value, sink);
     } catch (error) {
       sink.at--;
       throw error;
@@ -94,7 +94,7 @@ class StructuredCodec extends BuiltInCodec<unknown> {
       case TEXT:
         return readUtf8(bytes, start + 1, end);
       case STRUCTURED:
-        return decoded(this.name, () => cbor_reader.read(bytes, start + 1, end));
+        return decoded(this.name, () => cborReader.read(bytes, start + 1, end));
       default:
         throw foreign(this.name);
     }

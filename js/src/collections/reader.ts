@@ -82,12 +82,12 @@ export class Reader {
 
   #query(target: unknown, where: unknown): Query {
     const index = typeof target === 'string' ? this.layout.index(target) : undefined;
-    const looked_for = whereOf(index === undefined ? target : where);
+    const lookedFor = whereOf(index === undefined ? target : where);
     return {
       index,
-      where: looked_for,
-      range: rangeOf(index?.base ?? this.layout.documents, looked_for),
-      isRepeating: index?.isMulti === true && looked_for.eq === undefined,
+      where: lookedFor,
+      range: rangeOf(index?.base ?? this.layout.documents, lookedFor),
+      isRepeating: index?.isMulti === true && lookedFor.eq === undefined,
     };
   }
 

@@ -6,7 +6,7 @@
  *   48 bits ms since 1970 | 4 bits version | 12 bits counter | 2 bits variant | 62 random bits
  */
 
-let last_ms = 0;
+let lastMs = 0;
 let counter = 0;
 
 /**
@@ -17,18 +17,18 @@ let counter = 0;
  * const id = await notes.insert({ title: 'Silt' }); // '019ab1c2-...'
  */
 export function uuid7(): string {
-  const now_ms = Date.now();
-  if (now_ms > last_ms) {
-    last_ms = now_ms;
+  const nowMs = Date.now();
+  if (nowMs > lastMs) {
+    lastMs = nowMs;
     counter = 0;
   } else if (++counter > 0xfff) {
-    last_ms++;
+    lastMs++;
     counter = 0;
   }
   const random = crypto.getRandomValues(new Uint8Array(8));
   random[0] = ((random[0] as number) & 0x3f) | 0x80;
   const tail = Array.from(random, (byte) => hex(byte, 2)).join('');
-  const time = hex(last_ms, 12);
+  const time = hex(lastMs, 12);
   return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(counter, 3)}-${tail.slice(0, 4)}-${tail.slice(4)}`;
 }
 

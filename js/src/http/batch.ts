@@ -49,7 +49,7 @@ type Operation<K> =
 /** Runs a batch. */
 export async function runBatch<K, V>(exchange: Exchange<K, V>): Promise<Response> {
   const { request, query, limits } = exchange;
-  const is_atomic = query.flag('atomic') ?? false;
+  const isAtomic = query.flag('atomic') ?? false;
   const durability = query.durability();
   query.end();
   const type = mediaType(request);
@@ -61,7 +61,7 @@ export async function runBatch<K, V>(exchange: Exchange<K, V>): Promise<Response
     throw new Refusal(413, detail, 'VARVE_INVALID_ARGUMENT');
   }
   const operations = items.map((item, i) => parseOperation(exchange, item, i));
-  if (is_atomic) return runAtomic(exchange, operations, durability);
+  if (isAtomic) return runAtomic(exchange, operations, durability);
   return jsonResponse({ results: await runEach(exchange, operations, durability) });
 }
 
@@ -183,11 +183,11 @@ function operationOf<K, V>({ keys, limits }: Exchange<K, V>, item: unknown): Ope
   return { op, key, value: valueFromJson(fields), expiresIn: lifetimeOf(fields['expiresIn']), ifSequence };
 }
 
-function rangeOf(fields: Readonly<Record<string, unknown>>, bytes_max: number): KeyRange {
+function rangeOf(fields: Readonly<Record<string, unknown>>, bytesMax: number): KeyRange {
   refuseOthers(fields, [...BOUNDS, 'prefix'], 'range');
   const range: KeyRange = {};
   const bound = (name: string): Key | undefined =>
-    Object.hasOwn(fields, name) ? keyFromJson(fields[name], bytes_max) : undefined;
+    Object.hasOwn(fields, name) ? keyFromJson(fields[name], bytesMax) : undefined;
   for (const name of BOUNDS) range[name] = bound(name);
   range.prefix = prefixOf(bound('prefix'));
   if (Object.keys(fields).length === 0) throw malformed('deleteRange takes a bound or a prefix.');

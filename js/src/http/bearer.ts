@@ -63,8 +63,8 @@ export function bearer(tokens: string | BearerTokens): (access: Access) => Promi
     const given = await digest(token);
     let may = false;
     for (const [i, known] of (await digests).entries()) {
-      const is_known = areEqual(given, known);
-      if (is_known && (kind !== 'write' || i < write.length)) may = true;
+      const isKnown = areEqual(given, known);
+      if (isKnown && (kind !== 'write' || i < write.length)) may = true;
     }
     return may;
   };

@@ -6,14 +6,14 @@
 
 import { malformed, Refusal } from './refusal.ts';
 
-/** The bytes of a body. Refuses a body longer than `bytes_max` with 413, and a compressed one with 415. */
-export async function readBody(request: Request, bytes_max: number): Promise<Uint8Array> {
+/** The bytes of a body. Refuses a body longer than `bytesMax` with 413, and a compressed one with 415. */
+export async function readBody(request: Request, bytesMax: number): Promise<Uint8Array> {
   const encoding = request.headers.get('content-encoding');
   if (encoding !== null && encoding.trim().toLowerCase() !== 'identity') {
     const detail = 'The body is compressed; send it as it is.';
     throw new Refusal(415, detail, 'VARVE_INVALID_ARGUMENT', { 'accept-encoding': 'identity' });
   }
-  if (Number(request.headers.get('content-length') ?? 0) > bytes_max) throw tooLong(bytes_max);
+  if (Number(request.headers.get('content-length') ?? 0) > bytesMax) throw tooLong(bytesMax);
   if (request.body === null) return new Uint8Array(0);
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -24,10 +24,10 @@ export async function readBody(request: Request, bytes_max: number): Promise<Uin
     });
     if (done) break;
     length += value.length;
-    if (length > bytes_max) {
+    if (length > bytesMax) {
       // Not awaited: a client that continues to send must not delay the response.
       reader.cancel().catch(() => undefined);
-      throw tooLong(bytes_max);
+      throw tooLong(bytesMax);
     }
     chunks.push(value);
   }
@@ -51,10 +51,6 @@ function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
   return bytes;
 }
 
-function tooLong(bytes_max: number): Refusal {
-  return new Refusal(
-    413,
-    `A body takes at most ${bytes_max} bytes here; this one is longer.`,
-    'VARVE_INVALID_ARGUMENT',
-  );
+function tooLong(bytesMax: number): Refusal {
+  return new Refusal(413, `A body takes at most ${bytesMax} bytes here; this one is longer.`, 'VARVE_INVALID_ARGUMENT');
 }

@@ -22,22 +22,22 @@ type Tags = '*' | readonly Tag[];
 /** The conditions of a request. */
 export class Conditions {
   readonly #match: Tags | undefined;
-  readonly #none_match: Tags | undefined;
+  readonly #noneMatch: Tags | undefined;
 
   constructor(headers: Headers) {
     this.#match = parse('If-Match', headers.get('if-match'));
-    this.#none_match = parse('If-None-Match', headers.get('if-none-match'));
+    this.#noneMatch = parse('If-None-Match', headers.get('if-none-match'));
   }
 
   /** Whether the request has no conditions. */
   get none(): boolean {
-    return this.#match === undefined && this.#none_match === undefined;
+    return this.#match === undefined && this.#noneMatch === undefined;
   }
 
   /** The one state that a write requires: a sequence, or null for no entry; undefined if one state cannot express the conditions. */
   get state(): number | null | undefined {
-    if (this.#match === undefined) return this.#none_match === '*' ? null : undefined;
-    const [tag, ...others] = this.#match === '*' || this.#none_match !== undefined ? [] : this.#match;
+    if (this.#match === undefined) return this.#noneMatch === '*' ? null : undefined;
+    const [tag, ...others] = this.#match === '*' || this.#noneMatch !== undefined ? [] : this.#match;
     return others.length === 0 && tag?.weak === false ? tag.sequence : undefined;
   }
 
@@ -50,8 +50,8 @@ export class Conditions {
 
   /** Whether If-None-Match allows the request. If not, a read gets the response 304. */
   differs(sequence: number | null): boolean {
-    if (this.#none_match === undefined || sequence === null) return true;
-    return this.#none_match !== '*' && !this.#none_match.some((tag) => tag.sequence === sequence);
+    if (this.#noneMatch === undefined || sequence === null) return true;
+    return this.#noneMatch !== '*' && !this.#noneMatch.some((tag) => tag.sequence === sequence);
   }
 }
 

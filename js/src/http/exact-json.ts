@@ -88,8 +88,8 @@ function hasDigits(number: number, text: string): boolean {
   if (significant === '') return true;
   if (!Number.isFinite(number) || significant.length > DIGITS_MAX) return false;
   const power = Number(exponent) + digits.length - fraction.length - 1;
-  const [read = '', read_power] = Math.abs(number)
+  const [read = '', readPower] = Math.abs(number)
     .toExponential(significant.length - 1)
     .split('e');
-  return read.replace('.', '') === significant && Number(read_power) === power;
+  return read.replace('.', '') === significant && Number(readPower) === power;
 }

@@ -62,11 +62,11 @@ export async function guardAccess(
 export function sealHeaders(headers: Headers, request: Request, cors: CorsOptions | undefined): void {
   headers.set('x-content-type-options', 'nosniff');
   const origin = request.headers.get('origin');
-  const is_allowed = origin !== null && isAllowed(origin, cors);
-  headers.set('cross-origin-resource-policy', is_allowed ? 'cross-origin' : 'same-origin');
+  const allowed = origin !== null && isAllowed(origin, cors);
+  headers.set('cross-origin-resource-policy', allowed ? 'cross-origin' : 'same-origin');
   if (cors === undefined) return;
   headers.append('vary', 'Origin');
-  if (!is_allowed) return;
+  if (!allowed) return;
   headers.set('access-control-allow-origin', cors.origins === '*' ? '*' : origin);
   headers.set('access-control-expose-headers', RESPONSE_HEADERS);
 }

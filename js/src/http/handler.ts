@@ -81,7 +81,7 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
     const started = performance.now();
     const url = new URL(request.url);
     const [route, segment] = placeOf(url.pathname, base);
-    metrics.in_flight++;
+    metrics.inFlight++;
     let response: Response;
     try {
       response = await answer(request, url, route, segment);
@@ -91,7 +91,7 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
       response = problemResponse(aborted ? new Refusal(499, 'The client has closed the request.') : error);
       if (response.status >= 500) tell(options.onError, error, request);
     }
-    metrics.in_flight--;
+    metrics.inFlight--;
     const label = route !== undefined && Object.hasOwn(routes, route) ? route : 'other';
     metrics.note(label, request.method, response.status, (performance.now() - started) / 1000);
     sealHeaders(response.headers, request, cors);

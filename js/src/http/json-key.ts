@@ -36,15 +36,15 @@ export function keyToJson(key: Key): unknown {
   throw invalid('What the store calls a key is none.');
 }
 
-/** The key of a JSON form, at most `bytes_max` bytes long in its stored form. */
-export function keyFromJson(json: unknown, bytes_max: number): Key {
-  const key = read(json, bytes_max, 0);
-  if (encodeKey(key).length > bytes_max) throw tooLong(bytes_max);
+/** The key of a JSON form, at most `bytesMax` bytes long in its stored form. */
+export function keyFromJson(json: unknown, bytesMax: number): Key {
+  const key = read(json, bytesMax, 0);
+  if (encodeKey(key).length > bytesMax) throw tooLong(bytesMax);
   return key;
 }
 
 /** The key in a parameter of a query. */
-export function parseKey(text: string, bytes_max: number): Key {
+export function parseKey(text: string, bytesMax: number): Key {
   let json: unknown;
   try {
     json = parseExactJson(text);
@@ -52,10 +52,10 @@ export function parseKey(text: string, bytes_max: number): Key {
     if (error instanceof InexactJson) throw invalid(error.message);
     throw invalid('A key in a query is JSON: a string stands in quotes, as in ?key="visits".');
   }
-  return keyFromJson(json, bytes_max);
+  return keyFromJson(json, bytesMax);
 }
 
-function read(json: unknown, bytes_max: number, depth: number): Key {
+function read(json: unknown, bytesMax: number, depth: number): Key {
   switch (typeof json) {
     case 'string':
     case 'boolean':
@@ -64,12 +64,12 @@ function read(json: unknown, bytes_max: number, depth: number): Key {
   }
   if (Array.isArray(json)) {
     if (depth >= KEY_DEPTH_MAX) throw invalid(`A key nests at most ${KEY_DEPTH_MAX} arrays.`);
-    if (json.length > bytes_max) throw tooLong(bytes_max);
-    return json.map((item) => read(item, bytes_max, depth + 1));
+    if (json.length > bytesMax) throw tooLong(bytesMax);
+    return json.map((item) => read(item, bytesMax, depth + 1));
   }
   if (typeof json === 'object' && json !== null) {
     const [tag, ...others] = Object.entries(json);
-    if (tag !== undefined && others.length === 0) return tagged(tag[0], tag[1], bytes_max);
+    if (tag !== undefined && others.length === 0) return tagged(tag[0], tag[1], bytesMax);
   }
   throw invalid(`A key cannot be ${json === null ? 'null' : 'such an object'}. ${FORMS}`);
 }
@@ -77,10 +77,10 @@ function read(json: unknown, bytes_max: number, depth: number): Key {
 const FORMS =
   'It is a string, number, boolean, array of keys, or {"bytes": base64}, {"bigint": digits}, {"date": ISO}, {"number": "Infinity"}.';
 
-function tagged(tag: string, content: unknown, bytes_max: number): Key {
+function tagged(tag: string, content: unknown, bytesMax: number): Key {
   if (typeof content !== 'string') throw invalid(`A key's {"${shown(tag)}": ...} holds a string. ${FORMS}`);
   // Checked before it is parsed: parsing the digits of a bigint takes more than linear time.
-  if (content.length > 3 * bytes_max + 64) throw tooLong(bytes_max);
+  if (content.length > 3 * bytesMax + 64) throw tooLong(bytesMax);
   switch (tag) {
     case 'bytes': {
       const bytes = fromBase64(content);
@@ -109,8 +109,8 @@ function shown(tag: string): string {
   return tag.slice(0, 20);
 }
 
-function tooLong(bytes_max: number): Refusal {
-  return new Refusal(413, `A key takes at most ${bytes_max} bytes here; this one is longer.`, 'VARVE_INVALID_KEY');
+function tooLong(bytesMax: number): Refusal {
+  return new Refusal(413, `A key takes at most ${bytesMax} bytes here; this one is longer.`, 'VARVE_INVALID_KEY');
 }
 
 function invalid(message: string): VarveError {

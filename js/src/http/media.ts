@@ -49,8 +49,8 @@ export function valueFromJson(item: Readonly<Record<string, unknown>>): unknown 
 
 /** A value as a body, in the media type that the client prefers among those that the value can have. */
 export function valueToBody(value: unknown, accept: string | null): { type: string; bytes: Uint8Array } {
-  const is_bytes = value instanceof Uint8Array;
-  const plain = is_bytes ? BYTES_TYPE : isJson(value) ? JSON_TYPE : undefined;
+  const isBytes = value instanceof Uint8Array;
+  const plain = isBytes ? BYTES_TYPE : isJson(value) ? JSON_TYPE : undefined;
   const offered = plain === undefined ? [CBOR_TYPE] : [plain, CBOR_TYPE];
   const type = preferred(accept, offered);
   if (type === undefined) {
@@ -58,7 +58,7 @@ export function valueToBody(value: unknown, accept: string | null): { type: stri
     throw new Refusal(406, detail, 'VARVE_INVALID_ARGUMENT');
   }
   if (type === CBOR_TYPE) return { type, bytes: cborOf(value) };
-  return { type, bytes: is_bytes ? value : new TextEncoder().encode(JSON.stringify(value)) };
+  return { type, bytes: isBytes ? value : new TextEncoder().encode(JSON.stringify(value)) };
 }
 
 /** The value of a body. */
@@ -103,10 +103,10 @@ export function preferred(accept: string | null, offered: readonly string[]): st
   if (accept === null || accept.trim() === '') return offered[0];
   const ranges = accept.split(',').map(mediaRange);
   let best: string | undefined;
-  let best_quality = 0;
+  let bestQuality = 0;
   for (const type of offered) {
     const quality = qualityOf(type, ranges);
-    if (quality > best_quality) [best, best_quality] = [type, quality];
+    if (quality > bestQuality) [best, bestQuality] = [type, quality];
   }
   return best;
 }

@@ -77,7 +77,7 @@ export class Metrics {
   readonly #requests = new Map<string, number>();
   readonly #timings = new Map<string, Timing>();
   /** Requests in progress. */
-  in_flight = 0;
+  inFlight = 0;
 
   /** Counts one response. `route` is from a fixed list; `seconds` is the time until the head of the response was ready. */
   note(route: string, method: string, status: number, seconds: number): void {
@@ -101,10 +101,10 @@ export class Metrics {
   #ownLines(): string[] {
     const requests = 'varve_http_requests_total';
     const duration = 'varve_http_request_duration_seconds';
-    const in_flight = 'varve_http_requests_in_flight';
+    const inFlight = 'varve_http_requests_in_flight';
     const lines = head(requests, 'counter', 'Requests answered.');
     for (const [labels, count] of this.#requests) lines.push(`${requests}{${labels}} ${count}`);
-    lines.push(...head(in_flight, 'gauge', 'Requests being answered.'), `${in_flight} ${this.in_flight}`);
+    lines.push(...head(inFlight, 'gauge', 'Requests being answered.'), `${inFlight} ${this.inFlight}`);
     lines.push(...head(duration, 'histogram', 'Time until the head of the answer.'));
     for (const [route, { buckets, seconds, count }] of this.#timings) {
       const label = `route="${route}"`;

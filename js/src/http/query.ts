@@ -12,11 +12,11 @@ import { malformed } from './refusal.ts';
 /** The parameters of one request. The endpoint takes each parameter that it knows. */
 export class Query {
   readonly #parameters = new Map<string, string>();
-  readonly #key_bytes_max: number;
+  readonly #keyBytesMax: number;
 
   /** Reads the part of a URL after the `?`. */
-  constructor(search: string, key_bytes_max: number) {
-    this.#key_bytes_max = key_bytes_max;
+  constructor(search: string, keyBytesMax: number) {
+    this.#keyBytesMax = keyBytesMax;
     for (const part of search.replace(/^\?/, '').split('&')) {
       if (part === '') continue;
       const equals = part.indexOf('=');
@@ -36,7 +36,7 @@ export class Query {
   /** Takes a key, written as JSON. */
   key(name: string): Key | undefined {
     const text = this.text(name);
-    return text === undefined ? undefined : parseKey(text, this.#key_bytes_max);
+    return text === undefined ? undefined : parseKey(text, this.#keyBytesMax);
   }
 
   /** Takes a number above 0 (`whole`: an integer from 0). */
@@ -86,9 +86,9 @@ export function prefixOf(prefix: Key | undefined): KeyRange['prefix'] {
 }
 
 /** A part of a query or a path, with its percent-encoding decoded. */
-export function decoded(text: string, is_path = false): string {
+export function decoded(text: string, isPath = false): string {
   try {
-    return decodeURIComponent(is_path ? text : text.replaceAll('+', ' '));
+    return decodeURIComponent(isPath ? text : text.replaceAll('+', ' '));
   } catch {
     throw malformed('The URL has a percent-encoding that is no UTF-8.');
   }

@@ -103,11 +103,11 @@ export class BlockWriter {
   entry(key: Uint8Array, stored: Uint8Array): void {
     const sink = this.#sink;
     const expires = stored.subarray(0, 8);
-    const has_expiry = expires.some((byte) => byte !== 0);
-    sink.byte(has_expiry ? 1 : 0);
+    const hasExpiry = expires.some((byte) => byte !== 0);
+    sink.byte(hasExpiry ? 1 : 0);
     putVarint(sink, key.length);
     putVarint(sink, stored.length - 8);
-    if (has_expiry) sink.append(expires);
+    if (hasExpiry) sink.append(expires);
     sink.append(key);
     sink.append(stored.subarray(8));
     this.#entries++;
@@ -188,9 +188,9 @@ export function readEntries(body: Uint8Array, entries: number, offset: number, e
   for (let i = 0; i < entries; i++) {
     const flags = take(1)[0] as number;
     if (flags > 1) throw damaged(offset, 'the entries of a block');
-    const [key_length, value_length] = [varint(), varint()];
+    const [keyLength, valueLength] = [varint(), varint()];
     const expires = flags === 1 ? take(8) : undefined;
-    each(take(key_length), take(value_length), expires);
+    each(take(keyLength), take(valueLength), expires);
   }
   if (at !== body.length) throw damaged(offset, 'the entries of a block');
 }

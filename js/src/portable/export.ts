@@ -97,12 +97,12 @@ function* partsWithout(
   if (from === undefined || upper === undefined || compareBytes(from.key, upper.key) <= 0) yield { lower: from, upper };
 }
 
-function addAll(block: BlockWriter, { keys, key_ends, values, value_ends, count }: ScanBatch): void {
-  let [key_at, value_at] = [0, 0];
+function addAll(block: BlockWriter, { keys, keyEnds, values, valueEnds, count }: ScanBatch): void {
+  let [keyAt, valueAt] = [0, 0];
   for (let i = 0; i < count; i++) {
-    const [key_end, value_end] = [key_ends[i] as number, value_ends[i] as number];
-    block.entry(keys.subarray(key_at, key_end), values.subarray(value_at, value_end));
-    [key_at, value_at] = [key_end, value_end];
+    const [keyEnd, valueEnd] = [keyEnds[i] as number, valueEnds[i] as number];
+    block.entry(keys.subarray(keyAt, keyEnd), values.subarray(valueAt, valueEnd));
+    [keyAt, valueAt] = [keyEnd, valueEnd];
   }
 }
 

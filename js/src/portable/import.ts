@@ -51,13 +51,13 @@ export async function importFrom(raw: RawStore, source: ImportSource, options: I
   checkOptions(options, IMPORT);
   const { signal, merge = false } = options;
   signal?.throwIfAborted();
-  const is_empty = await isEmpty(raw);
+  const wasEmpty = await isEmpty(raw);
   // If the store was emptied since, the record means nothing.
-  const record = is_empty ? undefined : decodeRecord((await raw.get(IMPORT_KEY, 0))?.value);
+  const record = wasEmpty ? undefined : decodeRecord((await raw.get(IMPORT_KEY, 0))?.value);
   const { bytes, at } = await begin(source, record, signal);
   try {
     const resumedAt = record !== undefined && areEqual(record.id, at.id) ? record.offset : 0;
-    if (resumedAt === 0 && !is_empty && !merge) throw notEmpty();
+    if (resumedAt === 0 && !wasEmpty && !merge) throw notEmpty();
     await checkVersion(raw, at.version);
     const end = await applyBlocks(raw, bytes, at, resumedAt, options);
     const last = new RawBatch();

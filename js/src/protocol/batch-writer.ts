@@ -1,6 +1,6 @@
 /**
  * The items of a batch, as the operation `batch` carries them: u32 count, then
- * { u8 kind, u8 flags, u16 0, u32 key_len, u32 value_len, key, value, pad to 4 }. The flags say whether a value begins with
+ * { u8 kind, u8 flags, u16 0, u32 keyLen, u32 valueLen, key, value, pad to 4 }. The flags say whether a value begins with
  * a lifetime and a condition. The keys and ranges that a transaction has read are items too.
  *
  * Invariant: the sink has whole items only; an item whose key or value was refused leaves no trace. Keys and values
@@ -23,13 +23,13 @@ const BATCH_BYTES_MAX = 2 ** 28;
 export class BatchWriter {
   readonly #sink: ByteSink;
   #count = 0;
-  #has_conditions = false;
+  #hasConditions = false;
   #writing = false;
   /** The positions of the key and the value of the last item in the sink. */
-  key_at = 0;
-  key_end = 0;
-  value_at = 0;
-  value_end = 0;
+  keyAt = 0;
+  keyEnd = 0;
+  valueAt = 0;
+  valueEnd = 0;
   /** The lifetime of the entry of the last set. */
   lifetime: Lifetime | undefined;
 
@@ -46,8 +46,8 @@ export class BatchWriter {
   }
 
   /** Whether an item has a condition. */
-  get has_conditions(): boolean {
-    return this.#has_conditions;
+  get hasConditions(): boolean {
+    return this.#hasConditions;
   }
 
   /** Bytes of the batch so far. */
@@ -104,26 +104,26 @@ export class BatchWriter {
     this.#writing = true;
     try {
       keys.write(key, sink);
-      const value_start = sink.at;
+      const valueStart = sink.at;
       if ((flags & ItemFlag.expiresIn) !== 0) putU64(Number(options?.expiresAt ?? options?.expiresIn), sink);
       if ((flags & ItemFlag.ifSequence) !== 0) putU64(options?.ifSequence ?? 0, sink);
-      const content_start = sink.at;
+      const contentStart = sink.at;
       values?.write(value, sink);
-      checkLength(sink.at - content_start);
+      checkLength(sink.at - contentStart);
       if (sink.at > BATCH_BYTES_MAX) {
         throw new VarveError('VARVE_INVALID_ARGUMENT', 'A batch takes at most 256 MiB. Split it.');
       }
       sink.setU32(start, kind | (flags << 8));
-      sink.setU32(start + 4, value_start - start - ITEM_HEADER_BYTES);
-      sink.setU32(start + 8, sink.at - value_start);
-      this.key_at = start + ITEM_HEADER_BYTES;
-      this.key_end = value_start;
-      this.value_at = content_start;
-      this.value_end = sink.at;
+      sink.setU32(start + 4, valueStart - start - ITEM_HEADER_BYTES);
+      sink.setU32(start + 8, sink.at - valueStart);
+      this.keyAt = start + ITEM_HEADER_BYTES;
+      this.keyEnd = valueStart;
+      this.valueAt = contentStart;
+      this.valueEnd = sink.at;
       this.lifetime = options;
       sink.pad4();
       this.#count++;
-      if ((flags & ItemFlag.ifSequence) !== 0) this.#has_conditions = true;
+      if ((flags & ItemFlag.ifSequence) !== 0) this.#hasConditions = true;
     } catch (error) {
       sink.at = start;
       throw error;

@@ -10,12 +10,12 @@ import { VarveError } from '../errors.ts';
 
 /** A condition that was not true: the bytes of the key, and the sequence found, 0 for none. */
 export class EngineConflict extends VarveError {
-  readonly key_bytes: Uint8Array;
+  readonly keyBytes: Uint8Array;
   readonly found: number;
 
-  constructor(key_bytes: Uint8Array, found: number) {
+  constructor(keyBytes: Uint8Array, found: number) {
     super('VARVE_CONFLICT', 'A condition of this write did not hold. Read again and retry.');
-    this.key_bytes = key_bytes;
+    this.keyBytes = keyBytes;
     this.found = found;
   }
 }
@@ -26,13 +26,13 @@ const CONDITION = 'A condition of this write did not hold';
 /** The error that the caller gets: a conflict with its key decoded, any other error unchanged. `what` begins its message. */
 export function namedConflict<K>(error: unknown, keys: KeyFormat<K>, what = CONDITION): unknown {
   if (!(error instanceof EngineConflict)) return error;
-  const { key_bytes, found } = error;
+  const { keyBytes, found } = error;
   const sequence = found === 0 ? null : found;
   const state = sequence === null ? 'is absent' : `has sequence ${sequence}`;
   let key: K | undefined;
   let name = 'a key';
   try {
-    key = keys.read(key_bytes, 0, key_bytes.length);
+    key = keys.read(keyBytes, 0, keyBytes.length);
     name = `the key ${shown(key)}`;
   } catch {
     // A range was deleted, and its start is not a key.

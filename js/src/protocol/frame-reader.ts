@@ -86,14 +86,14 @@ export class FrameReader {
   /** The head of a getEntry payload: u64 sequence, f64 expiry in milliseconds; the value begins at byte 16. */
   entryHead(): { sequence: number; expires: Date | undefined } {
     this.#need(16);
-    const expires_ms = this.#view.getFloat64(this.start + 8, true);
-    return { sequence: this.u64(this.start), expires: expires_ms === 0 ? undefined : new Date(expires_ms) };
+    const expiresMs = this.#view.getFloat64(this.start + 8, true);
+    return { sequence: this.u64(this.start), expires: expiresMs === 0 ? undefined : new Date(expiresMs) };
   }
 
   /** The read point of a scan or a snapshot. */
   seen(): Seen {
     this.#need(MOMENT_BYTES);
-    return { sequence: this.u64(this.start), now_ms: this.u64(this.start + 8) };
+    return { sequence: this.u64(this.start), nowMs: this.u64(this.start + 8) };
   }
 
   /** The values of a getMany payload: u32 count, then { u32 length or ABSENT, value, pad to 4 }. */
@@ -137,7 +137,7 @@ export class FrameReader {
 export interface Seen {
   readonly sequence: number;
   /** In milliseconds since 1970; 0 if another leader cannot open it again. */
-  readonly now_ms: number;
+  readonly nowMs: number;
 }
 
 /** The error for bytes that no engine of this version sends. */

@@ -82,12 +82,12 @@ export class FrameWriter {
       sink.setU32(start + 4, operation.code | (level << 8));
       sink.at = start + OP_HEADER_BYTES;
       operation.key?.write(key, sink);
-      const value_start = sink.at;
+      const valueStart = sink.at;
       operation.value?.write(value, sink);
-      const value_bytes = sink.at - value_start;
-      if (operation.code === Op.set) checkLength(value_bytes);
-      sink.setU32(start + 8, value_start - start - OP_HEADER_BYTES);
-      sink.setU32(start + 12, value_bytes);
+      const valueBytes = sink.at - valueStart;
+      if (operation.code === Op.set) checkLength(valueBytes);
+      sink.setU32(start + 8, valueStart - start - OP_HEADER_BYTES);
+      sink.setU32(start + 12, valueBytes);
       sink.pad4();
       this.#count++;
     } catch (error) {

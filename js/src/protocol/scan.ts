@@ -1,9 +1,9 @@
 /**
  * The request that opens a scan, and the batches in the answers.
  *
- *   open   u16 flags | u16 snapshot | u32 limit | u32 batch bytes | u32 lower_len | u32 upper_len | lower | upper
- *   batch  u32 cursor (0: finished) | u32 count | u32 keys_bytes | u32 values_bytes
- *          | u32 key_end[count] if keys | u32 value_end[count] if values | keys, pad to 4 | values, pad to 4
+ *   open   u16 flags | u16 snapshot | u32 limit | u32 batch bytes | u32 lowerLen | u32 upperLen | lower | upper
+ *   batch  u32 cursor (0: finished) | u32 count | u32 keysBytes | u32 valuesBytes
+ *          | u32 keyEnd[count] if keys | u32 valueEnd[count] if values | keys, pad to 4 | values, pad to 4
  *
  * With the flag `expiries` a value begins with the expiry of its entry: u64 milliseconds since 1970, 0 for none.
  *
@@ -43,7 +43,7 @@ export interface ScanRequest {
   /** The snapshot to scan; 0 for the store as it is. */
   readonly snapshot: number;
   /** Wanted size of the first batch, in bytes (in entries, when it brings neither keys nor values). */
-  readonly batch_bytes: number;
+  readonly batchBytes: number;
 }
 
 const NO_LIMIT = 0xffff_ffff;
@@ -59,7 +59,7 @@ export function writeScanOpen(scan: ScanRequest, sink: ByteSink): void {
   if (upper !== undefined) flags |= ScanFlag.upper | (upper.exclusive ? ScanFlag.upperExclusive : 0);
   sink.u32(flags | (scan.snapshot << 16));
   sink.u32(Math.min(scan.limit ?? NO_LIMIT, NO_LIMIT));
-  sink.u32(scan.batch_bytes);
+  sink.u32(scan.batchBytes);
   sink.u32(lower?.key.length ?? 0);
   sink.u32(upper?.key.length ?? 0);
   sink.append(lower?.key ?? NOTHING);
@@ -71,12 +71,12 @@ export interface ScanBatch {
   /** Cursor to ask for more with; 0 when the scan is finished. */
   readonly cursor: number;
   readonly count: number;
-  /** Keys one after another; key `i` ends at `key_ends[i]`. Empty when keys were not asked for. */
+  /** Keys one after another; key `i` ends at `keyEnds[i]`. Empty when keys were not asked for. */
   readonly keys: Uint8Array;
-  readonly key_ends: Ends;
-  /** Stored values one after another; value `i` ends at `value_ends[i]`. Empty when values were not asked for. */
+  readonly keyEnds: Ends;
+  /** Stored values one after another; value `i` ends at `valueEnds[i]`. Empty when values were not asked for. */
   readonly values: Uint8Array;
-  readonly value_ends: Ends;
+  readonly valueEnds: Ends;
 }
 
 /** The ends of keys or values. */
@@ -90,26 +90,26 @@ export function readScanBatch(
   bytes: Uint8Array,
   start: number,
   end: number,
-  has_keys: boolean,
-  has_values: boolean,
+  hasKeys: boolean,
+  hasValues: boolean,
 ): ScanBatch {
   if (end - start < 16) throw malformed();
-  const [cursor, count, keys_bytes, values_bytes] = words(bytes, start, 4) as [number, number, number, number];
-  const ends_bytes = count * 4 * (Number(has_keys) + Number(has_values));
-  const keys_start = start + 16 + ends_bytes;
-  const values_start = keys_start + ((keys_bytes + 3) & ~3);
-  if (ends_bytes + keys_bytes + values_bytes > end - start - 16 || values_start + values_bytes > end) throw malformed();
-  const key_ends = words(bytes, start + 16, has_keys ? count : 0);
-  const value_ends = words(bytes, start + 16 + (has_keys ? count * 4 : 0), has_values ? count : 0);
-  checkEnds(key_ends, keys_bytes);
-  checkEnds(value_ends, values_bytes);
+  const [cursor, count, keysBytes, valuesBytes] = words(bytes, start, 4) as [number, number, number, number];
+  const endsBytes = count * 4 * (Number(hasKeys) + Number(hasValues));
+  const keysStart = start + 16 + endsBytes;
+  const valuesStart = keysStart + ((keysBytes + 3) & ~3);
+  if (endsBytes + keysBytes + valuesBytes > end - start - 16 || valuesStart + valuesBytes > end) throw malformed();
+  const keyEnds = words(bytes, start + 16, hasKeys ? count : 0);
+  const valueEnds = words(bytes, start + 16 + (hasKeys ? count * 4 : 0), hasValues ? count : 0);
+  checkEnds(keyEnds, keysBytes);
+  checkEnds(valueEnds, valuesBytes);
   return {
     cursor,
     count,
-    keys: bytes.subarray(keys_start, keys_start + keys_bytes),
-    key_ends,
-    values: bytes.subarray(values_start, values_start + values_bytes),
-    value_ends,
+    keys: bytes.subarray(keysStart, keysStart + keysBytes),
+    keyEnds,
+    values: bytes.subarray(valuesStart, valuesStart + valuesBytes),
+    valueEnds,
   };
 }
 

@@ -86,7 +86,7 @@ export class EngineServer {
   #afterTimer: ReturnType<typeof setTimeout> | undefined;
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
-  #is_dead = false;
+  #isDead = false;
   /** If set, new messages are ignored: the next leader answers them. */
   #isRetiring = false;
   /** Resolves when the queue is empty. */
@@ -110,7 +110,7 @@ export class EngineServer {
 
   /** Handles a message or a frame. */
   receive(data: Incoming, from: Connection = this.own): void {
-    if (this.#is_dead || this.#isRetiring || from.isGone) return;
+    if (this.#isDead || this.#isRetiring || from.isGone) return;
     if (!this.#clients.has(from)) {
       this.#clients.add(from);
       clearTimeout(this.#away.get(from.client));
@@ -183,7 +183,7 @@ export class EngineServer {
     await host?.settle().catch(() => undefined);
     // Clients repeat their running requests with the next leader. So they must not get an error because the work ends here.
     for (const client of this.#clients) client.leave();
-    this.#is_dead = true;
+    this.#isDead = true;
     for (const timer of this.#away.values()) clearTimeout(timer);
     this.#host = undefined;
     await host?.close();
@@ -234,7 +234,7 @@ export class EngineServer {
   }
 
   #frame(request: ArrayBuffer, from: Connection): void {
-    if (this.#is_dead) return;
+    if (this.#isDead) return;
     const host = this.#host;
     try {
       if (host === undefined) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
@@ -288,14 +288,14 @@ export class EngineServer {
     if (host === this.#host) this.#refusal ??= error;
     this.#lastRefusal = error;
     if (frame !== undefined) this.#refused.push(frame);
-    if (!this.#busy && !this.#is_dead) this.#drained = this.#drain();
+    if (!this.#busy && !this.#isDead) this.#drained = this.#drain();
   }
 
   async #revive(refusal: VarveError): Promise<void> {
     try {
       const host = await this.#host?.revived(refusal);
       if (host?.hasLost) for (const { progress } of this.#refused) progress.isLost = true;
-      if (this.#is_dead) await host?.close();
+      if (this.#isDead) await host?.close();
       else if (host !== undefined) this.#use(host);
     } catch (error) {
       this.#die(settlingFailure(error));
@@ -325,7 +325,7 @@ export class EngineServer {
     for (const { id, from } of told) from.send({ type: 'result', id, value });
     this.#afterTimer = setTimeout(() => {
       this.#afterTimer = undefined;
-      if (!this.#is_dead) this.#tellAfters();
+      if (!this.#isDead) this.#tellAfters();
     }, AFTER_MS);
   }
 
@@ -340,14 +340,14 @@ export class EngineServer {
 
   /** All pending and later calls fail with `error`. Files and lock are released, in case the worker lives on. */
   #die(error: unknown): void {
-    if (this.#is_dead) return;
+    if (this.#isDead) return;
     for (const client of this.#clients) client.send({ type: 'dead', error: toWire(error) });
     this.end();
   }
 
   /** No client listens any more: nothing else is answered, and an open store, or one that is opening, is closed. */
   end(): void {
-    this.#is_dead = true;
+    this.#isDead = true;
     this.#queue.length = 0;
     this.#refused.length = 0;
     this.#ended.abort();
@@ -438,7 +438,7 @@ export class EngineServer {
       compactor: this.#compactor,
       indexedDb: openIndexedDb,
     });
-    if (this.#is_dead) {
+    if (this.#isDead) {
       await host.close();
       throw new VarveError('VARVE_CLOSED', 'The store was closed while it opened.');
     }

@@ -119,7 +119,7 @@ export class LeaderLink implements Link {
         // they are not sent again.
         else {
           this.#client.disconnect();
-          this.#client.give_up(VarveError.fromWire(response.error));
+          this.#client.giveUp(VarveError.fromWire(response.error));
         }
         return;
       }
@@ -136,11 +136,11 @@ export class LeaderLink implements Link {
 
   /** Counts pings without an answer, not time: a page that slept, or whose timers are throttled, may not have received the answer yet. */
   #watch(): void {
-    if (!this.#isOpen || !this.#client.is_waiting) {
+    if (!this.#isOpen || !this.#client.isWaiting) {
       this.#silent = 0;
       return;
     }
-    if (++this.#silent > STALL_PINGS) this.#client.give_up(stalled());
+    if (++this.#silent > STALL_PINGS) this.#client.giveUp(stalled());
     this.#way?.post({ type: 'ping' } satisfies Request, []);
   }
 }

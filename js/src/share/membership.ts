@@ -128,7 +128,7 @@ export class Membership {
     if (!this.#isSuspended || this.#isOver) return;
     this.#isSuspended = false;
     // Nobody knows any more which of the pending calls were done. They must not be done again.
-    if (Date.now() - this.#suspendedAt > AWAY_MS) this.client.give_up(stalled());
+    if (Date.now() - this.#suspendedAt > AWAY_MS) this.client.giveUp(stalled());
     this.#start();
   }
 
@@ -283,14 +283,14 @@ export class Membership {
 
   /** While no leader is reached: looks again for the leader, and rejects calls that waited too long. */
   #watch(): void {
-    if (this.client.via !== undefined || !this.client.is_waiting) {
+    if (this.client.via !== undefined || !this.client.isWaiting) {
       this.#lost = 0;
       return;
     }
     this.#lost++;
     // A known leader may have much to recover, or a remainder of the previous leader may still hold its storage.
     const isOpening = this.#isOwn || this.#link?.isWelcome === true;
-    if (this.#lost > (isOpening ? OPENING_S : STALL_S)) this.client.give_up(stalled());
+    if (this.#lost > (isOpening ? OPENING_S : STALL_S)) this.client.giveUp(stalled());
     // It usually takes less than a second until a worker leads.
     if (isOpening || this.#lost < 2) return;
     this.#leader = undefined;

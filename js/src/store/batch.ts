@@ -27,7 +27,7 @@ export class Batch<K, V> {
   readonly #keys: KeyCodec<K> | undefined;
   readonly #commit: CommitBatch;
   readonly #writer = new BatchWriter();
-  #is_committed = false;
+  #isCommitted = false;
 
   /** @internal Made by `store.batch()`. */
   constructor(operations: Operations<K, V>, keys: KeyCodec<K> | undefined, commit: CommitBatch) {
@@ -89,12 +89,12 @@ export class Batch<K, V> {
     this.#ensureOpen();
     checkOptions(options, WRITE);
     this.#writer.view();
-    this.#is_committed = true;
+    this.#isCommitted = true;
     return this.#commit(this.#writer, options);
   }
 
   #ensureOpen(): void {
-    if (this.#is_committed) {
+    if (this.#isCommitted) {
       throw new VarveError('VARVE_INVALID_ARGUMENT', 'The batch was committed already. Make a new one with batch().');
     }
   }

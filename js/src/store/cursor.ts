@@ -10,7 +10,7 @@
 
 import type { Client } from '../client/client.ts';
 import type { Restorable } from '../client/numbers.ts';
-import { type ScanOperations, scan_close, snapshot_restore } from '../client/operations.ts';
+import { type ScanOperations, scanClose, snapshotRestore } from '../client/operations.ts';
 import type { ScanBatch, ScanRequest } from '../protocol/scan.ts';
 import { levelOfSnapshot } from './moment.ts';
 import { ScanProgress } from './scan-progress.ts';
@@ -47,21 +47,21 @@ export class Cursor implements BatchSource, Restorable {
   #progress: ScanProgress | undefined;
   /** The requested batch, or the one that arrived and was not taken; undefined when the scan is over. */
   #pending: Promise<ScanBatch> | undefined;
-  #has_arrived = false;
+  #hasArrived = false;
   /** The batch after it, if it is requested already. */
   #next: Promise<ScanBatch> | undefined;
   #number: number;
   /** Whether the engine has the scan open, according to the last batch. */
-  #is_open = false;
-  #batch_bytes: number;
-  #is_closed = false;
+  #isOpen = false;
+  #batchBytes: number;
+  #isClosed = false;
   #error: unknown;
   #interrupt: ((error: unknown) => void) | undefined;
 
   constructor(client: Client, operations: ScanOperations, request: ScanRequest) {
     this.#client = client;
     this.#operations = operations;
-    this.#batch_bytes = request.batch_bytes;
+    this.#batchBytes = request.batchBytes;
     this.#number = client.numbers.ofScan();
     const opened = client.submit(operations.open, this.#number, request, 0).then((batch) => {
       this.#progress = new ScanProgress(request, batch.seen);
@@ -69,7 +69,7 @@ export class Cursor implements BatchSource, Restorable {
     });
     const number = this.#number;
     // It may still be opened later: by a leader that was frozen and wakes up after the call was given up.
-    opened.catch(() => client.submit(scan_close, number, undefined, 0).catch(ignore));
+    opened.catch(() => client.submit(scanClose, number, undefined, 0).catch(ignore));
     this.#expect(opened);
   }
 
@@ -81,7 +81,7 @@ export class Cursor implements BatchSource, Restorable {
   /** The next batch, or undefined after the last one. Do not call it again before the promise settled. */
   take(): Promise<ScanBatch | undefined> {
     if (this.#error !== undefined) return Promise.reject(this.#error);
-    if (this.#pending === undefined || this.#is_closed) return Promise.resolve(undefined);
+    if (this.#pending === undefined || this.#isClosed) return Promise.resolve(undefined);
     return new Promise((resolve, reject) => {
       this.#interrupt = reject;
       this.#wait(resolve, reject);
@@ -90,8 +90,8 @@ export class Cursor implements BatchSource, Restorable {
 
   /** Ends the scan; the engine closes it. */
   close(): void {
-    if (this.#is_closed) return;
-    this.#is_closed = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#client.numbers.open.delete(this);
     const pending = this.#next ?? this.#pending;
     this.#pending = undefined;
@@ -101,7 +101,7 @@ export class Cursor implements BatchSource, Restorable {
 
   /** Ends the scan with an error; a caller that waits for a batch gets the error too. */
   fail(error: unknown): void {
-    if (this.#is_closed) return;
+    if (this.#isClosed) return;
     this.close();
     this.#error = error;
     this.#interrupt?.(error);
@@ -112,20 +112,20 @@ export class Cursor implements BatchSource, Restorable {
     const client = this.#client;
     const { numbers } = client;
     const progress = this.#progress;
-    if (this.#is_closed || progress === undefined) return;
+    if (this.#isClosed || progress === undefined) return;
     const number = numbers.ofScan();
     this.#number = number;
     const snapshot = numbers.ofSnapshot();
-    const taken = client.submit(snapshot_restore, undefined, progress.seen, levelOfSnapshot(snapshot));
-    const opened = client.submit(this.#operations.open, this.#number, progress.rest(snapshot, this.#batch_bytes), 0);
+    const taken = client.submit(snapshotRestore, undefined, progress.seen, levelOfSnapshot(snapshot));
+    const opened = client.submit(this.#operations.open, this.#number, progress.rest(snapshot, this.#batchBytes), 0);
     void letGo({ client, number: snapshot });
     // Two leaders may have died in a row: the third also opens what the first was asked to open.
     opened.then(() => {
-      if (this.#number !== number) client.submit(scan_close, number, undefined, 0).catch(ignore);
+      if (this.#number !== number) client.submit(scanClose, number, undefined, 0).catch(ignore);
     }, ignore);
     // The reason why the snapshot is lost is more useful than an error that it does not exist.
     const batch = taken.then(() => opened);
-    if (this.#has_arrived) {
+    if (this.#hasArrived) {
       this.#next = batch;
       batch.catch(ignore);
     } else this.#expect(batch);
@@ -135,7 +135,7 @@ export class Cursor implements BatchSource, Restorable {
   #wait(resolve: (batch: ScanBatch) => void, reject: (error: unknown) => void): void {
     const pending = this.#pending;
     const again = (): boolean => {
-      if (this.#pending === pending || this.#is_closed) return false;
+      if (this.#pending === pending || this.#isClosed) return false;
       this.#wait(resolve, reject);
       return true;
     };
@@ -154,43 +154,43 @@ export class Cursor implements BatchSource, Restorable {
   #expect(submitted: Promise<ScanBatch>): void {
     const batch: Promise<ScanBatch> = submitted.then((arrived) => {
       if (this.#pending === batch) return this.#arrive(arrived);
-      if (this.#is_closed) this.#is_open = arrived.cursor !== 0;
+      if (this.#isClosed) this.#isOpen = arrived.cursor !== 0;
       return arrived;
     });
     this.#pending = batch;
-    this.#has_arrived = false;
+    this.#hasArrived = false;
     // The consumer gets the failure; an iterator that nobody consumes fails silently.
     batch.catch(ignore);
   }
 
   #arrive(batch: ScanBatch): ScanBatch | Promise<ScanBatch> {
-    this.#is_open = batch.cursor !== 0;
+    this.#isOpen = batch.cursor !== 0;
     const fresh = this.#progress?.pass(batch) ?? batch;
-    if (fresh.count === 0 && batch.count > 0 && this.#is_open && !this.#is_closed) {
+    if (fresh.count === 0 && batch.count > 0 && this.#isOpen && !this.#isClosed) {
       return this.#client
-        .submit(this.#operations.next, this.#number, this.#batch_bytes, 0)
+        .submit(this.#operations.next, this.#number, this.#batchBytes, 0)
         .then((next) => this.#arrive(next));
     }
-    this.#has_arrived = true;
-    if (this.#is_open && !this.#is_closed) this.#client.numbers.open.add(this);
+    this.#hasArrived = true;
+    if (this.#isOpen && !this.#isClosed) this.#client.numbers.open.add(this);
     else this.#client.numbers.open.delete(this);
     return fresh;
   }
 
   #prefetch(): void {
     // Closed meanwhile: `close` saw the batch as pending and releases it.
-    if (this.#is_closed) return;
+    if (this.#isClosed) return;
     this.#pending = undefined;
     const next = this.#next;
     this.#next = undefined;
     if (next !== undefined) return this.#expect(next);
-    if (!this.#is_open) return;
-    this.#batch_bytes = Math.min(BATCH_BYTES_MAX, this.#batch_bytes * BATCH_GROWTH);
-    this.#expect(this.#client.submit(this.#operations.next, this.#number, this.#batch_bytes, 0));
+    if (!this.#isOpen) return;
+    this.#batchBytes = Math.min(BATCH_BYTES_MAX, this.#batchBytes * BATCH_GROWTH);
+    this.#expect(this.#client.submit(this.#operations.next, this.#number, this.#batchBytes, 0));
   }
 
   #release(): void {
-    if (this.#is_open) this.#client.submit(scan_close, this.#number, undefined, 0).catch(ignore);
+    if (this.#isOpen) this.#client.submit(scanClose, this.#number, undefined, 0).catch(ignore);
   }
 }
 

@@ -12,7 +12,7 @@ import type { Operation } from '../protocol/frame-writer.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
 
 /** Asks for the sequence of the last write called before it: by asking for the changes after a sequence that does not exist yet. */
-export const changes_now: Operation<undefined, undefined, number> = {
+export const changesNow: Operation<undefined, undefined, number> = {
   code: Op.changes,
   key: undefined,
   value: {

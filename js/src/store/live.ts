@@ -9,7 +9,7 @@ import { feedOf, pageOf } from '../changes/changes.ts';
 import { Reader } from '../changes/feed.ts';
 import type { LiveRange } from '../changes/types.ts';
 import type { Client } from '../client/client.ts';
-import { type Operations, scan_entries, scan_keys, scan_values } from '../client/operations.ts';
+import { type Operations, scanEntries, scanKeys, scanValues } from '../client/operations.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
 import { backOff } from '../transaction/retry.ts';
@@ -94,8 +94,8 @@ function readerOf<K, V>(query: Query<K, V>): () => Promise<Reading> {
 }
 
 async function keyOf<K, V>({ client, operations, bytes }: Query<K, V>): Promise<unknown> {
-  const get_entry = { ...operations.getEntry, key: rawBytes };
-  return (await client.submit(get_entry, bytes.lower?.key as Uint8Array, undefined, 0))?.value;
+  const getEntry = { ...operations.getEntry, key: rawBytes };
+  return (await client.submit(getEntry, bytes.lower?.key as Uint8Array, undefined, 0))?.value;
 }
 
 async function rangeOf<K, V>(
@@ -104,9 +104,9 @@ async function rangeOf<K, V>(
 ): Promise<unknown> {
   if (as === 'count') return store.countBytes(bytes);
   const course = { reverse, limit };
-  if (as === 'keys') return collected(store.scanBytes(scan_keys, keysOf(operations), bytes, course));
-  if (as === 'values') return collected(store.scanBytes(scan_values, valuesOf(operations), bytes, course));
-  return collected(store.scanBytes(scan_entries, entriesOf(operations), bytes, course));
+  if (as === 'keys') return collected(store.scanBytes(scanKeys, keysOf(operations), bytes, course));
+  if (as === 'values') return collected(store.scanBytes(scanValues, valuesOf(operations), bytes, course));
+  return collected(store.scanBytes(scanEntries, entriesOf(operations), bytes, course));
 }
 
 async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {

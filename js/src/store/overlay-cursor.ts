@@ -13,7 +13,7 @@ export class OverlayCursor implements BatchSource {
   readonly #scan: OverlayScan;
   /** The snapshot's scan; undefined if the snapshot is not read. */
   readonly #cursor: Cursor | undefined;
-  #is_over = false;
+  #isOver = false;
   #error: unknown;
 
   constructor(scan: OverlayScan, cursor: Cursor | undefined) {
@@ -27,7 +27,7 @@ export class OverlayCursor implements BatchSource {
 
   async take(): Promise<ScanBatch | undefined> {
     if (this.#error !== undefined) throw this.#error;
-    while (!this.#is_over) {
+    while (!this.#isOver) {
       const batch = this.#scan.add((await this.#cursor?.take()) ?? NOTHING_THERE);
       if (batch.cursor === 0) this.close();
       if (batch.count > 0) return batch;
@@ -37,13 +37,13 @@ export class OverlayCursor implements BatchSource {
   }
 
   close(): void {
-    this.#is_over = true;
+    this.#isOver = true;
     this.#cursor?.close();
   }
 
   fail(error: unknown): void {
-    if (this.#is_over) return;
-    this.#is_over = true;
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#error = error;
     this.#cursor?.fail(error);
   }

@@ -5,7 +5,7 @@
  */
 
 import type { Client } from '../client/client.ts';
-import { batch_operation, type ScanOperations } from '../client/operations.ts';
+import { batchOperation, type ScanOperations } from '../client/operations.ts';
 import { type ExportWanted, exportTo, type Moment } from '../portable/export.ts';
 import { importFrom } from '../portable/import.ts';
 import type { RawEntry, RawStore } from '../portable/raw-store.ts';
@@ -46,7 +46,7 @@ export async function importStore(
   return importFrom(rawStore(parts), source, options);
 }
 
-const get_raw: Operation<Uint8Array, undefined, RawEntry | undefined> = {
+const getRaw: Operation<Uint8Array, undefined, RawEntry | undefined> = {
   code: Op.getEntry,
   key: rawBytes,
   value: undefined,
@@ -58,11 +58,11 @@ const get_raw: Operation<Uint8Array, undefined, RawEntry | undefined> = {
 };
 
 function rawStore({ client, Cursor, scan, level }: PortableParts): RawStore {
-  const all = { reverse: false, limit: undefined, batch_bytes: EXPORT_BATCH, keys: true, values: true, expiries: true };
+  const all = { reverse: false, limit: undefined, batchBytes: EXPORT_BATCH, keys: true, values: true, expiries: true };
   return {
-    get: (key, snapshot) => client.submit(get_raw, key, undefined, snapshot << 8),
+    get: (key, snapshot) => client.submit(getRaw, key, undefined, snapshot << 8),
     scan: (range, snapshot) => new Cursor(client, scan, { ...all, range: { ...range, empty: false }, snapshot }),
     commit: (items, durability) =>
-      client.submit(batch_operation, undefined, items, durability === undefined ? level : levelNumber(durability)),
+      client.submit(batchOperation, undefined, items, durability === undefined ? level : levelNumber(durability)),
   };
 }

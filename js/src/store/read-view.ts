@@ -8,10 +8,10 @@ import type { Client } from '../client/client.ts';
 import {
   type Operations,
   type ScanOperations,
-  scan_count,
-  scan_entries,
-  scan_keys,
-  scan_values,
+  scanCount,
+  scanEntries,
+  scanKeys,
+  scanValues,
 } from '../client/operations.ts';
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import type { VarveError } from '../errors.ts';
@@ -43,14 +43,14 @@ export interface Moment {
 export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   readonly #client: Client;
   readonly #operations: Operations<K, V>;
-  readonly #key_codec: KeyCodec<K> | undefined;
+  readonly #keyCodec: KeyCodec<K> | undefined;
   readonly #moment: Moment;
 
   /** @internal */
-  constructor(client: Client, operations: Operations<K, V>, key_codec: KeyCodec<K> | undefined, moment: Moment) {
+  constructor(client: Client, operations: Operations<K, V>, keyCodec: KeyCodec<K> | undefined, moment: Moment) {
     this.#client = client;
     this.#operations = operations;
-    this.#key_codec = key_codec;
+    this.#keyCodec = keyCodec;
     this.#moment = moment;
   }
 
@@ -112,7 +112,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * for await (const key of db.keys({ gte: 'a', lt: 'b' })) console.log(key);
    */
   keys(options: ScanOptions<K> = {}): StoreIterator<K> {
-    return this.#scan(scan_keys, options, keysOf(this.#operations));
+    return this.#scan(scanKeys, options, keysOf(this.#operations));
   }
 
   /**
@@ -122,7 +122,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * for await (const note of db.values({ prefix: ['note'], limit: 20 })) show(note);
    */
   values(options: ScanOptions<K> = {}): StoreIterator<V> {
-    return this.#scan(scan_values, options, valuesOf(this.#operations));
+    return this.#scan(scanValues, options, valuesOf(this.#operations));
   }
 
   /**
@@ -132,7 +132,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * for await (const [key, value] of db.entries({ prefix: ['note'], reverse: true, limit: 20 })) show(key, value);
    */
   entries(options: ScanOptions<K> = {}): StoreIterator<[K, V]> {
-    return this.#scan(scan_entries, options, entriesOf(this.#operations));
+    return this.#scan(scanEntries, options, entriesOf(this.#operations));
   }
 
   /** All entries, in the order of their keys: `for await (const [key, value] of db)`. */
@@ -147,12 +147,12 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * await db.count({ prefix: ['note'] });
    */
   async count(range: CountOptions<K> = {}): Promise<number> {
-    return this.countBytes(encodeRange(range, this.#key_codec, COUNT), range.signal);
+    return this.countBytes(encodeRange(range, this.#keyCodec, COUNT), range.signal);
   }
 
   /** @internal How many keys a range of bytes has. */
   async countBytes(range: ByteRange, signal?: AbortSignal): Promise<number> {
-    const cursor = this.#cursor(scan_count, range, { signal });
+    const cursor = this.#cursor(scanCount, range, { signal });
     let count = 0;
     for (let batch = await cursor?.take(); batch !== undefined; batch = await cursor?.take()) {
       count += batch.count;
@@ -170,7 +170,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   }
 
   #scan<T>(operations: ScanOperations, options: ScanOptions<K>, unpack: Unpack<T>): StoreIterator<T> {
-    return this.scanBytes(operations, unpack, encodeRange(options, this.#key_codec, SCAN), options);
+    return this.scanBytes(operations, unpack, encodeRange(options, this.#keyCodec, SCAN), options);
   }
 
   /** Opens a scan; undefined for a scan without results. */
@@ -180,9 +180,9 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
     this.#ensureOpen();
     signal?.throwIfAborted();
     if (range.empty || limit === 0) return undefined;
-    const batch_bytes = operations === scan_count ? COUNT_BATCH : firstBatchBytes(limit);
+    const batchBytes = operations === scanCount ? COUNT_BATCH : firstBatchBytes(limit);
     const snapshot = this.#moment.number;
-    return new Cursor(this.#client, operations, { range, reverse, limit, snapshot, batch_bytes, ...operations.wanted });
+    return new Cursor(this.#client, operations, { range, reverse, limit, snapshot, batchBytes, ...operations.wanted });
   }
 
   #submit<A, B, T>(operation: Operation<A, B, T>, key: A, value: B, options?: WaitOptions): Promise<T> {

@@ -15,7 +15,7 @@ export class ScanProgress {
   readonly #request: ScanRequest;
   /** Entries that passed. */
   #count = 0;
-  #last_key: Uint8Array | undefined;
+  #lastKey: Uint8Array | undefined;
   /** Entries to come that passed already and must be skipped. */
   #skip = 0;
 
@@ -30,16 +30,16 @@ export class ScanProgress {
     this.#skip -= skipped;
     const fresh = skipped === 0 ? batch : withoutFirst(batch, skipped);
     this.#count += fresh.count;
-    const { keys, key_ends } = fresh;
-    if (key_ends.length > 0) this.#last_key = keys.slice(key_ends[key_ends.length - 2] ?? 0, key_ends.at(-1));
+    const { keys, keyEnds } = fresh;
+    if (keyEnds.length > 0) this.#lastKey = keys.slice(keyEnds[keyEnds.length - 2] ?? 0, keyEnds.at(-1));
     return fresh;
   }
 
   /** The scan of the entries that have not passed. */
-  rest(snapshot: number, batch_bytes: number): ScanRequest {
-    const request = { ...this.#request, snapshot, batch_bytes };
+  rest(snapshot: number, batchBytes: number): ScanRequest {
+    const request = { ...this.#request, snapshot, batchBytes };
     const { range, reverse, limit } = request;
-    const key = this.#last_key;
+    const key = this.#lastKey;
     if (!request.keys || key === undefined) {
       this.#skip = this.#count;
       return request;
@@ -55,12 +55,12 @@ export class ScanProgress {
 
 /** A batch without keys, without its first entries. */
 function withoutFirst(batch: ScanBatch, skipped: number): ScanBatch {
-  const { value_ends, values } = batch;
-  const start = value_ends[skipped - 1] ?? 0;
+  const { valueEnds, values } = batch;
+  const start = valueEnds[skipped - 1] ?? 0;
   return {
     ...batch,
     count: batch.count - skipped,
     values: values.subarray(start),
-    value_ends: value_ends.slice(skipped).map((end) => end - start),
+    valueEnds: valueEnds.slice(skipped).map((end) => end - start),
   };
 }

@@ -5,7 +5,7 @@
  */
 
 import type { Client } from '../client/client.ts';
-import { snapshot_close, snapshot_open, snapshot_restore } from '../client/operations.ts';
+import { snapshotClose, snapshotOpen, snapshotRestore } from '../client/operations.ts';
 import type { Seen } from '../protocol/frame-reader.ts';
 import { levelOfSnapshot } from './moment.ts';
 
@@ -24,10 +24,10 @@ export interface Taken extends Seen {
 export async function take(client: Client, number = client.numbers.ofSnapshot()): Promise<Taken> {
   const { snapshots } = client.numbers;
   try {
-    const seen = await client.submit(snapshot_open, undefined, undefined, levelOfSnapshot(number));
+    const seen = await client.submit(snapshotOpen, undefined, undefined, levelOfSnapshot(number));
     // If that is impossible, reads of it fail with VARVE_RETRY.
     const restore = (): void => {
-      client.submit(snapshot_restore, undefined, seen, levelOfSnapshot(number)).catch(() => undefined);
+      client.submit(snapshotRestore, undefined, seen, levelOfSnapshot(number)).catch(() => undefined);
     };
     if (snapshots.has(number)) snapshots.set(number, { restore });
     return { ...seen, number };
@@ -42,5 +42,5 @@ export async function take(client: Client, number = client.numbers.ofSnapshot())
 export function letGo({ client, number }: Held): Promise<void> {
   client.numbers.snapshots.delete(number);
   // A closed store has released it already.
-  return client.submit(snapshot_close, undefined, undefined, levelOfSnapshot(number)).catch(() => undefined);
+  return client.submit(snapshotClose, undefined, undefined, levelOfSnapshot(number)).catch(() => undefined);
 }

@@ -31,9 +31,9 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
   readonly #moment: Moment;
 
   /** @internal Made by `store.snapshot()`. */
-  constructor(client: Client, operations: Operations<K, V>, key_codec: KeyCodec<K> | undefined, taken: Taken) {
+  constructor(client: Client, operations: Operations<K, V>, keyCodec: KeyCodec<K> | undefined, taken: Taken) {
     const moment: Moment = { number: taken.number, refusal: undefined };
-    super(client, operations, key_codec, moment);
+    super(client, operations, keyCodec, moment);
     this.sequence = taken.sequence;
     this.#moment = moment;
     this.#held = { client, number: taken.number };

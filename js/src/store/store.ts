@@ -7,7 +7,7 @@
 
 import type { ChangeIterator, ChangesOptions, Live, LiveOptions, LiveRange, WatchOptions } from '../changes/types.ts';
 import type { Client } from '../client/client.ts';
-import { batch_operation, delete_range, Operations, scan_entries, sync_operation } from '../client/operations.ts';
+import { batchOperation, deleteRange, Operations, scanEntries, syncOperation } from '../client/operations.ts';
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import {
   COMPACT,
@@ -51,7 +51,7 @@ import type {
 } from '../types.ts';
 import { Batch } from './batch.ts';
 import { Cursor } from './cursor.ts';
-import { changes_now, checkSince, LaterIterator, type LiveRun, liveQuery } from './following.ts';
+import { changesNow, checkSince, LaterIterator, type LiveRun, liveQuery } from './following.ts';
 import { loaders } from './loaders.ts';
 import type { OpenOptions } from './open-options.ts';
 import { CHECK, checkDurability, EXPORT, wasmPlace } from './options.ts';
@@ -94,16 +94,16 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   readonly recovery: RecoveryReport;
   readonly #client: Client;
   readonly #operations: Operations<K, V>;
-  readonly #key_codec: KeyCodec<K> | undefined;
+  readonly #keyCodec: KeyCodec<K> | undefined;
   readonly #level: number;
-  readonly #on_close: () => void;
+  readonly #onClose: () => void;
   /** The module for updates and transactions, once it is loaded. */
   #loaded: typeof import('./transaction.ts') | undefined;
   /** How many checks were started: a signal stops only the check that it was given to. */
   #checks = 0;
 
   /** @internal Made by `open`. */
-  constructor(name: string, client: Client, report: OpenReport, options: OpenOptions<K, V>, on_close: () => void) {
+  constructor(name: string, client: Client, report: OpenReport, options: OpenOptions<K, V>, onClose: () => void) {
     const operations = new Operations(options.keys, options.values);
     super(client, operations, options.keys, { number: 0, refusal: undefined });
     this.name = name;
@@ -111,9 +111,9 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     this.recovery = report.recovery;
     this.#client = client;
     this.#operations = operations;
-    this.#key_codec = options.keys;
+    this.#keyCodec = options.keys;
     this.#level = levelNumber(options.durability ?? 'relaxed');
-    this.#on_close = on_close;
+    this.#onClose = onClose;
   }
 
   /**
@@ -205,7 +205,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.clear();
    */
   clear(options?: WriteOptions): Promise<Receipt> {
-    return this.#write(delete_range, NOTHING, NOTHING, options);
+    return this.#write(deleteRange, NOTHING, NOTHING, options);
   }
 
   /**
@@ -215,7 +215,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.batch().set('from', 90).set('to', 10).commit();
    */
   batch(): Batch<K, V> {
-    return new Batch(this.#operations, this.#key_codec, (batch, options) => this.#commit(batch, options));
+    return new Batch(this.#operations, this.#keyCodec, (batch, options) => this.#commit(batch, options));
   }
 
   /**
@@ -263,7 +263,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await before.count(); // as many as there were
    */
   async snapshot(): Promise<Snapshot<K, V>> {
-    return new Snapshot(this.#client, this.#operations, this.#key_codec, await take(this.#client));
+    return new Snapshot(this.#client, this.#operations, this.#keyCodec, await take(this.#client));
   }
 
   /**
@@ -283,7 +283,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   changes(options: ChangesOptions<K> & { keysOnly: true }): ChangeIterator<K, undefined>;
   changes(options?: ChangesOptions<K>): ChangeIterator<K, V>;
   changes(options: ChangesOptions<K> = {}): ChangeIterator<K, V | undefined> {
-    return this.#follow(encodeRange(options, this.#key_codec, CHANGES), options);
+    return this.#follow(encodeRange(options, this.#keyCodec, CHANGES), options);
   }
 
   /**
@@ -299,8 +299,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   watch(target: K | KeyRange<K>, options: WatchOptions = {}): ChangeIterator<K, V | undefined> {
     checkOptions(options, WATCH);
     const { keysOnly, signal } = options;
-    const range = isRange<K, KeyRange<K>>(target, this.#key_codec) ? target : this.#only(target);
-    return this.#follow(encodeRange(range, this.#key_codec), { keysOnly, signal });
+    const range = isRange<K, KeyRange<K>>(target, this.#keyCodec) ? target : this.#only(target);
+    return this.#follow(encodeRange(range, this.#keyCodec), { keysOnly, signal });
   }
 
   /**
@@ -341,16 +341,16 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   live(query: LiveTarget<K, V>, options?: KeyRange<K> & LiveOptions<unknown>): Live<unknown> {
     const prepare = (given: LiveTarget<K, V>, watched: KeyRange<K> = {}): LiveRun => {
       const isFunction = typeof given === 'function';
-      const isOfRange = isRange<K, LiveRange<K>>(given as K, this.#key_codec, LIVE);
+      const isOfRange = isRange<K, LiveRange<K>>(given as K, this.#keyCodec, LIVE);
       if (!isFunction) checkOptions(watched, FIRST);
       const range: LiveRange<K> = isFunction ? watched : isOfRange ? (given as LiveRange<K>) : this.#only(given as K);
       // The range is encoded here, at the call, not when the query runs.
-      const bytes = encodeRange(range, this.#key_codec, isFunction ? LIVE_READ : LIVE);
+      const bytes = encodeRange(range, this.#keyCodec, isFunction ? LIVE_READ : LIVE);
       const { as, reverse, limit } = range;
       const query = given as (view: Snapshot<K, V>) => unknown;
       const target = isFunction ? query : isOfRange ? { as, reverse, limit } : undefined;
       const operations = this.#operations;
-      const wanted = { client: this.#client, store: this, operations, target, bytes, now: changes_now };
+      const wanted = { client: this.#client, store: this, operations, target, bytes, now: changesNow };
       return async (emit, signal) => (await loaders.live()).keepLive(wanted, emit, signal);
     };
     return liveQuery(prepare, options?.initial, query, options);
@@ -359,7 +359,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   /** @internal Makes reads use values that are kept here. */
   async cacheReads(options: CacheOptions): Promise<void> {
     const { cacheReads } = await loaders.cache();
-    cacheReads(this.#client, this.#operations, changes_now, options);
+    cacheReads(this.#client, this.#operations, changesNow, options);
   }
 
   /**
@@ -385,7 +385,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    */
   async flush(options?: WaitOptions): Promise<void> {
     checkOptions(options, WAIT);
-    return this.#client.submit(sync_operation, undefined, undefined, 0, options?.signal);
+    return this.#client.submit(syncOperation, undefined, undefined, 0, options?.signal);
   }
 
   /**
@@ -448,7 +448,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const begin = async (): Promise<void> => {
       const { signal, onProgress } = options;
-      const range = encodeRange(options, this.#key_codec, EXPORT);
+      const range = encodeRange(options, this.#keyCodec, EXPORT);
       const [{ exportStore }, snapshot] = await Promise.all([loaders.portable(), this.snapshot()]);
       return exportStore(this.#parts(), snapshot, writable, { range, signal, onProgress });
     };
@@ -478,7 +478,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await using db = await open('notes'); // closed at the end of the block
    */
   close(): Promise<void> {
-    this.#on_close();
+    this.#onClose();
     return this.#client.close();
   }
 
@@ -492,7 +492,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     this.#client.ensureOpen();
     signal?.throwIfAborted();
     const wanted = { range, since: since ?? this.#now(), keysOnly, signal };
-    const parts = { client: this.#client, operations: this.#operations, codec: this.#key_codec };
+    const parts = { client: this.#client, operations: this.#operations, codec: this.#keyCodec };
     return new LaterIterator(loaders.changes().then(({ follow }) => follow(parts, wanted)));
   }
 
@@ -504,7 +504,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
 
   /** The sequence of the store at this call. */
   #now(): Promise<number> {
-    const sequence = this.#client.submit(changes_now, undefined, undefined, 0);
+    const sequence = this.#client.submit(changesNow, undefined, undefined, 0);
     // A caller that waits for it gets the error.
     sequence.catch(() => undefined);
     return sequence;
@@ -512,7 +512,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
 
   /** The parts of the store that exports and imports use. */
   #parts(): PortableParts {
-    return { client: this.#client, Cursor, scan: scan_entries, level: this.#level };
+    return { client: this.#client, Cursor, scan: scanEntries, level: this.#level };
   }
 
   /** Commits a batch of the items that `collect` adds. */
@@ -525,12 +525,12 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   /** The parts of the store that transactions and updates use. */
   #transactions({ durability }: WriteOptions): TransactionParts<K, V> {
     const level = this.#levelOf(durability);
-    return { client: this.#client, operations: this.#operations, codec: this.#key_codec, level, owner: this };
+    return { client: this.#client, operations: this.#operations, codec: this.#keyCodec, level, owner: this };
   }
 
   #commit(batch: BatchWriter, options?: WriteOptions, known = WRITE): Promise<Receipt> {
-    const receipt = this.#write(batch_operation, undefined, batch.view(), options, known);
-    if (!batch.has_conditions) return receipt;
+    const receipt = this.#write(batchOperation, undefined, batch.view(), options, known);
+    if (!batch.hasConditions) return receipt;
     return receipt.catch((error) => {
       throw namedConflict(error, this.#operations.keys);
     });

@@ -10,7 +10,7 @@
  * released when the attempt ends, however it ends.
  */
 
-import { batch_operation, type ScanOperations, scan_entries, scan_keys } from '../client/operations.ts';
+import { batchOperation, type ScanOperations, scanEntries, scanKeys } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { checkOptions, type Known, LIFETIME, SCAN, several, WRITE } from '../options.ts';
@@ -108,12 +108,12 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
 
   /** The keys of a range, in order, as they are at this call: later writes do not change the result. */
   keys(options: ScanOptions<K> = {}): StoreIterator<K> {
-    return this.#scan(scan_keys, options, keysOf(this.#parts.operations));
+    return this.#scan(scanKeys, options, keysOf(this.#parts.operations));
   }
 
   /** The values of a range, in the order of their keys. */
   values(options: ScanOptions<K> = {}): StoreIterator<V> {
-    return this.#scan(scan_entries, options, valuesOf(this.#parts.operations));
+    return this.#scan(scanEntries, options, valuesOf(this.#parts.operations));
   }
 
   /**
@@ -123,7 +123,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
    * for await (const [key, job] of tx.entries({ prefix: ['job'], limit: 1 })) tx.delete(key);
    */
   entries(options: ScanOptions<K> = {}): StoreIterator<[K, V]> {
-    return this.#scan(scan_entries, options, entriesOf(this.#parts.operations));
+    return this.#scan(scanEntries, options, entriesOf(this.#parts.operations));
   }
 
   /** All entries, in the order of their keys. */
@@ -136,7 +136,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     const { signal } = range;
     const bounds = this.#work.range(range, COUNT);
     if (this.#work.countsAsSnapshot(bounds)) return this.#view.countBytes(bounds, signal);
-    const cursor = this.#cursor(scan_keys, bounds, { signal })?.cursor;
+    const cursor = this.#cursor(scanKeys, bounds, { signal })?.cursor;
     let count = 0;
     for (let batch = await cursor?.take(); batch !== undefined; batch = await cursor?.take()) {
       count += batch.count;
@@ -230,9 +230,9 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     signal?.throwIfAborted();
     if (scan === undefined) return undefined;
     const request = { reverse, limit: scan.limit, snapshot: this.#snapshot, ...wanted };
-    const batch_bytes = firstBatchBytes(limit);
-    const cursor = scan.asks_store
-      ? new Cursor(client, operations, { ...request, range: bounds, batch_bytes })
+    const batchBytes = firstBatchBytes(limit);
+    const cursor = scan.asksStore
+      ? new Cursor(client, operations, { ...request, range: bounds, batchBytes })
       : undefined;
     const overlaid = new OverlayCursor(scan, cursor);
     this.#work.atEnd(() => overlaid.close());
@@ -240,7 +240,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
   }
 }
 
-const get_reserved: Operation<Uint8Array, undefined, Uint8Array | undefined> = {
+const getReserved: Operation<Uint8Array, undefined, Uint8Array | undefined> = {
   code: Op.get,
   key: rawBytes,
   value: undefined,
@@ -271,7 +271,7 @@ export async function runTransaction<K, V, T>(
         if (!isConflict(error) || attempt > retries) {
           throw namedConflict(error, parts.operations.keys, lastConflict(attempt));
         }
-        if (error instanceof EngineConflict) key = textOfBytes(error.key_bytes);
+        if (error instanceof EngineConflict) key = textOfBytes(error.keyBytes);
       }
       await backOff(attempt, signal);
       if (key !== undefined && (turn?.key !== key || turn.isOver)) {
@@ -325,7 +325,7 @@ async function runOnce<K, V, T>(
   const reserved: Reserved = {
     get: (key) => {
       work.askRaw(key);
-      return client.submit(get_reserved, key, undefined, levelOfSnapshot(number));
+      return client.submit(getReserved, key, undefined, levelOfSnapshot(number));
     },
     set: (key, value) => work.setRaw(key, value),
   };
@@ -338,7 +338,7 @@ async function runOnce<K, V, T>(
     const batch = work.end();
     // In one frame with the end of the snapshot: the engine releases the snapshot after the batch.
     if (batch !== undefined) {
-      committed = client.submit(batch_operation, undefined, batch, level | levelOfSnapshot(number), signal);
+      committed = client.submit(batchOperation, undefined, batch, level | levelOfSnapshot(number), signal);
     }
   } catch (error) {
     throw refusal ?? error;

@@ -6,16 +6,16 @@ import type { Unpack } from './scan-iterator.ts';
 /** The keys of a batch, decoded together. */
 export function keysOf<K, V>({ keys }: Operations<K, V>): Unpack<K> {
   return (batch) => {
-    const all = keys.readAll(batch.keys, batch.key_ends);
+    const all = keys.readAll(batch.keys, batch.keyEnds);
     return (i) => all[i] as K;
   };
 }
 
 /** The values of a batch, each decoded when it is taken. */
 export function valuesOf<K, V>({ values }: Operations<K, V>): Unpack<V> {
-  return ({ values: bytes, value_ends }) =>
+  return ({ values: bytes, valueEnds }) =>
     (i) =>
-      values.read(bytes, i === 0 ? 0 : (value_ends[i - 1] as number), value_ends[i] as number);
+      values.read(bytes, i === 0 ? 0 : (valueEnds[i - 1] as number), valueEnds[i] as number);
 }
 
 /** Keys with their values. */

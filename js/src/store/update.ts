@@ -6,7 +6,7 @@
  */
 
 import type { Client } from '../client/client.ts';
-import { batch_operation, type Operations } from '../client/operations.ts';
+import { batchOperation, type Operations } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
 import { checkOptions, type Known, LIFETIME, WRITE } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
@@ -39,14 +39,14 @@ export function update<K, V>(
   checkOptions(options, UPDATE);
   const { client, operations, level, owner } = parts;
   const { signal } = options;
-  const get_entry = { ...operations.getEntry, key: rawBytes };
+  const getEntry = { ...operations.getEntry, key: rawBytes };
   const attempt = async (call: Call): Promise<Receipt> => {
-    const entry = await client.submit(get_entry, key, undefined, 0, signal);
+    const entry = await client.submit(getEntry, key, undefined, 0, signal);
     const value = await call(() => change(entry?.value));
     const lifetime = lifetimeOf(options, { expiresAt: entry?.expires });
     const writer = new BatchWriter();
     writer.set(rawBytes, key, operations.values, value, { ...lifetime, ifSequence: entry?.sequence ?? null });
-    return client.submit(batch_operation, undefined, writer.view(), level, signal);
+    return client.submit(batchOperation, undefined, writer.view(), level, signal);
   };
   return inTurn({ owner, key: textOfBytes(key), signal }, attempt, {
     is: isConflict,

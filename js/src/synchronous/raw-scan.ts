@@ -28,7 +28,7 @@ export class SyncRawScan implements RawScan {
     const all = {
       reverse: false,
       limit: undefined,
-      batch_bytes: EXPORT_BATCH,
+      batchBytes: EXPORT_BATCH,
       keys: true,
       values: true,
       expiries: true,

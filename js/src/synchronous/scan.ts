@@ -136,9 +136,9 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
     this.#batch = batch;
     this.#count = batch.count;
     this.#at = 0;
-    this.#keys = wantsKeys ? this.#source.keys.readAll(batch.keys, batch.key_ends) : [];
+    this.#keys = wantsKeys ? this.#source.keys.readAll(batch.keys, batch.keyEnds) : [];
     this.#values = batch.values;
-    this.#valueEnds = batch.value_ends;
+    this.#valueEnds = batch.valueEnds;
     this.#valueStart = 0;
   }
 

@@ -35,7 +35,7 @@ export class SyncScans<K, V> {
 
   /** A scan of a transaction; without an overlay it is empty. */
   overlaid<T>(want: number, snapshot: number, overlay?: OverlayScan): SyncScan<K, V, T> {
-    const cursor = overlay?.asks_store === true ? this.#open(overlay.bounds, overlay, want | Want.keys, snapshot) : 0;
+    const cursor = overlay?.asksStore === true ? this.#open(overlay.bounds, overlay, want | Want.keys, snapshot) : 0;
     return new SyncScan(this.#source, cursor, want, overlay);
   }
 
@@ -70,7 +70,7 @@ export class SyncScans<K, V> {
     const keys = (want & Want.keys) !== 0;
     const values = (want & Want.values) !== 0;
     writeScanOpen(
-      { range, reverse: reverse === true, keys, values, limit, snapshot, batch_bytes: BATCH_BYTES_FIRST },
+      { range, reverse: reverse === true, keys, values, limit, snapshot, batchBytes: BATCH_BYTES_FIRST },
       sink,
     );
     if (sink.bytes !== memory.scratch) memory.put(sink.bytes.subarray(0, sink.at));

@@ -202,8 +202,8 @@ export function runSyncTransaction<K, V, T>(
       if (batch !== undefined) parts.commit(batch, snapshot, durability);
       return result;
     } catch (error) {
-      const is_conflict = error instanceof EngineConflict;
-      if (!is_conflict || attempt > retries) throw namedConflict(error, parts.formats.keys, lastConflict(attempt));
+      const isConflict = error instanceof EngineConflict;
+      if (!isConflict || attempt > retries) throw namedConflict(error, parts.formats.keys, lastConflict(attempt));
     } finally {
       work.close();
       parts.close(snapshot);

@@ -56,10 +56,10 @@ export class OrderedMap<T> {
       const { keys, items } = this.#own(next);
       const from = lowerBound(keys, start);
       const to = end === undefined ? keys.length : lowerBound(keys, end);
-      const is_last = to < keys.length;
+      const isLast = to < keys.length;
       keys.splice(from, to - from);
       items.splice(from, to - from);
-      if (is_last) break;
+      if (isLast) break;
     }
     const touched = this.#blocks.slice(first, next + 1).filter(({ keys }) => keys.length > 0);
     this.#blocks.splice(first, next + 1 - first, ...touched);

@@ -22,9 +22,9 @@ export const NOTHING_THERE: ScanBatch = {
   cursor: 0,
   count: 0,
   keys: NO_BYTES,
-  key_ends: NO_ENDS,
+  keyEnds: NO_ENDS,
   values: NO_BYTES,
-  value_ends: NO_ENDS,
+  valueEnds: NO_ENDS,
 };
 
 /** The range of a transaction's scan. */
@@ -44,12 +44,12 @@ export class OverlayScan {
   readonly bounds: ByteRange;
   readonly reverse: boolean;
   /** Whether the store must be asked. */
-  readonly asks_store: boolean;
+  readonly asksStore: boolean;
   /** How many keys of the store are needed at most; undefined if that is unknown. */
   readonly limit: number | undefined;
   readonly #own: OwnWrites;
   readonly #view: OwnView;
-  readonly #is_plain: boolean;
+  readonly #isPlain: boolean;
   readonly #read: RangeRead | undefined;
   readonly #values: boolean;
   readonly #ensureOpen: () => void;
@@ -64,34 +64,34 @@ export class OverlayScan {
     this.#values = values;
     this.#ensureOpen = ensureOpen;
     this.#left = limit ?? Number.POSITIVE_INFINITY;
-    this.#is_plain = !own.touches(range);
+    this.#isPlain = !own.touches(range);
     this.#view = own.view(range, reverse);
     this.#advance();
-    this.asks_store = limit !== 0 && !own.isDeletedRange(range);
+    this.asksStore = limit !== 0 && !own.isDeletedRange(range);
     this.limit = own.hides ? undefined : limit;
-    this.#read = this.asks_store ? reads.range(range, reverse) : undefined;
+    this.#read = this.asksStore ? reads.range(range, reverse) : undefined;
   }
 
   /** Merges the transaction's writes into a batch of the store; `cursor` of the result is 0 when the scan is over. */
   add(batch: ScanBatch): ScanBatch {
-    if (this.#is_plain && batch.count <= this.#left) {
+    if (this.#isPlain && batch.count <= this.#left) {
       this.#left -= batch.count;
       return this.#left > 0 ? batch : { ...batch, cursor: 0 };
     }
     const rows = new Rows(this.#values);
     let start = 0;
-    let value_start = 0;
+    let valueStart = 0;
     for (let i = 0; i < batch.count && this.#left > 0; i++) {
-      const end = batch.key_ends[i] as number;
-      const value_end = batch.value_ends[i] ?? 0;
+      const end = batch.keyEnds[i] as number;
+      const valueEnd = batch.valueEnds[i] ?? 0;
       const key = batch.keys.subarray(start, end);
-      const is_replaced = this.#addOwnUpTo(key, rows);
-      if (!is_replaced && this.#left > 0 && !this.#view.isDeleted(key)) {
-        rows.add(key, batch.values.subarray(value_start, value_end));
+      const isReplaced = this.#addOwnUpTo(key, rows);
+      if (!isReplaced && this.#left > 0 && !this.#view.isDeleted(key)) {
+        rows.add(key, batch.values.subarray(valueStart, valueEnd));
         this.#left--;
       }
       start = end;
-      value_start = value_end;
+      valueStart = valueEnd;
     }
     if (batch.cursor === 0) this.#addOwnUpTo(undefined, rows);
     return rows.batch(this.#left > 0 ? batch.cursor : 0);
@@ -134,30 +134,30 @@ export class OverlayScan {
 class Rows {
   readonly #keys = new ByteSink(1024);
   readonly #values = new ByteSink(1024);
-  readonly #key_ends: number[] = [];
-  readonly #value_ends: number[] = [];
-  readonly #has_values: boolean;
+  readonly #keyEnds: number[] = [];
+  readonly #valueEnds: number[] = [];
+  readonly #hasValues: boolean;
 
-  constructor(has_values: boolean) {
-    this.#has_values = has_values;
+  constructor(hasValues: boolean) {
+    this.#hasValues = hasValues;
   }
 
   add(key: Uint8Array, value: Uint8Array): void {
     this.#keys.append(key);
-    this.#key_ends.push(this.#keys.at);
-    if (!this.#has_values) return;
+    this.#keyEnds.push(this.#keys.at);
+    if (!this.#hasValues) return;
     this.#values.append(value);
-    this.#value_ends.push(this.#values.at);
+    this.#valueEnds.push(this.#values.at);
   }
 
   batch(cursor: number): ScanBatch {
     return {
       cursor,
-      count: this.#key_ends.length,
+      count: this.#keyEnds.length,
       keys: this.#keys.copy(),
-      key_ends: Uint32Array.from(this.#key_ends),
+      keyEnds: Uint32Array.from(this.#keyEnds),
       values: this.#values.copy(),
-      value_ends: Uint32Array.from(this.#value_ends),
+      valueEnds: Uint32Array.from(this.#valueEnds),
     };
   }
 }

@@ -54,7 +54,7 @@ export class OwnWrites {
   set<K, V>(keys: Encoder<K>, key: K, values: Encoder<V>, value: V, lifetime?: Lifetime): void {
     const { writer } = this;
     writer.set(keys, key, values, value, lifetime);
-    this.#map.set(this.#lastKey(), { start: writer.value_at, end: writer.value_end, lifetime: writer.lifetime });
+    this.#map.set(this.#lastKey(), { start: writer.valueAt, end: writer.valueEnd, lifetime: writer.lifetime });
   }
 
   delete<K>(keys: KeyFormat<K>, key: K): void {
@@ -105,7 +105,7 @@ export class OwnWrites {
   }
 
   #lastKey(): Uint8Array {
-    return this.#sink.bytes.slice(this.writer.key_at, this.writer.key_end);
+    return this.#sink.bytes.slice(this.writer.keyAt, this.writer.keyEnd);
   }
 }
 

@@ -22,7 +22,7 @@ export class RangeRead {
   readonly #reverse: boolean;
   #batch: ScanBatch | undefined;
   #at = 0;
-  #is_whole = false;
+  #isWhole = false;
 
   constructor(range: HalfOpen, reverse: boolean) {
     this.#range = range;
@@ -37,16 +37,16 @@ export class RangeRead {
 
   /** The caller was told that there are no more keys. */
   finish(): void {
-    this.#is_whole = true;
+    this.#isWhole = true;
   }
 
   /** Appends the range to a batch, unless nothing of it was read. */
   write(writer: BatchWriter): void {
     const { start, end } = this.#range;
-    if (this.#is_whole) writer.readRange(start, end);
+    if (this.#isWhole) writer.readRange(start, end);
     else if (this.#batch !== undefined) {
-      const { keys, key_ends } = this.#batch;
-      const key = keys.subarray(this.#at === 0 ? 0 : key_ends[this.#at - 1], key_ends[this.#at]);
+      const { keys, keyEnds } = this.#batch;
+      const key = keys.subarray(this.#at === 0 ? 0 : keyEnds[this.#at - 1], keyEnds[this.#at]);
       if (this.#reverse) writer.readRange(key, end);
       else writer.readRange(start, justAfter(key));
     }

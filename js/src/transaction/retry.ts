@@ -22,8 +22,8 @@ export function checkRetries(retries: number): void {
 
 /** Waits before attempt number `attempt`, the first retry being 1: up to 1, 2, 4 ... 200 ms. */
 export function backOff(attempt: number, signal: AbortSignal | undefined): Promise<void> {
-  const wait_ms = Math.random() * Math.min(WAIT_MS_MAX, 2 ** (attempt - 1));
-  return untilAborted(new Promise((resolve) => setTimeout(resolve, wait_ms)), signal);
+  const waitMs = Math.random() * Math.min(WAIT_MS_MAX, 2 ** (attempt - 1));
+  return untilAborted(new Promise((resolve) => setTimeout(resolve, waitMs)), signal);
 }
 
 /** The beginning of the error message of the last conflict. */

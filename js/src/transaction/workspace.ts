@@ -36,7 +36,7 @@ export class Workspace<K, V> {
   readonly #own = new OwnWrites();
   readonly #reads = new ReadSet();
   readonly #scans: (() => void)[] = [];
-  #is_over = false;
+  #isOver = false;
 
   constructor(formats: Formats<K, V>) {
     this.#formats = formats;
@@ -141,16 +141,16 @@ export class Workspace<K, V> {
   /** Records that a range is counted, if the snapshot's count is also the transaction's; returns whether it is. */
   countsAsSnapshot(bounds: ByteRange): boolean {
     this.ensureOpen();
-    const half_open = halfOpen(bounds);
+    const halfOpenRange = halfOpen(bounds);
     if (bounds.empty) return true;
-    if (this.#own.touches(half_open)) return false;
-    this.#reads.range(half_open).finish();
+    if (this.#own.touches(halfOpenRange)) return false;
+    this.#reads.range(halfOpenRange).finish();
     return true;
   }
 
   /** Accepts nothing more, and ends the scans that were left open. */
   close(): void {
-    this.#is_over = true;
+    this.#isOver = true;
     for (const close of this.#scans.splice(0)) close();
   }
 
@@ -164,7 +164,7 @@ export class Workspace<K, V> {
   }
 
   ensureOpen(): void {
-    if (this.#is_over) {
+    if (this.#isOver) {
       throw new VarveError(
         'VARVE_CLOSED',
         'The transaction has ended. Await all that its function does, and start another one.',

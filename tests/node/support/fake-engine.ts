@@ -52,11 +52,11 @@ export class FakeEngine implements Port {
   /** The answers that each frame reported as received. */
   readonly answered: number[] = [];
   /** Sizes of the frames sent and of the answers, in bytes. */
-  readonly frame_bytes: number[] = [];
-  readonly answer_bytes: number[] = [];
+  readonly frameBytes: number[] = [];
+  readonly answerBytes: number[] = [];
   readonly messages: Request[] = [];
-  readonly open_scans = new Map<number, Scan>();
-  is_terminated = false;
+  readonly openScans = new Map<number, Scan>();
+  isTerminated = false;
   /** Answers an operation with an error instead. */
   fault: ((op: SentOp) => Fault | undefined) | undefined;
   /** Answers a message itself; undefined for the usual answer. */
@@ -69,10 +69,10 @@ export class FakeEngine implements Port {
   /** By key as latin1, whose order is the order of the bytes. */
   readonly #rows = new Map<string, Stored>();
   #sequence = 0;
-  #is_held = false;
+  #isHeld = false;
   readonly #waiting: (() => void)[] = [];
-  readonly #run_next = (): void => {
-    if (!this.#is_held && !this.is_terminated) this.#waiting.shift()?.();
+  readonly #runNext = (): void => {
+    if (!this.#isHeld && !this.isTerminated) this.#waiting.shift()?.();
   };
 
   postMessage(message: unknown, transfer: Transferable[]): void {
@@ -82,17 +82,17 @@ export class FakeEngine implements Port {
   }
 
   terminate(): void {
-    this.is_terminated = true;
+    this.isTerminated = true;
   }
 
   /** Keeps back everything until `release`. */
   hold(): void {
-    this.#is_held = true;
+    this.#isHeld = true;
   }
 
   release(): void {
-    this.#is_held = false;
-    for (let i = this.#waiting.length; i > 0; i--) setImmediate(this.#run_next);
+    this.#isHeld = false;
+    for (let i = this.#waiting.length; i > 0; i--) setImmediate(this.#runNext);
   }
 
   /** The event of a worker whose script fails; without a message, of a script that does not load. */
@@ -101,7 +101,7 @@ export class FakeEngine implements Port {
   }
 
   send(message: Response | ArrayBuffer): void {
-    if (!this.is_terminated) this.onmessage?.({ data: message } as MessageEvent);
+    if (!this.isTerminated) this.onmessage?.({ data: message } as MessageEvent);
   }
 
   /** All operations, of whatever frame. */
@@ -111,7 +111,7 @@ export class FakeEngine implements Port {
 
   #later(run: () => void): void {
     this.#waiting.push(run);
-    setImmediate(this.#run_next);
+    setImmediate(this.#runNext);
   }
 
   #receive(message: unknown): void {
@@ -160,21 +160,21 @@ export class FakeEngine implements Port {
     const ops: SentOp[] = [];
     for (let i = 0; i < count; i++) {
       const request = reader.u32();
-      const [op, level, flags, more_flags] = reader.bytes(4) as unknown as [number, number, number, number];
-      if (flags !== 0 || more_flags !== 0) throw new Error('flags are not zero');
-      const [key_len, value_len] = [reader.u32(), reader.u32()];
-      ops.push({ request, op, level, key: reader.bytes(key_len), value: reader.bytes(value_len) });
+      const [op, level, flags, moreFlags] = reader.bytes(4) as unknown as [number, number, number, number];
+      if (flags !== 0 || moreFlags !== 0) throw new Error('flags are not zero');
+      const [keyLen, valueLen] = [reader.u32(), reader.u32()];
+      ops.push({ request, op, level, key: reader.bytes(keyLen), value: reader.bytes(valueLen) });
       reader.pad();
     }
     reader.end();
     this.frames.push(ops);
-    this.frame_bytes.push(frame.byteLength);
+    this.frameBytes.push(frame.byteLength);
     const out = new Writer();
     out.u32(0x3246_5256);
     out.u32(count);
     for (const op of ops) this.#answer(op, out);
     const answer = this.damage?.(out.take()) ?? out.take();
-    this.answer_bytes.push(answer.byteLength);
+    this.answerBytes.push(answer.byteLength);
     return answer;
   }
 
@@ -216,7 +216,7 @@ export class FakeEngine implements Port {
       case 8:
         return this.#scanNext(new Reader(op.key).u32(), new Reader(op.value).u32(), out);
       case 9:
-        if (!this.open_scans.delete(new Reader(op.key).u32())) throw new Error('a cursor was closed twice');
+        if (!this.openScans.delete(new Reader(op.key).u32())) throw new Error('a cursor was closed twice');
         return true;
       case 10:
         return this.#getMany(new Reader(op.value), out);
@@ -285,8 +285,8 @@ export class FakeEngine implements Port {
   #batch(reader: Reader): void {
     for (let left = reader.u32(); left > 0; left--) {
       const kind = reader.u32();
-      const [key_len, value_len] = [reader.u32(), reader.u32()];
-      const [key, value] = [reader.bytes(key_len), reader.bytes(value_len)];
+      const [keyLen, valueLen] = [reader.u32(), reader.u32()];
+      const [key, value] = [reader.bytes(keyLen), reader.bytes(valueLen)];
       reader.pad();
       if (kind === 1) this.#put(key, value);
       else if (kind === 2) this.#dropRange(key, value);
@@ -297,10 +297,10 @@ export class FakeEngine implements Port {
   }
 
   #scanOpen(cursor: number, reader: Reader, out: Writer): boolean {
-    if (cursor === 0 || this.open_scans.has(cursor)) throw new Error('the number of a scan is not free');
+    if (cursor === 0 || this.openScans.has(cursor)) throw new Error('the number of a scan is not free');
     const flags = reader.u32();
-    const [limit, batch_bytes, lower_len, upper_len] = [reader.u32(), reader.u32(), reader.u32(), reader.u32()];
-    const [lower, upper] = [reader.bytes(lower_len), reader.bytes(upper_len)];
+    const [limit, batchBytes, lowerLen, upperLen] = [reader.u32(), reader.u32(), reader.u32(), reader.u32()];
+    const [lower, upper] = [reader.bytes(lowerLen), reader.bytes(upperLen)];
     reader.end();
     const isIn = ({ key }: Stored): boolean => {
       const above = flags & 8 ? order(key, lower) : 1;
@@ -310,23 +310,23 @@ export class FakeEngine implements Port {
     let rows = [...this.#rows.values()].filter(isIn).sort((a, b) => order(a.key, b.key));
     if (flags & 1) rows = rows.reverse();
     if (limit !== ABSENT) rows = rows.slice(0, limit);
-    this.open_scans.set(cursor, { rows, keys: (flags & 2) !== 0, values: (flags & 4) !== 0 });
+    this.openScans.set(cursor, { rows, keys: (flags & 2) !== 0, values: (flags & 4) !== 0 });
     out.u64(this.#sequence);
     out.u64(1);
-    return this.#scanNext(cursor, batch_bytes, out);
+    return this.#scanNext(cursor, batchBytes, out);
   }
 
-  #scanNext(cursor: number, batch_bytes: number, out: Writer): boolean {
-    const scan = this.open_scans.get(cursor);
+  #scanNext(cursor: number, batchBytes: number, out: Writer): boolean {
+    const scan = this.openScans.get(cursor);
     if (scan === undefined) throw new Error('unknown cursor');
     const batch: Stored[] = [];
     let size = 0;
-    while (scan.rows.length > 0 && (size < batch_bytes || batch.length === 0)) {
+    while (scan.rows.length > 0 && (size < batchBytes || batch.length === 0)) {
       const row = scan.rows.shift() as Stored;
       batch.push(row);
       size += (scan.keys ? row.key.length : 0) + (scan.values ? row.value.length : 0) + 8;
     }
-    if (scan.rows.length === 0) this.open_scans.delete(cursor);
+    if (scan.rows.length === 0) this.openScans.delete(cursor);
     out.u32(scan.rows.length === 0 ? 0 : cursor);
     out.u32(batch.length);
     const keys = scan.keys ? batch.map((row) => row.key) : [];

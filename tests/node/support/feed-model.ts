@@ -112,11 +112,11 @@ export class FeedModel {
     }
   }
 
-  #read({ since, start, end, bytes_max }: PageRequest): Page {
+  #read({ since, start, end, bytesMax }: PageRequest): Page {
     if (this.canLog) this.#told = this.log.length;
     const changes = [];
     let through = Math.min(since, this.#told);
-    while (through < this.#told && changes.length * 32 < bytes_max) {
+    while (through < this.#told && changes.length * 32 < bytesMax) {
       const key = this.log[through++] as number;
       if (key < (start[0] ?? 0) || key >= (end[0] ?? 255)) continue;
       const [bytes, value] = [Uint8Array.of(key), new Uint8Array(0)];

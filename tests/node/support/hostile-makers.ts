@@ -8,9 +8,9 @@ interface Resizable extends ArrayBuffer {
   resize(bytes: number): void;
 }
 
-export function resizable(bytes: number, bytes_max = 64): Resizable {
+export function resizable(bytes: number, bytesMax = 64): Resizable {
   const type = ArrayBuffer as unknown as new (bytes: number, options: { maxByteLength: number }) => Resizable;
-  return new type(bytes, { maxByteLength: bytes_max });
+  return new type(bytes, { maxByteLength: bytesMax });
 }
 
 export function detach(buffer: ArrayBufferLike): void {

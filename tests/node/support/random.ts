@@ -31,15 +31,15 @@ export class Random {
     return items[this.below(items.length)] as T;
   }
 
-  bytes(length_max: number): Uint8Array {
+  bytes(lengthMax: number): Uint8Array {
     // Few different bytes, so that equal beginnings, zeros and 0xff are common.
-    return Uint8Array.from({ length: this.below(length_max + 1) }, () => this.pick([0, 0, 1, 2, 97, 0xfe, 0xff, 0xff]));
+    return Uint8Array.from({ length: this.below(lengthMax + 1) }, () => this.pick([0, 0, 1, 2, 97, 0xfe, 0xff, 0xff]));
   }
 
-  text(length_max: number): string {
+  text(lengthMax: number): string {
     const units = ['', '\0', '\u0001', 'a', 'b', 'ab', '\u007f', '\u0080', 'é', '\uffff', '\ufeff', '😀', '𐀀', '日本'];
     let text = '';
-    for (let i = this.below(length_max + 1); i > 0; i--) text += this.pick(units);
+    for (let i = this.below(lengthMax + 1); i > 0; i--) text += this.pick(units);
     return text;
   }
 

@@ -16,8 +16,8 @@ export function tabs(count: number): (() => Port)[] {
   const server = spawnServer();
   const ports: Port[] = [];
   const frames: number[] = [];
-  let open_report: Response | undefined;
-  let open_count = count;
+  let openReport: Response | undefined;
+  let openCount = count;
   const tell = (tab: number, data: unknown): void => ports[tab]?.onmessage?.(new MessageEvent('message', { data }));
   server.onmessage = ({ data }: MessageEvent<Response | ArrayBuffer>) => {
     if (data instanceof ArrayBuffer) return tell(frames.shift() as number, data);
@@ -26,7 +26,7 @@ export function tabs(count: number): (() => Port)[] {
       return;
     }
     if (!('id' in data)) return;
-    if (data.type === 'opened') open_report = data;
+    if (data.type === 'opened') openReport = data;
     tell(data.id % count, { ...data, id: Math.floor(data.id / count) });
   };
   return Array.from({ length: count }, (_, tab) => () => {
@@ -40,8 +40,8 @@ export function tabs(count: number): (() => Port)[] {
         } else if ('id' in (message as Request)) {
           const request = message as Numbered;
           const answer = (data: object): void => void setImmediate(() => tell(tab, { ...data, id: request.id }));
-          if (request.type === 'open' && open_report !== undefined) return answer(open_report);
-          if (request.type === 'close' && --open_count > 0) return answer({ type: 'result', value: undefined });
+          if (request.type === 'open' && openReport !== undefined) return answer(openReport);
+          if (request.type === 'close' && --openCount > 0) return answer({ type: 'result', value: undefined });
         }
         const numbered =
           message instanceof ArrayBuffer

@@ -44,5 +44,5 @@ for (const [how, take] of [
   answers[how] = { codes: codes.slice(0, 2), isMerged: ['done', 'VARVE_POISONED'].includes(codes[2] ?? ''), ok, wrong };
   rmSync(root, { recursive: true });
 }
-const files_left = readdirSync(`${root}.old/notes`).filter((name) => name.startsWith('slot')).length;
-say(JSON.stringify({ ...answers, hasOldOne: files_left >= 8 }));
+const filesLeft = readdirSync(`${root}.old/notes`).filter((name) => name.startsWith('slot')).length;
+say(JSON.stringify({ ...answers, hasOldOne: filesLeft >= 8 }));

@@ -324,9 +324,9 @@ class Run {
         return;
       }
       case 'readSnapshot': {
-        const taken_before = this.#snapshots[single.slot];
-        if (taken_before === undefined) return;
-        const { snapshot, moment } = taken_before;
+        const takenBefore = this.#snapshots[single.slot];
+        if (takenBefore === undefined) return;
+        const { snapshot, moment } = takenBefore;
         const [texts, count, value] = await Promise.all([
           taken(open(snapshot, single.scan), single.scan, Number.POSITIVE_INFINITY),
           snapshot.count({ prefix: ['k'] }),

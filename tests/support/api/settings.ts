@@ -40,10 +40,10 @@ async function fuzzOnce(
   run: (history: History) => Promise<void>,
 ): Promise<void> {
   let failedAt: number | undefined;
-  const shrinking_ms = numberFrom('VARVE_API_SHRINK_SECONDS', SHRINKING_S) * 1000;
+  const shrinkingMs = numberFrom('VARVE_API_SHRINK_SECONDS', SHRINKING_S) * 1000;
   const property = fc.asyncProperty(histories(place), async (history) => {
     // It looks for no smaller ones after that.
-    if (failedAt !== undefined && performance.now() > failedAt + shrinking_ms) return;
+    if (failedAt !== undefined && performance.now() > failedAt + shrinkingMs) return;
     try {
       await run(history);
     } catch (error) {
