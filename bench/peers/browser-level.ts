@@ -5,10 +5,8 @@
  * Invariant: it asks for no durability, so a write has the browser's standard, in Chromium `relaxed`. It has no strict.
  */
 
-import type { BrowserLevel } from 'browser-level';
-import type { AsyncSession, BatchEntries, Engine, PointCall, Sink } from '../core/engine.ts';
-import type { Key } from '../core/generator.ts';
-import { waveOfRuns } from './runs.ts';
+import type { Engine } from '../core/engine.ts';
+import { levelSession } from './level.ts';
 import { versionOf } from './versions.ts';
 
 const NAME = 'browser-level';
@@ -19,61 +17,6 @@ type Library = typeof import('browser-level');
 async function load(): Promise<Library['BrowserLevel']> {
   const module = (await import('browser-level')) as Library & { readonly default?: Library };
   return (module.default ?? module).BrowserLevel;
-}
-
-class LevelSession implements AsyncSession {
-  readonly kind = 'async';
-  readonly #db: BrowserLevel<string, Uint8Array>;
-
-  constructor(db: BrowserLevel<string, Uint8Array>) {
-    this.#db = db;
-  }
-
-  set(key: Key, value: Uint8Array): Promise<void> {
-    return this.#db.put(key as string, value);
-  }
-
-  get(key: Key): Promise<Uint8Array | undefined> {
-    return this.#db.get(key as string);
-  }
-
-  delete(key: Key): Promise<void> {
-    return this.#db.del(key as string);
-  }
-
-  deleteRange(from: Key, to: Key): Promise<void> {
-    return this.#db.clear({ gte: from as string, lt: to as string });
-  }
-
-  batch({ keys, values }: BatchEntries): Promise<void> {
-    return this.#db.batch(keys.map((key, i) => put(key, values[i] as Uint8Array)));
-  }
-
-  async range(from: Key | undefined, limit: number, sink: Sink): Promise<void> {
-    const bounds = from === undefined ? {} : { gte: from as string };
-    for (const [key, value] of await this.#db.iterator({ ...bounds, limit }).all()) sink.take(key, value);
-  }
-
-  wave(calls: readonly PointCall[]): Promise<readonly (Uint8Array | undefined)[]> {
-    return waveOfRuns(calls, {
-      set: (run) => this.batch(run),
-      get: ({ keys }) => this.#db.getMany(keys as string[]),
-      delete: ({ keys }) => this.#db.batch(keys.map((key) => ({ type: 'del' as const, key: key as string }))),
-    });
-  }
-
-  async settle(): Promise<boolean> {
-    // Nothing to wait for: every write has been awaited.
-    return true;
-  }
-
-  close(): Promise<void> {
-    return this.#db.close();
-  }
-}
-
-function put(key: Key, value: Uint8Array): { type: 'put'; key: string; value: Uint8Array } {
-  return { type: 'put', key: key as string, value };
 }
 
 export const browserLevel: Engine = {
@@ -91,7 +34,7 @@ export const browserLevel: Engine = {
     const Database = await load();
     const db = new Database<string, Uint8Array>(name, { keyEncoding: 'utf8', valueEncoding: 'view' });
     await db.open();
-    return new LevelSession(db);
+    return levelSession(db);
   },
   async remove(name) {
     await (await load()).destroy(name);

@@ -6,9 +6,9 @@
  */
 
 import type { Dexie, PromiseExtended, Table } from 'dexie';
-import type { AsyncSession, BatchEntries, Engine, PointCall, Sink } from '../core/engine.ts';
+import type { AsyncSession, Engine } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
-import { type Run, runsOf } from './runs.ts';
+import { type Run, runsOf, settled } from './runs.ts';
 import { versionOf } from './versions.ts';
 
 const NAME = 'dexie';
@@ -17,82 +17,48 @@ const STORE = 'entries';
 /** A key may be a tuple as well, which the types of bulk calls do not have. */
 type Entries = Table<Uint8Array, string>;
 
-class DexieSession implements AsyncSession {
-  readonly kind = 'async';
-  readonly #db: Dexie;
-  readonly #table: Entries;
-
-  constructor(db: Dexie) {
-    this.#db = db;
-    this.#table = db.table(STORE);
-  }
-
-  set(key: Key, value: Uint8Array): PromiseExtended<unknown> {
-    return this.#table.put(value, key as string);
-  }
-
-  get(key: Key): PromiseExtended<Uint8Array | undefined> {
-    return this.#table.get(key as string);
-  }
-
-  delete(key: Key): PromiseExtended<void> {
-    return this.#table.delete(key as string);
-  }
-
-  deleteRange(from: Key, to: Key): PromiseExtended<unknown> {
-    return this.#table.where(':id').between(from, to).delete();
-  }
-
-  batch({ keys, values }: BatchEntries): PromiseExtended<unknown> {
-    return this.#table.bulkPut(values, keys as readonly string[]);
-  }
-
-  async transact({ keys, values }: BatchEntries): Promise<readonly (Uint8Array | undefined)[]> {
-    return this.#db.transaction('rw', this.#table, async () => {
-      const found = await this.#table.bulkGet(keys as string[]);
-      await this.#table.bulkPut(values, keys as readonly string[]);
+function sessionOf(db: Dexie): AsyncSession {
+  const table: Entries = db.table(STORE);
+  const make = ({ kind, keys, values, from }: Run, found: (Uint8Array | undefined)[]): PromiseExtended<unknown> => {
+    if (kind === 'set') return table.bulkPut(values, keys as string[]);
+    if (kind === 'delete') return table.bulkDelete(keys as string[]);
+    return table.bulkGet(keys as string[]).then((got) => {
+      for (let i = 0; i < got.length; i++) found[from + i] = got[i];
+    });
+  };
+  return {
+    kind: 'async',
+    set: (key, value) => table.put(value, key as string),
+    get: (key) => table.get(key as string),
+    delete: (key) => table.delete(key as string),
+    deleteRange: (from, to) => table.where(':id').between(from, to).delete(),
+    batch: ({ keys, values }) => table.bulkPut(values, keys as readonly string[]),
+    transact: ({ keys, values }) =>
+      db.transaction('rw', table, async () => {
+        const found = await table.bulkGet(keys as string[]);
+        await table.bulkPut(values, keys as readonly string[]);
+        return found;
+      }),
+    range: async (from, limit, sink) => {
+      const found = from === undefined ? table.toCollection() : table.where(':id').aboveOrEqual(from as string);
+      // Values alone come by `getAll`, keys alone by `getAllKeys`: together quicker than a cursor that has both.
+      const [keys, values] = await db.transaction('r', table, () => {
+        const limited = found.limit(limit);
+        return Promise.all([limited.clone().primaryKeys(), limited.clone().toArray()]);
+      });
+      for (let i = 0; i < keys.length; i++) sink.take(keys[i] as Key, values[i] as Uint8Array);
+    },
+    wave: async (calls) => {
+      const runs = runsOf(calls);
+      const found = new Array<Uint8Array | undefined>(calls.length);
+      const [first] = runs;
+      if (first !== undefined && runs.length === 1) await make(first, found);
+      else await db.transaction('rw', table, () => Promise.all(runs.map((run) => make(run, found))));
       return found;
-    });
-  }
-
-  async range(from: Key | undefined, limit: number, sink: Sink): Promise<void> {
-    const table = this.#table;
-    const found = from === undefined ? table.toCollection() : table.where(':id').aboveOrEqual(from as string);
-    // Values alone come by `getAll`, keys alone by `getAllKeys`: together quicker than a cursor that has both.
-    const [keys, values] = await this.#db.transaction('r', table, () => {
-      const limited = found.limit(limit);
-      return Promise.all([limited.clone().primaryKeys(), limited.clone().toArray()]);
-    });
-    for (let i = 0; i < keys.length; i++) sink.take(keys[i] as Key, values[i] as Uint8Array);
-  }
-
-  async wave(calls: readonly PointCall[]): Promise<readonly (Uint8Array | undefined)[]> {
-    const runs = runsOf(calls);
-    const values = new Array<Uint8Array | undefined>(calls.length);
-    const make = (run: Run): PromiseExtended<void> => this.#make(run, values);
-    const [first] = runs;
-    if (first !== undefined && runs.length === 1) await make(first);
-    else await this.#db.transaction('rw', this.#table, () => Promise.all(runs.map(make)));
-    return values;
-  }
-
-  async settle(): Promise<boolean> {
-    // Nothing to wait for: every write has been awaited.
-    return true;
-  }
-
-  async close(): Promise<void> {
-    this.#db.close();
-  }
-
-  #make(run: Run, values: (Uint8Array | undefined)[]): PromiseExtended<void> {
-    const keys = run.keys as string[];
-    if (run.kind === 'set') return this.#table.bulkPut(run.values, keys).then(() => undefined);
-    if (run.kind === 'delete') return this.#table.bulkDelete(keys);
-    return this.#table.bulkGet(keys).then((got) => {
-      for (let i = 0; i < got.length; i++) values[run.from + i] = got[i];
-    });
-  }
+    },
+    settle: settled,
+    close: async () => db.close(),
+  };
 }
 
 export const dexie: Engine = {
@@ -114,7 +80,7 @@ export const dexie: Engine = {
     // No inbound key, no index: `where(':id')` names the key.
     db.version(1).stores({ [STORE]: '' });
     await db.open();
-    return new DexieSession(db);
+    return sessionOf(db);
   },
   async remove(name) {
     const { Dexie: Database } = await import('dexie');

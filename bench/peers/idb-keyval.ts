@@ -6,10 +6,8 @@
  */
 
 import type { UseStore } from 'idb-keyval';
-import type { AsyncSession, BatchEntries, Engine, PointCall } from '../core/engine.ts';
-import { cannot } from '../core/engine.ts';
-import type { Key } from '../core/generator.ts';
-import { waveOfRuns } from './runs.ts';
+import { type AsyncSession, cannot, type Engine } from '../core/engine.ts';
+import { settled, waveOfRuns } from './runs.ts';
 import { versionOf } from './versions.ts';
 
 const NAME = 'idb-keyval';
@@ -17,54 +15,29 @@ const STORE = 'entries';
 
 type Library = typeof import('idb-keyval');
 
-class IdbKeyvalSession implements AsyncSession {
-  readonly kind = 'async';
-  readonly #library: Library;
-  readonly #store: UseStore;
-
-  constructor(library: Library, store: UseStore) {
-    this.#library = library;
-    this.#store = store;
-  }
-
-  set(key: Key, value: Uint8Array): Promise<void> {
-    return this.#library.set(key as IDBValidKey, value, this.#store);
-  }
-
-  get(key: Key): Promise<Uint8Array | undefined> {
-    return this.#library.get<Uint8Array>(key as IDBValidKey, this.#store);
-  }
-
-  delete(key: Key): Promise<void> {
-    return this.#library.del(key as IDBValidKey, this.#store);
-  }
-
-  batch({ keys, values }: BatchEntries): Promise<void> {
-    const entries = keys.map((key, i): [IDBValidKey, Uint8Array] => [key as IDBValidKey, values[i] as Uint8Array]);
-    return this.#library.setMany(entries, this.#store);
-  }
-
-  async range(): Promise<void> {
-    cannot(NAME, 'range');
-  }
-
-  wave(calls: readonly PointCall[]): Promise<readonly (Uint8Array | undefined)[]> {
-    return waveOfRuns(calls, {
-      set: (run) => this.batch(run),
-      get: ({ keys }) => this.#library.getMany<Uint8Array>(keys as IDBValidKey[], this.#store),
-      delete: ({ keys }) => this.#library.delMany(keys as IDBValidKey[], this.#store),
-    });
-  }
-
-  async settle(): Promise<boolean> {
-    // Nothing to wait for: every write has been awaited.
-    return true;
-  }
-
-  async close(): Promise<void> {
+function sessionOf(library: Library, store: UseStore): AsyncSession {
+  const batch: AsyncSession['batch'] = ({ keys, values }) =>
+    library.setMany(
+      keys.map((key, i): [IDBValidKey, Uint8Array] => [key as IDBValidKey, values[i] as Uint8Array]),
+      store,
+    );
+  return {
+    kind: 'async',
+    set: (key, value) => library.set(key as IDBValidKey, value, store),
+    get: (key) => library.get<Uint8Array>(key as IDBValidKey, store),
+    delete: (key) => library.del(key as IDBValidKey, store),
+    batch,
+    range: async () => cannot(NAME, 'range'),
+    wave: (calls) =>
+      waveOfRuns(calls, {
+        set: batch,
+        get: ({ keys }) => library.getMany<Uint8Array>(keys as IDBValidKey[], store),
+        delete: ({ keys }) => library.delMany(keys as IDBValidKey[], store),
+      }),
+    settle: settled,
     // The library has no call for it; its connection is in the transaction of any store that it opened.
-    await this.#store('readonly', ({ transaction }) => transaction.db.close());
-  }
+    close: () => store('readonly', ({ transaction }) => transaction.db.close()),
+  };
 }
 
 export const idbKeyval: Engine = {
@@ -83,7 +56,7 @@ export const idbKeyval: Engine = {
     const store = library.createStore(name, STORE);
     // The database is opened by the first call: part of opening here.
     await store('readonly', () => undefined);
-    return new IdbKeyvalSession(library, store);
+    return sessionOf(library, store);
   },
   async remove(name) {
     const { promisifyRequest } = await import('idb-keyval');

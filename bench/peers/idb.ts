@@ -1,75 +1,44 @@
-/**
- * The `idb` library, as its readme shows it: `db.put`, `db.get`, one transaction each.
- */
+/** The `idb` library, as its readme shows it: `db.put`, `db.get`, one transaction each. */
 
 import type { IDBPDatabase } from 'idb';
-import type { AsyncSession, BatchEntries, Engine, PointCall, SessionOptions, Sink } from '../core/engine.ts';
+import type { AsyncSession, Engine } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
+import { settled, waveOfCalls } from './runs.ts';
 import { versionOf } from './versions.ts';
 
 const STORE = 'entries';
 
-class IdbSession implements AsyncSession {
-  readonly kind = 'async';
-  readonly #db: IDBPDatabase;
-  readonly #durability: 'relaxed' | 'strict';
+/** The calls of a store in a transaction that writes. */
+interface Writing {
+  put(value: Uint8Array | undefined, key: IDBValidKey): Promise<unknown>;
+  delete(key: IDBValidKey | IDBKeyRange): Promise<unknown>;
+}
 
-  constructor(db: IDBPDatabase, options: SessionOptions) {
-    this.#db = db;
-    this.#durability = options.durability === 'strict' ? 'strict' : 'relaxed';
-  }
-
-  async set(key: Key, value: Uint8Array): Promise<void> {
-    await this.batch({ keys: [key], values: [value] });
-  }
-
-  async delete(key: Key): Promise<void> {
-    const transaction = this.#db.transaction(STORE, 'readwrite', { durability: this.#durability });
-    await Promise.all([transaction.store.delete(key as IDBValidKey), transaction.done]);
-  }
-
-  async deleteRange(from: Key, to: Key): Promise<void> {
-    const transaction = this.#db.transaction(STORE, 'readwrite', { durability: this.#durability });
-    await Promise.all([transaction.store.delete(IDBKeyRange.bound(from, to, false, true)), transaction.done]);
-  }
-
-  async batch({ keys, values }: BatchEntries): Promise<void> {
-    const transaction = this.#db.transaction(STORE, 'readwrite', { durability: this.#durability });
-    await Promise.all([
-      ...keys.map((key, i) => transaction.store.put(values[i], key as IDBValidKey)),
-      transaction.done,
-    ]);
-  }
-
-  get(key: Key): Promise<Uint8Array | undefined> {
-    return this.#db.get(STORE, key as IDBValidKey);
-  }
-
-  async range(from: Key | undefined, limit: number, sink: Sink): Promise<void> {
-    const range = from === undefined ? undefined : IDBKeyRange.lowerBound(from);
-    const { store } = this.#db.transaction(STORE, 'readonly');
-    const [keys, values] = await Promise.all([store.getAllKeys(range, limit), store.getAll(range, limit)]);
-    for (let i = 0; i < keys.length; i++) sink.take(keys[i] as Key, values[i]);
-  }
-
-  wave(calls: readonly PointCall[]): Promise<(Uint8Array | undefined)[]> {
-    return Promise.all(
-      calls.map(async ({ key, value }) => {
-        if (value === undefined) return this.get(key);
-        await (value === null ? this.delete(key) : this.set(key, value));
-        return undefined;
-      }),
-    );
-  }
-
-  async settle(): Promise<boolean> {
-    // Nothing to wait for: every write has been awaited.
-    return true;
-  }
-
-  async close(): Promise<void> {
-    this.#db.close();
-  }
+function sessionOf(db: IDBPDatabase, durability: 'relaxed' | 'strict'): AsyncSession {
+  const write = (run: (store: Writing) => Promise<unknown>[]): Promise<unknown> => {
+    const transaction = db.transaction(STORE, 'readwrite', { durability });
+    return Promise.all([...run(transaction.store), transaction.done]);
+  };
+  const points: Pick<AsyncSession, 'get' | 'set' | 'delete'> = {
+    get: (key) => db.get(STORE, key as IDBValidKey),
+    set: (key, value) => write((store) => [store.put(value, key as IDBValidKey)]),
+    delete: (key) => write((store) => [store.delete(key as IDBValidKey)]),
+  };
+  return {
+    kind: 'async',
+    ...points,
+    deleteRange: (from, to) => write((store) => [store.delete(IDBKeyRange.bound(from, to, false, true))]),
+    batch: ({ keys, values }) => write((store) => keys.map((key, i) => store.put(values[i], key as IDBValidKey))),
+    range: async (from, limit, sink) => {
+      const range = from === undefined ? undefined : IDBKeyRange.lowerBound(from);
+      const { store } = db.transaction(STORE, 'readonly');
+      const [keys, values] = await Promise.all([store.getAllKeys(range, limit), store.getAll(range, limit)]);
+      for (let i = 0; i < keys.length; i++) sink.take(keys[i] as Key, values[i]);
+    },
+    wave: waveOfCalls(points),
+    settle: settled,
+    close: async () => db.close(),
+  };
 }
 
 export const idb: Engine = {
@@ -83,10 +52,10 @@ export const idb: Engine = {
   accesses: ['worker', 'page', 'inflight'],
   abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'tuple'],
   durabilities: ['relaxed', 'strict'],
-  async open(name, options) {
+  async open(name, { durability }) {
     const { openDB } = await import('idb');
     const db = await openDB(name, 1, { upgrade: (upgraded) => void upgraded.createObjectStore(STORE) });
-    return new IdbSession(db, options);
+    return sessionOf(db, durability === 'strict' ? 'strict' : 'relaxed');
   },
   async remove(name) {
     const { deleteDB } = await import('idb');

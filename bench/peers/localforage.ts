@@ -6,9 +6,9 @@
  * waits for an earlier write of its key, as a program must.
  */
 
-import type { AsyncSession, BatchEntries, Engine, PointCall } from '../core/engine.ts';
-import { cannot } from '../core/engine.ts';
+import { type AsyncSession, cannot, type Engine } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
+import { settled } from './runs.ts';
 import { versionOf } from './versions.ts';
 
 const NAME = 'localforage';
@@ -22,61 +22,38 @@ async function load(): Promise<Library> {
   return module.default;
 }
 
-class LocalForageSession implements AsyncSession {
-  readonly kind = 'async';
-  readonly #store: Library;
-
-  constructor(store: Library) {
-    this.#store = store;
-  }
-
-  async set(key: Key, value: Uint8Array): Promise<void> {
-    await this.#store.setItem(key as string, value);
-  }
-
-  async get(key: Key): Promise<Uint8Array | undefined> {
-    return (await this.#store.getItem<Uint8Array>(key as string)) ?? undefined;
-  }
-
-  delete(key: Key): Promise<void> {
-    return this.#store.removeItem(key as string);
-  }
-
-  async batch({ keys, values }: BatchEntries): Promise<void> {
-    await Promise.all(keys.map((key, i) => this.set(key, values[i] as Uint8Array)));
-  }
-
-  async range(): Promise<void> {
-    cannot(NAME, 'range');
-  }
-
-  wave(calls: readonly PointCall[]): Promise<(Uint8Array | undefined)[]> {
-    const written = new Map<Key, Promise<undefined>>();
-    return Promise.all(
-      calls.map(({ key, value }) => {
-        const before = written.get(key);
-        if (value === undefined) return before === undefined ? this.get(key) : before.then(() => this.get(key));
-        const write = this.#write(before, key, value);
-        written.set(key, write);
-        return write;
-      }),
-    );
-  }
-
-  async settle(): Promise<boolean> {
-    // Nothing to wait for: every write has been awaited.
-    return true;
-  }
-
-  async close(): Promise<void> {
+function sessionOf(store: Library): AsyncSession {
+  const set = (key: Key, value: Uint8Array): Promise<unknown> => store.setItem(key as string, value);
+  const get = async (key: Key): Promise<Uint8Array | undefined> =>
+    (await store.getItem<Uint8Array>(key as string)) ?? undefined;
+  const remove = (key: Key): Promise<void> => store.removeItem(key as string);
+  return {
+    kind: 'async',
+    set,
+    get,
+    delete: remove,
+    batch: ({ keys, values }) => Promise.all(keys.map((key, i) => set(key, values[i] as Uint8Array))),
+    range: async () => cannot(NAME, 'range'),
+    wave: (calls) => {
+      const written = new Map<Key, Promise<undefined>>();
+      return Promise.all(
+        calls.map(({ key, value }) => {
+          const before = written.get(key);
+          if (value === undefined) return before === undefined ? get(key) : before.then(() => get(key));
+          const write = (async () => {
+            if (before !== undefined) await before;
+            await (value === null ? remove(key) : set(key, value));
+            return undefined;
+          })();
+          written.set(key, write);
+          return write;
+        }),
+      );
+    },
+    settle: settled,
     // The library keeps a database open until it drops it: which is why it has no suite of opening.
-  }
-
-  async #write(before: Promise<undefined> | undefined, key: Key, value: Uint8Array | null): Promise<undefined> {
-    if (before !== undefined) await before;
-    await (value === null ? this.delete(key) : this.set(key, value));
-    return undefined;
-  }
+    close: async () => undefined,
+  };
 }
 
 /** The instances of this thread: only they can drop their databases, since they keep them open. */
@@ -98,7 +75,7 @@ export const localForage: Engine = {
     const store = library.createInstance({ name, storeName: STORE, driver: library.INDEXEDDB });
     await store.ready();
     instances.set(name, store);
-    return new LocalForageSession(store);
+    return sessionOf(store);
   },
   async remove(name) {
     await instances.get(name)?.dropInstance({ name });

@@ -3,51 +3,34 @@
  * Nothing survives; it shows what the loop itself and JavaScript's own data structures cost.
  */
 
-import type { BatchEntries, Engine, Sink, SyncSession } from '../core/engine.ts';
+import type { Engine, SyncSession } from '../core/engine.ts';
 import { compareKeys, type Key } from '../core/generator.ts';
 
-class MapSession implements SyncSession {
-  readonly kind = 'sync';
-  readonly #map = new Map<Key, Uint8Array>();
-  #sorted: Key[] = [];
-
-  set(key: Key, value: Uint8Array): void {
-    this.#map.set(key, value);
-  }
-
-  get(key: Key): Uint8Array | undefined {
-    return this.#map.get(key);
-  }
-
-  delete(key: Key): void {
-    this.#map.delete(key);
-  }
-
-  batch({ keys, values }: BatchEntries): void {
-    for (let i = 0; i < keys.length; i++) this.#map.set(keys[i] as Key, values[i] as Uint8Array);
-  }
-
-  range(from: Key | undefined, limit: number, sink: Sink): void {
-    const sorted = this.#sorted;
-    let at = from === undefined ? 0 : firstFrom(sorted, from);
-    for (const end = Math.min(at + limit, sorted.length); at < end; at++) {
-      const key = sorted[at] as Key;
-      sink.take(key, this.#map.get(key) as Uint8Array);
-    }
-  }
-
-  commit(): void {
-    // A Map has nothing to hand over.
-  }
-
-  async settle(): Promise<boolean> {
-    this.#sorted = [...this.#map.keys()].sort(compareKeys);
-    return true;
-  }
-
-  async close(): Promise<void> {
-    this.#map.clear();
-  }
+function mapSession(): SyncSession {
+  const entries = new Map<Key, Uint8Array>();
+  let sorted: Key[] = [];
+  return {
+    kind: 'sync',
+    set: (key, value) => void entries.set(key, value),
+    get: (key) => entries.get(key),
+    delete: (key) => void entries.delete(key),
+    batch: ({ keys, values }) => {
+      for (let i = 0; i < keys.length; i++) entries.set(keys[i] as Key, values[i] as Uint8Array);
+    },
+    range: (from, limit, sink) => {
+      let at = from === undefined ? 0 : firstFrom(sorted, from);
+      for (const end = Math.min(at + limit, sorted.length); at < end; at++) {
+        const key = sorted[at] as Key;
+        sink.take(key, entries.get(key) as Uint8Array);
+      }
+    },
+    commit: () => undefined,
+    settle: async () => {
+      sorted = [...entries.keys()].sort(compareKeys);
+      return true;
+    },
+    close: async () => entries.clear(),
+  };
 }
 
 /** The index of the first key that is not before `from`. */
@@ -69,6 +52,6 @@ export const map: Engine = {
   accesses: ['worker'],
   abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range'],
   durabilities: ['memory'],
-  open: async () => new MapSession(),
+  open: async () => mapSession(),
   remove: async () => {},
 };

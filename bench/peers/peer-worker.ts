@@ -1,106 +1,74 @@
 /**
- * The worker behind a peer that the page calls (engines/remote.ts): holds one store and makes the calls that it is sent,
- * one after the other.
+ * The worker behind a peer that the page calls (remote.ts): holds one store and makes the calls that it is sent.
  *
  * Invariant: the next call is begun when the one before is answered, so that calls take effect in the order of their
  * messages, whether the store answers at once or later.
  */
 
-import type { BatchEntries, PointCall, Session, SessionOptions } from '../core/engine.ts';
+import type { Place, PointCall, SessionOptions } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
-import { type Answer, callsOf, pack, type Reply, type Request, unpack } from './remote-protocol.ts';
+import { handedOver, type PackedValues, pack, type Reply, type Request, unpack } from './remote.ts';
 import { openSqliteWasm } from './sqlite-wasm.ts';
-import { openWaSqlite } from './wa-sqlite.ts';
+import type { SqliteWasmSession } from './sqlite-wasm-session.ts';
+import { openWaSqlite, type ServedSession } from './wa-sqlite.ts';
 
-type Values = readonly (Uint8Array | undefined)[];
-
-/** A session that takes many calls as one, as each of these does. */
-type Served = Session & {
-  wave(calls: readonly PointCall[]): Values | Promise<Values>;
-  transact(entries: BatchEntries): Values | Promise<Values>;
-  deleteRange(from: Key, to: Key): unknown;
-};
+type Served = SqliteWasmSession | ServedSession;
 
 const PEERS: Readonly<Record<string, (name: string, options: SessionOptions) => Promise<Served>>> = {
   'sqlite-wasm': openSqliteWasm,
   'wa-sqlite': openWaSqlite,
 };
 
-const scope = self as unknown as DedicatedWorkerGlobalScope;
-let session: Served | undefined;
+const entriesOf = (keys: Key[], packed: PackedValues): { keys: Key[]; values: Uint8Array[] } => ({
+  keys,
+  values: unpack(packed) as Uint8Array[],
+});
 
-function opened(): Served {
-  if (session === undefined) throw new Error('The store was called before it was opened.');
-  return session;
-}
+/** The calls of an opened store, by the names of its methods. */
+const callsOf = (store: Served) => ({
+  set: (key: Key, value: Uint8Array) => store.set(key, value),
+  get: (key: Key) => store.get(key),
+  delete: (key: Key) => store.delete(key),
+  deleteRange: (from: Key, to: Key) => store.deleteRange(from, to),
+  batch: (keys: Key[], packed: PackedValues) => store.batch(entriesOf(keys, packed)),
+  transact: async (keys: Key[], packed: PackedValues) => pack(await store.transact(entriesOf(keys, packed))),
+  range: async (from: Key | undefined, limit: number) => {
+    const [keys, values]: [Key[], Uint8Array[]] = [[], []];
+    await store.range(from, limit, { take: (key, value) => void (keys.push(key) + values.push(value)) });
+    return [keys, pack(values)];
+  },
+  wave: async (keys: Key[], packed: PackedValues) =>
+    pack(await store.wave(unpack(packed).map((value, i): PointCall => ({ key: keys[i] as Key, value })))),
+  settle: (where: Place, entries: number) => store.settle(where, entries),
+  close: () => store.close(),
+});
 
-async function open({ peer, name, options }: Request & { type: 'open' }): Promise<Answer> {
-  const opener = PEERS[peer];
-  if (opener === undefined) throw new Error(`There is no peer "${peer}" in the worker of the peers.`);
-  session = await opener(name, options);
-  return {};
-}
+type Calls = Readonly<Record<string, (...args: never[]) => unknown>>;
 
-async function range({ from, limit }: Request & { type: 'range' }): Promise<Answer> {
-  const keys: Key[] = [];
-  const values: Uint8Array[] = [];
-  const sink = {
-    take(key: Key, value: Uint8Array): void {
-      keys.push(key);
-      values.push(value);
-    },
-  };
-  await opened().range(from, limit, sink);
-  return { keys, values: pack(values) };
-}
+/** At first a store can only be opened. */
+let calls: Calls = {
+  open: async (peer: string, name: string, options: SessionOptions) => {
+    const opener = PEERS[peer];
+    if (opener === undefined) throw new Error(`There is no peer "${peer}" in the worker of the peers.`);
+    calls = callsOf(await opener(name, options));
+  },
+};
+let last: Promise<void> = Promise.resolve();
 
-async function make(request: Request): Promise<Answer> {
-  switch (request.type) {
-    case 'open':
-      return open(request);
-    case 'set':
-      await opened().set(request.key, request.value);
-      return {};
-    case 'get':
-      return { value: await opened().get(request.key) };
-    case 'delete':
-      await opened().delete(request.key);
-      return {};
-    case 'deleteRange':
-      await opened().deleteRange(request.from, request.to);
-      return {};
-    case 'batch':
-      await opened().batch({ keys: request.keys, values: unpack(request.values) as Uint8Array[] });
-      return {};
-    case 'transact': {
-      const values = unpack(request.values) as Uint8Array[];
-      return { values: pack(await opened().transact({ keys: request.keys, values })) };
-    }
-    case 'range':
-      return range(request);
-    case 'wave':
-      return { values: pack(await opened().wave(callsOf(request.keys, request.values))) };
-    case 'settle':
-      return { settled: await opened().settle(request.where, request.entries) };
-    case 'close':
-      await opened().close();
-      return {};
+async function answer({ id, method, args }: Request): Promise<Reply> {
+  try {
+    const call = calls[method];
+    if (call === undefined) throw new Error(`The store has no ${method}, or is not open yet.`);
+    return { id, result: await call(...(args as never[])) };
+  } catch (error) {
+    return { id, error: error instanceof Error ? error.message : String(error) };
   }
 }
 
-function post(reply: Reply): void {
-  const transfer = 'values' in reply && reply.values !== undefined ? [reply.values.bytes.buffer] : [];
-  scope.postMessage(reply, transfer);
-}
-
-let last: Promise<void> = Promise.resolve();
-
-scope.onmessage = ({ data }: MessageEvent<Request>) => {
+self.onmessage = ({ data }: MessageEvent<Request>) => {
   last = last.then(async () => {
-    try {
-      post({ id: data.id, ...(await make(data)) });
-    } catch (error) {
-      post({ id: data.id, error: error instanceof Error ? error.message : String(error) });
-    }
+    const reply = await answer(data);
+    const { result } = reply;
+    postMessage(reply, { transfer: handedOver(Array.isArray(result) ? result : [result]) });
   });
 };

@@ -11,7 +11,7 @@
  */
 
 import type { PGliteInterface, Transaction } from '@electric-sql/pglite';
-import type { AsyncSession, BatchEntries, Engine, Place, PointCall, SessionOptions, Sink } from '../core/engine.ts';
+import type { AsyncSession, Engine, SessionOptions } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 import { folderUse, removeFolder } from './opfs-folder.ts';
 import { PGLITE, PGLITE_FOLDER, startPglite } from './pglite-files.ts';
@@ -47,82 +47,50 @@ type Queries = Pick<Transaction, 'query'>;
 /** Rows as arrays, which spares an object for each. */
 const ROWS = { rowMode: 'array' } as const;
 
-class PgliteSession implements AsyncSession {
-  readonly kind = 'async';
-  readonly #pg: PGliteInterface;
-  readonly #close: () => Promise<void>;
-
-  constructor(pg: PGliteInterface, close: () => Promise<void>) {
-    this.#pg = pg;
-    this.#close = close;
-  }
-
-  set(key: Key, value: Uint8Array): Promise<unknown> {
-    return this.#pg.query(SQL.set, [key, value]);
-  }
-
-  async get(key: Key): Promise<Uint8Array | undefined> {
-    const { rows } = await this.#pg.query<[Uint8Array]>(SQL.get, [key], ROWS);
-    return rows[0]?.[0];
-  }
-
-  delete(key: Key): Promise<unknown> {
-    return this.#pg.query(SQL.delete, [key]);
-  }
-
-  batch({ keys, values }: BatchEntries): Promise<unknown> {
-    return setMany(this.#pg, keys, values);
-  }
-
-  async transact({ keys, values }: BatchEntries): Promise<readonly (Uint8Array | undefined)[]> {
-    const found = new Array<Uint8Array | undefined>(keys.length);
-    await this.#pg.transaction(async (transaction) => {
-      await make(transaction, { kind: 'get', from: 0, keys: [...keys], values: [] }, found);
-      await setMany(transaction, keys, values);
-    });
-    return found;
-  }
-
-  async range(from: Key | undefined, limit: number, sink: Sink): Promise<void> {
-    const { rows } =
-      from === undefined
-        ? await this.#pg.query<Entry>(SQL.first, [limit], ROWS)
-        : await this.#pg.query<Entry>(SQL.from, [from, limit], ROWS);
-    for (const [key, value] of rows) sink.take(key, value);
-  }
-
-  deleteRange(from: Key, to: Key): Promise<unknown> {
-    return this.#pg.query(SQL.deleteRange, [from, to]);
-  }
-
-  async wave(calls: readonly PointCall[]): Promise<readonly (Uint8Array | undefined)[]> {
-    const values = new Array<Uint8Array | undefined>(calls.length);
-    const runs = runsOf(calls);
-    const [first] = runs;
-    if (first !== undefined && runs.length === 1) await make(this.#pg, first, values);
-    else {
-      await this.#pg.transaction(async (transaction) => {
-        for (const run of runs) await make(transaction, run, values);
+function sessionOf(pg: PGliteInterface, close: () => Promise<void>): AsyncSession {
+  return {
+    kind: 'async',
+    set: (key, value) => pg.query(SQL.set, [key, value]),
+    get: async (key) => (await pg.query<[Uint8Array]>(SQL.get, [key], ROWS)).rows[0]?.[0],
+    delete: (key) => pg.query(SQL.delete, [key]),
+    deleteRange: (from, to) => pg.query(SQL.deleteRange, [from, to]),
+    batch: ({ keys, values }) => setMany(pg, keys, values),
+    transact: async ({ keys, values }) => {
+      const found = new Array<Uint8Array | undefined>(keys.length);
+      await pg.transaction(async (transaction) => {
+        await make(transaction, { kind: 'get', from: 0, keys: [...keys], values: [] }, found);
+        await setMany(transaction, keys, values);
       });
-    }
-    return values;
-  }
-
-  async settle(where: Place): Promise<boolean> {
-    if (where === 'tables') await this.#pg.exec('VACUUM ANALYZE entries');
-    await this.#pg.exec('CHECKPOINT');
-    return true;
-  }
-
-  /** To make a database takes many seconds; to cut a table off gives it new files, like those of a new one. */
-  async clear(): Promise<void> {
-    await this.#pg.exec('TRUNCATE entries');
-    await this.#pg.exec('CHECKPOINT');
-  }
-
-  close(): Promise<void> {
-    return this.#close();
-  }
+      return found;
+    },
+    range: async (from, limit, sink) => {
+      const [sql, given] = from === undefined ? [SQL.first, [limit]] : [SQL.from, [from, limit]];
+      for (const [key, value] of (await pg.query<Entry>(sql, given, ROWS)).rows) sink.take(key, value);
+    },
+    wave: async (calls) => {
+      const values = new Array<Uint8Array | undefined>(calls.length);
+      const runs = runsOf(calls);
+      const [first] = runs;
+      if (first !== undefined && runs.length === 1) await make(pg, first, values);
+      else {
+        await pg.transaction(async (transaction) => {
+          for (const run of runs) await make(transaction, run, values);
+        });
+      }
+      return values;
+    },
+    settle: async (where) => {
+      if (where === 'tables') await pg.exec('VACUUM ANALYZE entries');
+      await pg.exec('CHECKPOINT');
+      return true;
+    },
+    // To make a database takes many seconds; to cut a table off gives it new files, like those of a new one.
+    clear: async () => {
+      await pg.exec('TRUNCATE entries');
+      await pg.exec('CHECKPOINT');
+    },
+    close,
+  };
 }
 
 /** Makes a run of calls of one kind as one statement; what it reads goes to its place in `values`. */
@@ -144,19 +112,19 @@ async function setMany(queries: Queries, keys: readonly Key[], values: readonly 
   await queries.query(SQL.setMany, [[...entries.keys()], [...entries.values()]]);
 }
 
-async function openInline(name: string, { durability }: SessionOptions): Promise<PgliteSession> {
+async function openInline(name: string, { durability }: SessionOptions): Promise<AsyncSession> {
   const pg = await startPglite(name, durability !== 'strict');
   await pg.exec(TABLE);
-  return new PgliteSession(pg, () => pg.close());
+  return sessionOf(pg, () => pg.close());
 }
 
-async function openFromPage(name: string, { durability }: SessionOptions): Promise<PgliteSession> {
+async function openFromPage(name: string, { durability }: SessionOptions): Promise<AsyncSession> {
   const { PGliteWorker } = await import('@electric-sql/pglite/worker');
   const worker = new Worker(new URL('./pglite-worker.js', import.meta.url), { type: 'module', name });
   const meta: PgliteMeta = { name, relaxed: durability !== 'strict' };
   const pg = await PGliteWorker.create(worker, { id: name, meta });
   await pg.exec(TABLE);
-  return new PgliteSession(pg, async () => {
+  return sessionOf(pg, async () => {
     await closed(worker);
     await pg.close();
   });

@@ -1,126 +1,137 @@
 /**
- * The store of a peer that lives in workers only, called from the page: a thin remote procedure call, one message for each
- * call and one for its answer, as an application would write it. (SQLite comes with such a worker, "Worker1" with its
- * promiser, by its own words relatively limited (sqlite.org/wasm/doc/trunk/api-worker1.md): it has no statements that stay
- * prepared, and no transaction over calls, so it would be slower.)
+ * The store of a peer that lives in workers only, called from the page: one message for each call and one for its answer, as
+ * an application would write it. (SQLite comes with such a worker, "Worker1" with its promiser, by its own words relatively
+ * limited (sqlite.org/wasm/doc/trunk/api-worker1.md): it has no statements that stay prepared, and no transaction over calls,
+ * so it would be slower.)
  *
  * Invariant: answers come in the order of the calls. A worker that fails rejects every call that waits, and all after it.
+ * Values that travel together lie in one buffer, which is transferred: cloning hundreds of small arrays would cost more than
+ * storing them.
  */
 
-import type { AsyncSession, BatchEntries, Place, PointCall, SessionOptions, Sink } from '../core/engine.ts';
+import type { AsyncSession, SessionOptions } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
-import { type Answer, type Call, pack, type Reply, type Request, unpack } from './remote-protocol.ts';
+
+/** Values one behind the other. A length below 0: no value, but what a PointCall has in its place. */
+export interface PackedValues {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly lengths: Int32Array;
+}
+
+/** A call of a session by the name of its method. */
+export interface Request {
+  readonly id: number;
+  readonly method: string;
+  readonly args: readonly unknown[];
+}
+
+export interface Reply {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly error?: string;
+}
+
+const NONE = -1;
+const DELETE = -2;
+
+/** Puts values into one buffer. */
+export function pack(values: readonly (Uint8Array | undefined | null)[]): PackedValues {
+  const lengths = Int32Array.from(values, (value) => value?.length ?? (value === null ? DELETE : NONE));
+  const bytes = new Uint8Array(lengths.reduce((sum, length) => sum + Math.max(length, 0), 0));
+  let at = 0;
+  for (const value of values) {
+    if (!value) continue;
+    bytes.set(value, at);
+    at += value.length;
+  }
+  return { bytes, lengths };
+}
+
+/** The values of a buffer, each a view of it; undefined where there is none, null where a delete was. */
+export function unpack({ bytes, lengths }: PackedValues): (Uint8Array | undefined | null)[] {
+  let at = 0;
+  return Array.from(lengths, (length) => {
+    if (length < 0) return length === DELETE ? null : undefined;
+    const value = bytes.subarray(at, at + length);
+    at += length;
+    return value;
+  });
+}
+
+/** The buffers that a message hands over. */
+export function handedOver(parts: readonly unknown[]): Transferable[] {
+  const packed = parts.filter(
+    (part): part is PackedValues => typeof part === 'object' && part !== null && 'lengths' in part,
+  );
+  return packed.map(({ bytes }) => bytes.buffer);
+}
 
 /** Whether this thread is a worker, which can open the store itself. */
 export function inWorker(): boolean {
   return typeof document === 'undefined';
 }
 
-interface Waiting {
-  resolve(answer: Answer): void;
-  reject(error: Error): void;
-}
+type Call = (method: string, ...args: unknown[]) => Promise<unknown>;
 
-class RemoteSession implements AsyncSession {
-  readonly kind = 'async';
-  readonly #worker: Worker;
-  readonly #waiting = new Map<number, Waiting>();
-  #next = 0;
-  #failed: Error | undefined;
-
-  constructor(worker: Worker) {
-    this.#worker = worker;
-    worker.onmessage = ({ data }: MessageEvent<Reply>) => this.#settleCall(data);
-    worker.onerror = (event) => this.#fail(new Error(`The worker of the peer failed: ${event.message}`));
-  }
-
-  call(call: Call, transfer: Transferable[] = []): Promise<Answer> {
-    if (this.#failed !== undefined) return Promise.reject(this.#failed);
-    const id = this.#next++;
+/** Calls what listens in a worker. */
+function callerOf(worker: Worker): Call {
+  const waiting = new Map<number, { resolve(result: unknown): void; reject(error: Error): void }>();
+  let [next, failed] = [0, undefined as Error | undefined];
+  worker.onmessage = ({ data: { id, result, error } }: MessageEvent<Reply>) => {
+    const caller = waiting.get(id);
+    waiting.delete(id);
+    if (error === undefined) caller?.resolve(result);
+    else caller?.reject(new Error(error));
+  };
+  worker.onerror = ({ message }) => {
+    failed = new Error(`The worker of the peer failed: ${message}`);
+    for (const { reject } of waiting.values()) reject(failed);
+    waiting.clear();
+  };
+  return (method, ...args) => {
+    if (failed !== undefined) return Promise.reject(failed);
+    const request: Request = { id: next++, method, args };
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      const request: Request = { ...call, id };
-      this.#worker.postMessage(request, transfer);
+      waiting.set(request.id, { resolve, reject });
+      worker.postMessage(request, handedOver(args));
     });
-  }
-
-  async set(key: Key, value: Uint8Array): Promise<void> {
-    await this.call({ type: 'set', key, value });
-  }
-
-  async get(key: Key): Promise<Uint8Array | undefined> {
-    return (await this.call({ type: 'get', key })).value;
-  }
-
-  async delete(key: Key): Promise<void> {
-    await this.call({ type: 'delete', key });
-  }
-
-  async deleteRange(from: Key, to: Key): Promise<void> {
-    await this.call({ type: 'deleteRange', from, to });
-  }
-
-  async batch({ keys, values }: BatchEntries): Promise<void> {
-    const packed = pack(values);
-    await this.call({ type: 'batch', keys, values: packed }, [packed.bytes.buffer]);
-  }
-
-  async transact({ keys, values }: BatchEntries): Promise<readonly (Uint8Array | undefined)[]> {
-    const packed = pack(values);
-    const answer = await this.call({ type: 'transact', keys, values: packed }, [packed.bytes.buffer]);
-    return answer.values === undefined ? [] : unpack(answer.values).map((value) => value ?? undefined);
-  }
-
-  async range(from: Key | undefined, limit: number, sink: Sink): Promise<void> {
-    const { keys = [], values } = await this.call({ type: 'range', from, limit });
-    if (values === undefined) return;
-    unpack(values).forEach((value, i) => {
-      if (value) sink.take(keys[i] as Key, value);
-    });
-  }
-
-  async wave(calls: readonly PointCall[]): Promise<readonly (Uint8Array | undefined)[]> {
-    const packed = pack(calls.map(({ value }) => value));
-    const keys = calls.map(({ key }) => key);
-    const { values } = await this.call({ type: 'wave', keys, values: packed }, [packed.bytes.buffer]);
-    return values === undefined ? [] : unpack(values).map((value) => value ?? undefined);
-  }
-
-  async settle(where: Place, entries: number): Promise<boolean> {
-    return (await this.call({ type: 'settle', where, entries })).settled === true;
-  }
-
-  async close(): Promise<void> {
-    try {
-      await this.call({ type: 'close' });
-    } finally {
-      this.#worker.terminate();
-    }
-  }
-
-  #settleCall(reply: Reply): void {
-    const waiting = this.#waiting.get(reply.id);
-    this.#waiting.delete(reply.id);
-    if ('error' in reply) waiting?.reject(new Error(reply.error));
-    else waiting?.resolve(reply);
-  }
-
-  #fail(error: Error): void {
-    this.#failed = error;
-    for (const { reject } of this.#waiting.values()) reject(error);
-    this.#waiting.clear();
-  }
+  };
 }
+
+const valuesOf = async (packed: Promise<unknown>): Promise<(Uint8Array | undefined)[]> =>
+  unpack((await packed) as PackedValues).map((value) => value ?? undefined);
 
 /** Opens the store `name` of `peer` in a worker of its own. */
 export async function openRemote(peer: string, name: string, options: SessionOptions): Promise<AsyncSession> {
   const worker = new Worker(new URL('./peer-worker.js', import.meta.url), { type: 'module', name });
-  const session = new RemoteSession(worker);
+  const call = callerOf(worker);
   try {
-    await session.call({ type: 'open', peer, name, options });
+    await call('open', peer, name, options);
   } catch (error) {
     worker.terminate();
     throw error;
   }
-  return session;
+  return {
+    kind: 'async',
+    set: (key, value) => call('set', key, value),
+    get: (key) => call('get', key) as Promise<Uint8Array | undefined>,
+    delete: (key) => call('delete', key),
+    deleteRange: (from, to) => call('deleteRange', from, to),
+    batch: ({ keys, values }) => call('batch', keys, pack(values)),
+    transact: ({ keys, values }) => valuesOf(call('transact', keys, pack(values))),
+    range: async (from, limit, sink) => {
+      const [keys, packed] = (await call('range', from, limit)) as [Key[], PackedValues];
+      for (const [i, value] of unpack(packed).entries()) sink.take(keys[i] as Key, value as Uint8Array);
+    },
+    wave: (calls) =>
+      valuesOf(
+        call(
+          'wave',
+          calls.map(({ key }) => key),
+          pack(calls.map(({ value }) => value)),
+        ),
+      ),
+    settle: (where, entries) => call('settle', where, entries) as Promise<boolean>,
+    close: () => call('close').then(() => worker.terminate()),
+  };
 }

@@ -5,7 +5,7 @@
  * theirs: a get after a set of the same key in one wave finds what was set.
  */
 
-import type { PointCall } from '../core/engine.ts';
+import type { AsyncSession, PointCall } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 
 export interface Run {
@@ -61,3 +61,19 @@ export async function waveOfRuns(
   );
   return values;
 }
+
+/** A wave of single calls that are all under way together. */
+export function waveOfCalls({
+  get,
+  set,
+  delete: remove,
+}: Pick<AsyncSession, 'get' | 'set' | 'delete'>): AsyncSession['wave'] {
+  const one = ({ key, value }: PointCall): Promise<Uint8Array | undefined> =>
+    value === undefined ? get(key) : (value === null ? remove(key) : set(key, value)).then(nothing);
+  return (calls) => Promise.all(calls.map(one));
+}
+
+const nothing = (): undefined => undefined;
+
+/** How stores settle in which every write has been awaited: there is nothing to wait for. */
+export const settled = async (): Promise<boolean> => true;

@@ -7,7 +7,7 @@
  */
 
 import type { AccessHandlePoolVFS } from 'wa-sqlite/src/examples/AccessHandlePoolVFS.js';
-import type { AsyncSession, BatchEntries, Engine, Place, PointCall, SessionOptions, Sink } from '../core/engine.ts';
+import type { AsyncSession, BatchEntries, Engine, SessionOptions } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 import { compiledAsset } from './assets.ts';
 import { folderUse, removeFolder } from './opfs-folder.ts';
@@ -23,153 +23,82 @@ const ROW = 100;
 type Api = ReturnType<typeof import('wa-sqlite').Factory>;
 type Statements = Readonly<Record<StatementName, number>>;
 
-class WaSqliteSession implements AsyncSession {
-  readonly kind = 'async';
-  readonly #api: Api;
-  readonly #db: number;
-  readonly #statements: Statements;
-  readonly #closePool: () => Promise<void>;
+/** Calls of a store, as the worker of the peers also makes them. */
+export type ServedSession = AsyncSession & Required<Pick<AsyncSession, 'transact' | 'deleteRange'>>;
+
+function sessionOf(api: Api, db: number, statements: Statements, closePool: () => Promise<void>): ServedSession {
   /** What is under way: a connection takes one call at a time. */
-  #last: Promise<unknown> = Promise.resolve();
-
-  constructor(api: Api, db: number, statements: Statements, closePool: () => Promise<void>) {
-    this.#api = api;
-    this.#db = db;
-    this.#statements = statements;
-    this.#closePool = closePool;
-  }
-
-  set(key: Key, value: Uint8Array): Promise<void> {
-    return this.#alone(() => this.#set(key, value));
-  }
-
-  get(key: Key): Promise<Uint8Array | undefined> {
-    return this.#alone(() => this.#get(key));
-  }
-
-  delete(key: Key): Promise<void> {
-    return this.#alone(() => this.#delete(key));
-  }
-
-  batch({ keys, values }: BatchEntries): Promise<void> {
-    return this.#together(async () => {
-      for (let i = 0; i < keys.length; i++) await this.#set(keys[i] as Key, values[i] as Uint8Array);
-    });
-  }
-
-  transact({ keys, values }: BatchEntries): Promise<(Uint8Array | undefined)[]> {
-    return this.#together(async () => {
-      const found: (Uint8Array | undefined)[] = [];
-      for (const key of keys) found.push(await this.#get(key));
-      for (let i = 0; i < keys.length; i++) await this.#set(keys[i] as Key, values[i] as Uint8Array);
-      return found;
-    });
-  }
-
-  range(from: Key | undefined, limit: number, sink: Sink): Promise<void> {
-    return this.#alone(async () => {
-      const api = this.#api;
-      const statement = this.#statements[from === undefined ? 'first' : 'from'];
-      if (from !== undefined) api.bind_text(statement, 1, from as string);
-      api.bind_int(statement, from === undefined ? 1 : 2, limit);
-      while ((await api.step(statement)) === ROW) {
-        sink.take(api.column_text(statement, 0), copied(api.column_blob(statement, 1)));
-      }
-      await api.reset(statement);
-    });
-  }
-
-  deleteRange(from: Key, to: Key): Promise<void> {
-    return this.#alone(async () => {
-      const api = this.#api;
-      const statement = this.#statements.deleteRange;
-      api.bind_text(statement, 1, from as string);
-      api.bind_text(statement, 2, to as string);
-      await api.step(statement);
-      await api.reset(statement);
-    });
-  }
-
-  wave(calls: readonly PointCall[]): Promise<(Uint8Array | undefined)[]> {
-    return this.#together(async () => {
-      const values: (Uint8Array | undefined)[] = [];
-      for (const { key, value } of calls) {
-        if (value === undefined) values.push(await this.#get(key));
-        else {
-          await (value === null ? this.#delete(key) : this.#set(key, value));
-          values.push(undefined);
-        }
-      }
-      return values;
-    });
-  }
-
-  settle(where: Place): Promise<boolean> {
-    return this.#alone(async () => {
-      await this.#api.exec(this.#db, where === 'tables' ? TIDY : CHECKPOINT);
-      return true;
-    });
-  }
-
-  close(): Promise<void> {
-    return this.#alone(async () => {
-      for (const statement of Object.values(this.#statements)) await this.#api.finalize(statement);
-      await this.#api.close(this.#db);
-      await this.#closePool();
-    });
-  }
-
-  async #set(key: Key, value: Uint8Array): Promise<void> {
-    const api = this.#api;
-    const statement = this.#statements.set;
-    api.bind_text(statement, 1, key as string);
-    api.bind_blob(statement, 2, value);
-    await api.step(statement);
-    await api.reset(statement);
-  }
-
-  async #get(key: Key): Promise<Uint8Array | undefined> {
-    const api = this.#api;
-    const statement = this.#statements.get;
-    api.bind_text(statement, 1, key as string);
-    const value = (await api.step(statement)) === ROW ? copied(api.column_blob(statement, 0)) : undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  const alone = <T>(call: () => Promise<T>): Promise<T> => {
+    const made = last.then(call);
+    last = made.catch(() => undefined);
+    return made;
+  };
+  /** Runs a statement; what it delivers first, if it is a row. */
+  const run = async (name: StatementName, key?: Key, second?: Uint8Array | Key): Promise<Uint8Array | undefined> => {
+    const statement = statements[name];
+    if (key !== undefined) api.bind_text(statement, 1, key as string);
+    if (second instanceof Uint8Array) api.bind_blob(statement, 2, second);
+    else if (second !== undefined) api.bind_text(statement, 2, second as string);
+    // The library delivers a view of its memory, which the next call may overwrite.
+    const value = (await api.step(statement)) === ROW ? api.column_blob(statement, 0).slice() : undefined;
     await api.reset(statement);
     return value;
-  }
-
-  async #delete(key: Key): Promise<void> {
-    const statement = this.#statements.delete;
-    this.#api.bind_text(statement, 1, key as string);
-    await this.#api.step(statement);
-    await this.#api.reset(statement);
-  }
-
-  /** Makes a call when those before it are done. */
-  #alone<T>(call: () => Promise<T>): Promise<T> {
-    const made = this.#last.then(call);
-    this.#last = made.catch(() => undefined);
-    return made;
-  }
-
-  /** The same in one transaction. */
-  #together<T>(calls: () => Promise<T>): Promise<T> {
-    return this.#alone(async () => {
-      await this.#run('begin');
+  };
+  const together = <T>(calls: () => Promise<T>): Promise<T> =>
+    alone(async () => {
+      await run('begin');
       const result = await calls();
-      await this.#run('commit');
+      await run('commit');
       return result;
     });
-  }
-
-  async #run(name: 'begin' | 'commit'): Promise<void> {
-    await this.#api.step(this.#statements[name]);
-    await this.#api.reset(this.#statements[name]);
-  }
-}
-
-/** The library delivers a view of its memory, which the next call may overwrite. */
-function copied(view: Uint8Array): Uint8Array {
-  return view.slice();
+  const setAll = async ({ keys, values }: BatchEntries): Promise<void> => {
+    for (let i = 0; i < keys.length; i++) await run('set', keys[i] as Key, values[i] as Uint8Array);
+  };
+  return {
+    kind: 'async',
+    set: (key, value) => alone(() => run('set', key, value)),
+    get: (key) => alone(() => run('get', key)),
+    delete: (key) => alone(() => run('delete', key)),
+    deleteRange: (from, to) => alone(() => run('deleteRange', from, to)),
+    batch: (entries) => together(() => setAll(entries)),
+    transact: (entries) =>
+      together(async () => {
+        const found: (Uint8Array | undefined)[] = [];
+        for (const key of entries.keys) found.push(await run('get', key));
+        await setAll(entries);
+        return found;
+      }),
+    range: (from, limit, sink) =>
+      alone(async () => {
+        const statement = statements[from === undefined ? 'first' : 'from'];
+        if (from !== undefined) api.bind_text(statement, 1, from as string);
+        api.bind_int(statement, from === undefined ? 1 : 2, limit);
+        while ((await api.step(statement)) === ROW)
+          sink.take(api.column_text(statement, 0), api.column_blob(statement, 1).slice());
+        await api.reset(statement);
+      }),
+    wave: (calls) =>
+      together(async () => {
+        const values: (Uint8Array | undefined)[] = [];
+        for (const { key, value } of calls) {
+          if (value === undefined) values.push(await run('get', key));
+          else values.push(await (value === null ? run('delete', key) : run('set', key, value)));
+        }
+        return values;
+      }),
+    settle: (where) =>
+      alone(async () => {
+        await api.exec(db, where === 'tables' ? TIDY : CHECKPOINT);
+        return true;
+      }),
+    close: () =>
+      alone(async () => {
+        for (const statement of Object.values(statements)) await api.finalize(statement);
+        await api.close(db);
+        await closePool();
+      }),
+  };
 }
 
 async function prepare(api: Api, db: number): Promise<Statements> {
@@ -208,7 +137,7 @@ async function load(): Promise<Library> {
 }
 
 /** Opens a store in the calling thread, which must be a dedicated worker. */
-export async function openWaSqlite(name: string, options: SessionOptions): Promise<WaSqliteSession> {
+export async function openWaSqlite(name: string, options: SessionOptions): Promise<ServedSession> {
   library ??= load();
   const { api, Pool } = await library;
   const vfs = `${name}-${openings++}`;
@@ -223,7 +152,7 @@ export async function openWaSqlite(name: string, options: SessionOptions): Promi
   const db = await api.open_v2('entries.db', undefined, vfs);
   await api.exec(db, setUp(options));
   await api.exec(db, JOURNAL, ([mode]) => expectWal(NAME, mode));
-  return new WaSqliteSession(api, db, await prepare(api, db), () => pool.close());
+  return sessionOf(api, db, await prepare(api, db), () => pool.close());
 }
 
 const shared: Omit<Engine, 'name' | 'about' | 'open' | 'accesses'> = {

@@ -24,20 +24,12 @@ import type Libsql from 'libsql';
 import { open } from 'varve';
 import { files } from 'varve/fs';
 import { open as openSyncStore } from 'varve/synchronous';
-import type {
-  AsyncSession,
-  BatchEntries,
-  DiskUse,
-  Engine,
-  Session,
-  SessionOptions,
-  SyncSession,
-} from '../../core/engine.ts';
+import type { BatchEntries, DiskUse, Engine, Session, SessionOptions, SyncSession } from '../../core/engine.ts';
 import type { Key } from '../../core/generator.ts';
+import { levelSession } from '../../peers/level.ts';
 import { AppendSession } from '../../peers/opfs-append.ts';
-import { waveOfRuns } from '../../peers/runs.ts';
-import { VarveSession } from '../../peers/varve-page.ts';
-import { VarveSyncEachSession } from '../../peers/varve-sync.ts';
+import { varveSession } from '../../peers/varve-page.ts';
+import { syncSession } from '../../peers/varve-sync.ts';
 import { versionOf } from '../command.ts';
 
 /** Enough for all entries of a range of LevelDB at once. */
@@ -88,12 +80,10 @@ export function varveEngines(directory: string): Engine[] {
   return [
     engineOf(directory, sync, async (folder, { durability, memoryBytes }) => {
       const options = { storage: files(folder), durability, memoryBytes };
-      return new VarveSyncEachSession(await openSyncStore<Key, Uint8Array>('bench', options));
+      return syncSession(await openSyncStore<Key, Uint8Array>('bench', options), true);
     }),
     engineOf(directory, awaited, async (folder, { durability, memoryBytes }) => {
-      return new VarveSession(
-        await open<Key, Uint8Array>('bench', { storage: files(folder), durability, memoryBytes }),
-      );
+      return varveSession(await open<Key, Uint8Array>('bench', { storage: files(folder), durability, memoryBytes }));
     }),
   ];
 }
@@ -133,47 +123,29 @@ function leveldb(directory: string): Engine {
     role: 'peer',
     version: `classic-level ${versionOf('classic-level')}`,
   } as const;
-  return engineOf(directory, traits, async (folder, { durability }): Promise<AsyncSession> => {
+  return engineOf(directory, traits, async (folder, { durability }) => {
     const db = new ClassicLevel<string, Uint8Array>(folder, { keyEncoding: 'utf8', valueEncoding: 'view' });
     await db.open();
-    const options = { sync: durability === 'strict' };
-    const batch = ({ keys, values }: BatchEntries): Promise<void> =>
-      db.batch(
-        keys.map((key, i) => ({ type: 'put', key: key as string, value: values[i] as Uint8Array })),
-        options,
-      );
-    return {
-      kind: 'async',
-      set: (key, value) => db.put(key as string, value, options),
-      get: async (key) => db.getSync(key as string),
-      delete: (key) => db.del(key as string, options),
-      batch,
-      range: async (from, limit, sink) => {
-        const bounds = from === undefined ? {} : { gte: from as string };
-        const iterator = db.iterator({ ...bounds, limit, highWaterMarkBytes: RANGE_BYTES });
-        try {
-          for (const [key, value] of await iterator.nextv(limit)) sink.take(key, value);
-        } finally {
-          await iterator.close();
-        }
+    return levelSession(
+      db,
+      { sync: durability === 'strict' },
+      {
+        get: async (key) => db.getSync(key as string),
+        range: async (from, limit, sink) => {
+          const bounds = from === undefined ? {} : { gte: from as string };
+          const iterator = db.iterator({ ...bounds, limit, highWaterMarkBytes: RANGE_BYTES });
+          try {
+            for (const [key, value] of await iterator.nextv(limit)) sink.take(key, value);
+          } finally {
+            await iterator.close();
+          }
+        },
+        settle: async (where) => {
+          if (where === 'tables') await db.compactRange('', LAST);
+          return true;
+        },
       },
-      deleteRange: (from, to) => db.clear({ gte: from as string, lt: to as string }),
-      wave: (calls) =>
-        waveOfRuns(calls, {
-          set: batch,
-          get: ({ keys }) => db.getMany(keys as string[]),
-          delete: ({ keys }) =>
-            db.batch(
-              keys.map((key) => ({ type: 'del', key: key as string })),
-              options,
-            ),
-        }),
-      settle: async (where) => {
-        if (where === 'tables') await db.compactRange('', LAST);
-        return true;
-      },
-      close: () => db.close(),
-    };
+    );
   });
 }
 

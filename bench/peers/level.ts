@@ -1,0 +1,56 @@
+/** The Level interface, of browser-level over IndexedDB and of classic-level on Node: `batch` and `getMany` for many calls. */
+
+import type { AsyncSession } from '../core/engine.ts';
+import type { Key } from '../core/generator.ts';
+import { settled, waveOfRuns } from './runs.ts';
+
+type Operation =
+  | { readonly type: 'put'; readonly key: string; readonly value: Uint8Array }
+  | { readonly type: 'del'; readonly key: string };
+
+/** What both databases have. */
+export interface LevelDb {
+  put(key: string, value: Uint8Array, options: object): Promise<void>;
+  get(key: string): Promise<Uint8Array | undefined>;
+  getMany(keys: string[]): Promise<(Uint8Array | undefined)[]>;
+  del(key: string, options: object): Promise<void>;
+  clear(range: { readonly gte: string; readonly lt: string }): Promise<void>;
+  batch(operations: Operation[], options: object): Promise<void>;
+  iterator(range: { readonly gte?: string; readonly limit: number }): { all(): Promise<[string, Uint8Array][]> };
+  close(): Promise<void>;
+}
+
+/** A session; `own` are the calls that one of the two makes in another way, and `options` those of each write. */
+export function levelSession(db: LevelDb, options = {}, own: Partial<AsyncSession> = {}): AsyncSession {
+  const batch: AsyncSession['batch'] = ({ keys, values }) =>
+    db.batch(
+      keys.map((key, i): Operation => ({ type: 'put', key: key as string, value: values[i] as Uint8Array })),
+      options,
+    );
+  const remove = (keys: readonly Key[]): Promise<void> =>
+    db.batch(
+      keys.map((key): Operation => ({ type: 'del', key: key as string })),
+      options,
+    );
+  return {
+    kind: 'async',
+    set: (key, value) => db.put(key as string, value, options),
+    get: (key) => db.get(key as string),
+    delete: (key) => db.del(key as string, options),
+    deleteRange: (from, to) => db.clear({ gte: from as string, lt: to as string }),
+    batch,
+    range: async (from, limit, sink) => {
+      const bounds = from === undefined ? {} : { gte: from as string };
+      for (const [key, value] of await db.iterator({ ...bounds, limit }).all()) sink.take(key, value);
+    },
+    wave: (calls) =>
+      waveOfRuns(calls, {
+        set: batch,
+        get: ({ keys }) => db.getMany(keys as string[]),
+        delete: ({ keys }) => remove(keys),
+      }),
+    settle: settled,
+    close: () => db.close(),
+    ...own,
+  };
+}
