@@ -98,14 +98,14 @@ function sessionOf(db: IDBDatabase, durability: 'relaxed' | 'strict'): AsyncSess
   };
 }
 
-function result<T>(request: IDBRequest<T>): Promise<T> {
+export function result<T>(request: IDBRequest<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });
 }
 
-function complete(transaction: IDBTransaction): Promise<void> {
+export function complete(transaction: IDBTransaction): Promise<void> {
   return new Promise((resolve, reject) => {
     transaction.oncomplete = () => resolve();
     transaction.onabort = () => reject(transaction.error);

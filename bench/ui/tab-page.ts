@@ -25,7 +25,7 @@ const say = (message: FromTab): void => channel.postMessage(message);
 channel.onmessage = ({ data }: MessageEvent<Command>) => {
   const { to, id } = data;
   if (to !== name) return;
-  const run = tab[data.name] as (given: unknown) => Promise<unknown>;
+  const run = tab[data.name as keyof Tab] as (given: unknown) => Promise<unknown>;
   run.call(tab, data.with).then(
     (value) => say({ from: name, type: 'reply', id, value }),
     (error: unknown) => say({ from: name, type: 'failed', id, error: String(error) }),

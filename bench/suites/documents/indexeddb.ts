@@ -1,88 +1,53 @@
 /** IndexedDB as it is: an object store with indexes, one transaction for each call, `relaxed`, committed at once. */
 
-import type { Person } from './document.ts';
+import { complete, result } from '../../peers/indexeddb.ts';
 import type { DocumentEngine, DocumentStore } from './store.ts';
 
 const STORE = 'people';
 
-function result<T>(request: IDBRequest<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
-}
-
-class IndexedDbDocuments implements DocumentStore {
-  readonly #db: IDBDatabase;
-
-  constructor(db: IDBDatabase) {
-    this.#db = db;
-  }
-
-  insert(person: Person): Promise<unknown> {
-    return this.insertMany([person]);
-  }
-
-  insertMany(people: readonly Person[]): Promise<unknown> {
-    return this.#write((store) => {
+function documentsOf(db: IDBDatabase): DocumentStore {
+  const read = (): IDBObjectStore => db.transaction(STORE).objectStore(STORE);
+  const write = (run: (store: IDBObjectStore) => void): Promise<void> => {
+    const transaction = db.transaction(STORE, 'readwrite', { durability: 'relaxed' });
+    run(transaction.objectStore(STORE));
+    return complete(transaction);
+  };
+  const insertMany: DocumentStore['insertMany'] = (people) =>
+    write((store) => {
       for (const person of people) store.add(person);
       store.transaction.commit();
     });
-  }
-
-  get(id: string): Promise<Person | undefined> {
-    return result(this.#read().get(id));
-  }
-
-  update(id: string, change: (old: Person) => Person): Promise<unknown> {
-    return this.#write((store) => {
-      const request: IDBRequest<Person> = store.get(id);
-      request.onsuccess = () => {
-        store.put(change(request.result));
+  return {
+    insert: (person) => insertMany([person]),
+    insertMany,
+    get: (id) => result(read().get(id)),
+    update: (id, change) =>
+      write((store) => {
+        const request = store.get(id);
+        request.onsuccess = () => {
+          store.put(change(request.result));
+          store.transaction.commit();
+        };
+      }),
+    delete: (id) =>
+      write((store) => {
+        store.delete(id);
         store.transaction.commit();
-      };
-    });
-  }
-
-  delete(id: string): Promise<unknown> {
-    return this.#write((store) => {
-      store.delete(id);
-      store.transaction.commit();
-    });
-  }
-
-  ofTeam(team: string, limit: number): Promise<Person[]> {
-    return result(this.#read().index('team').getAll(team, limit));
-  }
-
-  stream(from: Date, take: (person: Person) => boolean): Promise<void> {
-    const request = this.#read().index('joined').openCursor(IDBKeyRange.lowerBound(from));
-    return new Promise((resolve, reject) => {
-      request.onerror = () => reject(request.error);
-      request.onsuccess = () => {
-        const cursor = request.result;
-        if (cursor === null || !take(cursor.value)) resolve();
-        else cursor.continue();
-      };
-    });
-  }
-
-  async close(): Promise<void> {
-    this.#db.close();
-  }
-
-  #read(): IDBObjectStore {
-    return this.#db.transaction(STORE).objectStore(STORE);
-  }
-
-  #write(run: (store: IDBObjectStore) => void): Promise<void> {
-    const transaction = this.#db.transaction(STORE, 'readwrite', { durability: 'relaxed' });
-    return new Promise((resolve, reject) => {
-      transaction.oncomplete = () => resolve();
-      transaction.onabort = () => reject(transaction.error);
-      run(transaction.objectStore(STORE));
-    });
-  }
+      }),
+    ofTeam: (team, limit) => result(read().index('team').getAll(team, limit)),
+    stream: (from, take) => {
+      const request = read().index('joined').openCursor(IDBKeyRange.lowerBound(from));
+      return new Promise((resolve, reject) => {
+        request.onerror = () => reject(request.error);
+        request.onsuccess = () => {
+          const cursor = request.result;
+          if (cursor === null || !take(cursor.value)) resolve();
+          else cursor.continue();
+        };
+      });
+    },
+    close: async () => db.close(),
+  };
 }
 
 export const indexedDbDocuments: DocumentEngine = {
@@ -97,7 +62,7 @@ export const indexedDbDocuments: DocumentEngine = {
       store.createIndex('skills', 'skills', { multiEntry: true });
       store.createIndex('joined', 'joined');
     };
-    return new IndexedDbDocuments(await result(request));
+    return documentsOf(await result(request));
   },
   remove: (name) => result(indexedDB.deleteDatabase(name)),
 };

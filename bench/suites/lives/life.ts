@@ -8,42 +8,69 @@
  */
 
 import { GROUP_STEPS, now, timerStepMs, turn } from '../../core/clock.ts';
-import type { Ability, DiskUse, StoreNumbers } from '../../core/engine.ts';
-import { sameBytes } from '../../core/generator.ts';
+import type { Ability, DiskUse, Engine, Session, SessionOptions } from '../../core/engine.ts';
+import { type Key, sameBytes } from '../../core/generator.ts';
 import { Latencies } from '../../core/latency.ts';
 import { type Limits, measure, type Round, SAMPLE_MS } from '../../core/measure.ts';
 import type { LifeSample, LifeStory } from '../../core/row.ts';
 import { heldBytes, writtenBytes } from '../../core/storage.ts';
 import type { Count } from '../../core/suite.ts';
-import { emptyTally, isLater, type Task } from '../../core/tasks/task.ts';
+import { emptyTally, isLater, type Tally, type Task } from '../../core/tasks/task.ts';
 
-/** The answer of a call, at once or later. */
-export type Eventual<T> = T | Promise<T>;
 /** A key and its value. */
 export type Pair = readonly [key: string, value: Uint8Array];
 
-/** A store that lives: of the browser or of Node, opened and closed at will. */
-export interface LifeStore {
+/** A store that lives: opened and closed at will. */
+export class LifeStore {
+  readonly engine: Engine;
+  readonly name: string;
+  readonly #options: SessionOptions;
+  #opened: Session | undefined;
+
+  constructor(engine: Engine, name: string, options: SessionOptions) {
+    this.engine = engine;
+    this.name = `${name}-${engine.name}`;
+    this.#options = options;
+  }
+
+  /** Throws while it is closed. */
+  get session(): Session {
+    if (this.#opened === undefined) throw new Error(`The store ${this.name} is closed.`);
+    return this.#opened;
+  }
+
   /** Opens it, new or as `close` left it. */
-  open(): Promise<void>;
-  close(): Promise<void>;
-  /** Removes a closed store, if it is there. */
-  remove(): Promise<void>;
-  set(key: string, value: Uint8Array): Eventual<void>;
-  get(key: string): Eventual<Uint8Array | undefined>;
-  delete(key: string): Eventual<void>;
-  batch(pairs: readonly Pair[]): Eventual<void>;
-  /** The first `limit` entries from a key on. */
-  range(gte: string, limit: number): Eventual<readonly Pair[]>;
-  /** Deletes the keys from `gte` up to `lt`, without it. */
-  deleteRange(gte: string, lt: string): Eventual<void>;
+  async open(): Promise<void> {
+    this.#opened = await this.engine.open(this.name, this.#options);
+  }
+
+  async close(): Promise<void> {
+    const session = this.#opened;
+    this.#opened = undefined;
+    await session?.close();
+  }
+
+  remove(): Promise<void> {
+    return this.engine.remove(this.name);
+  }
+
+  /** What its files weigh, where they can be seen. */
+  async disk(): Promise<DiskUse | undefined> {
+    return this.engine.disk?.(this.name);
+  }
+
   /** Returns when all that was written has reached its level. */
-  commit(): void;
-  /** Numbers about the store; Varve's stores have them. */
-  report?(): Eventual<StoreNumbers | undefined>;
-  /** What its files weigh. Of stores whose files can be seen. */
-  disk?(): Promise<DiskUse>;
-  readonly hasRanges: boolean;
+  commit(): void {
+    if (this.#opened?.kind === 'sync') this.#opened.commit();
+  }
+
+  /** The first `limit` entries from a key on. */
+  range(gte: string, limit: number): readonly Pair[] | PromiseLike<readonly Pair[]> {
+    const pairs: Pair[] = [];
+    const sink = { take: (key: Key, value: Uint8Array) => void pairs.push([key as string, value]) };
+    const running = this.session.range(gte, limit, sink);
+    return isLater(running) ? running.then(() => pairs) : pairs;
+  }
 }
 
 /** One call of a step. */
@@ -155,29 +182,12 @@ export async function live(life: Life, extent: LifeExtent, storeOf: (name: strin
 }
 
 async function fill(store: LifeStore, pairs: readonly Pair[]): Promise<void> {
-  for (let from = 0; from < pairs.length; from += LOAD_BATCH) await store.batch(pairs.slice(from, from + LOAD_BATCH));
+  for (let from = 0; from < pairs.length; from += LOAD_BATCH) {
+    const part = pairs.slice(from, from + LOAD_BATCH);
+    await store.session.batch({ keys: part.map(([key]) => key), values: part.map(([, value]) => value) });
+  }
   store.commit();
   await turn();
-}
-
-/** Pauses, so that there are no more steps a second than are wanted. */
-class Pace {
-  readonly burst: number;
-  readonly #stepsPerSecond: number;
-  #due_ms = 0;
-
-  constructor(stepsPerSecond: number) {
-    this.#stepsPerSecond = stepsPerSecond;
-    this.burst = Math.ceil((stepsPerSecond * BURST_MS) / 1000);
-  }
-
-  /** Resolves when it is time for the next steps, after so many. Time that was lost is not caught up with. */
-  async keep(steps: number): Promise<void> {
-    const steps_ms = (steps * 1000) / this.#stepsPerSecond;
-    this.#due_ms = Math.max(this.#due_ms + steps_ms, now());
-    const pause_ms = this.#due_ms - now();
-    if (pause_ms > 0) await new Promise((resolve) => setTimeout(resolve, pause_ms));
-  }
 }
 
 /** Calls of one part of a life, with what they came to so far. */
@@ -185,32 +195,25 @@ class Part {
   readonly phase: string | undefined;
   readonly #make: () => readonly LifeCall[];
   readonly #store: LifeStore;
-  readonly #pace: Pace;
+  /** No more calls a second than so many, in bursts. */
+  readonly #pace: number;
+  #due_ms = 0;
   readonly #tally = emptyTally();
   readonly #latencies = new Latencies();
   readonly #timeline: [number, number][] = [];
-  #elapsed_ms = 0;
+  elapsed_ms = 0;
   groupSize = 1;
   writtenBytes = 0;
 
-  constructor(
-    phase: string | undefined,
-    store: LifeStore,
-    make: () => readonly LifeCall[],
-    pace = Number.POSITIVE_INFINITY,
-  ) {
+  constructor(phase: string | undefined, store: LifeStore, make: () => readonly LifeCall[], pace = Infinity) {
     this.phase = phase;
     this.#store = store;
     this.#make = make;
-    this.#pace = new Pace(pace);
+    this.#pace = pace;
   }
 
   get steps(): number {
     return this.#tally.ops;
-  }
-
-  get elapsed_ms(): number {
-    return this.#elapsed_ms;
   }
 
   /** Makes calls that are not counted, but for what is wrong with them; finds how many last long enough for the timer. */
@@ -230,39 +233,53 @@ class Part {
   }
 
   add({ tally, elapsed_ms, latencies }: Round): void {
-    this.#tally.ops += tally.ops;
-    this.#tally.bytes += tally.bytes;
-    this.#tally.wrong += tally.wrong;
+    addTally(this.#tally, tally);
     this.#latencies.addAll(latencies);
-    this.#elapsed_ms += elapsed_ms;
-    this.#timeline.push([this.#elapsed_ms, tally.ops]);
+    this.elapsed_ms += elapsed_ms;
+    this.#timeline.push([this.elapsed_ms, tally.ops]);
   }
 
   round(): Round {
-    const { steps, elapsed_ms } = this;
-    if (steps === 0) throw new Error(`Of ${this.phase ?? 'a life'} nothing was measured.`);
-    return { tally: this.#tally, elapsed_ms, latencies: this.#latencies, timeline: this.#timeline };
+    if (this.steps === 0) throw new Error(`Of ${this.phase ?? 'a life'} nothing was measured.`);
+    return {
+      tally: this.#tally,
+      elapsed_ms: this.elapsed_ms,
+      latencies: this.#latencies,
+      timeline: this.#timeline,
+    };
   }
 
   async #measured(calls: number, limits: Omit<Limits, 'calls_max' | 'together'>): Promise<Round> {
     const latencies = new Latencies();
     const tally = emptyTally();
+    const burst = Math.ceil((this.#pace * BURST_MS) / 1000);
     let elapsed_ms = 0;
     while (tally.ops < calls && elapsed_ms < limits.budget_ms) {
-      const task = new LifeTask(this.#store, this.#make, Math.min(this.#pace.burst, calls - tally.ops), limits.group);
+      const task = new LifeTask(this.#store, this.#make, Math.min(burst, calls - tally.ops), limits.group);
       const budget_ms = limits.budget_ms - elapsed_ms;
-      const burst = await measure(task, { ...limits, budget_ms, calls_max: task.calls, together: false });
+      const made = await measure(task, { ...limits, budget_ms, calls_max: task.calls, together: false });
       await task.catchUp();
       this.writtenBytes += task.writtenBytes;
-      tally.ops += task.tally.ops;
-      tally.bytes += task.tally.bytes;
-      tally.wrong += task.tally.wrong;
-      latencies.addAll(burst.latencies);
-      elapsed_ms += burst.elapsed_ms;
-      await this.#pace.keep(task.tally.ops);
+      addTally(tally, task.tally);
+      latencies.addAll(made.latencies);
+      elapsed_ms += made.elapsed_ms;
+      await this.#keepPace(task.tally.ops);
     }
     return { tally, elapsed_ms, latencies, timeline: [] };
   }
+
+  /** Resolves when it is time for the next calls, after so many. Time that was lost is not caught up with. */
+  async #keepPace(calls: number): Promise<void> {
+    this.#due_ms = Math.max(this.#due_ms + (calls * 1000) / this.#pace, now());
+    const pause_ms = this.#due_ms - now();
+    if (pause_ms > 0) await new Promise((resolve) => setTimeout(resolve, pause_ms));
+  }
+}
+
+function addTally(to: Tally, { ops, bytes, wrong }: Tally): void {
+  to.ops += ops;
+  to.bytes += bytes;
+  to.wrong += wrong;
 }
 
 /** The steps of one window. */
@@ -369,7 +386,7 @@ class Living {
       await this.#window(Math.min(every, steps - this.#steps.steps), left_ms, this.#samples.length);
     }
     const idle = this.#life.idles ? await this.#idle() : undefined;
-    const stats = this.#openings === undefined ? await this.#store.report?.() : undefined;
+    const stats = this.#openings === undefined ? await this.#store.session.report?.() : undefined;
     const given = this.#loadedBytes + this.#steps.writtenBytes;
     const parts = [this.#steps, ...this.#scans, ...(this.#openings === undefined ? [] : [this.#openings])];
     if (this.#openings !== undefined) await this.#store.open();
@@ -394,12 +411,12 @@ class Living {
     const look = async (): Promise<void> => {
       // The end of a burst is no reason to look once more.
       if (now() - looked_ms < SAMPLE_MS) return;
-      const seen = await this.#store.disk?.();
+      const seen = await this.#store.disk();
       looked_ms = now();
       if (seen !== undefined && seen.bytes >= (disk?.bytes ?? 0)) disk = seen;
     };
     const { tally, elapsed_ms, latencies } = await this.#steps.goOn(steps, left_ms, signal, look);
-    const stats = this.#openings === undefined ? await this.#store.report?.() : undefined;
+    const stats = this.#openings === undefined ? await this.#store.session.report?.() : undefined;
     const sample: LifeSample = {
       steps: this.#steps.steps,
       at_ms: this.#steps.elapsed_ms,
@@ -429,7 +446,7 @@ class Living {
     const { idle_ms, signal } = this.#extent;
     await new Promise((resolve) => setTimeout(resolve, idle_ms));
     signal.throwIfAborted();
-    const disk = await this.#store.disk?.();
+    const disk = await this.#store.disk();
     return disk && { after_ms: idle_ms, bytes: disk.bytes };
   }
 }
@@ -440,9 +457,9 @@ function bytesOf(pairs: readonly Pair[]): number {
 
 /** Walks the whole store; what is wrong with it in words, or undefined. */
 async function differenceOf(store: LifeStore, expected: readonly Pair[]): Promise<string | undefined> {
-  if (!store.hasRanges) {
+  if (!store.engine.abilities.includes('range')) {
     for (const pair of expected) {
-      const value = await store.get(pair[0]);
+      const value = await store.session.get(pair[0]);
       if (value === undefined || !sameBytes(value, pair[1])) return `It holds another value of ${pair[0]}, or none.`;
     }
     return undefined;

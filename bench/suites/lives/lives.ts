@@ -40,19 +40,23 @@ function valuesOf(bytes: number): (number: number) => Uint8Array {
 const set = (key: string, value: Uint8Array): LifeCall => ({
   bytes: key.length + value.length,
   writes: true,
-  run: (store) => store.set(key, value),
+  run: ({ session }) => session.set(key, value),
 });
 const get = (key: string, expected: Uint8Array): LifeCall => ({
   bytes: key.length + expected.length,
   writes: false,
-  run: (store) => store.get(key),
+  run: ({ session }) => session.get(key),
   check: (given) => given instanceof Uint8Array && sameBytes(given, expected),
 });
-const remove = (key: string): LifeCall => ({ bytes: key.length, writes: true, run: (store) => store.delete(key) });
+const remove = (key: string): LifeCall => ({
+  bytes: key.length,
+  writes: true,
+  run: ({ session }) => session.delete(key),
+});
 const removeRange = (gte: string, lt: string): LifeCall => ({
   bytes: gte.length + lt.length,
   writes: true,
-  run: (store) => store.deleteRange(gte, lt),
+  run: ({ session }) => session.deleteRange?.(gte, lt),
 });
 /** As many entries from a key on as are expected. */
 const range = (gte: string, expected: readonly Pair[]): LifeCall => ({

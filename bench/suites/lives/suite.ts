@@ -5,24 +5,12 @@
  * others go on; one that lacks a call sits out, which is a note.
  */
 
-import type { Access, Engine, Session, SessionOptions, StoreNumbers } from '../../core/engine.ts';
-import type { Key } from '../../core/generator.ts';
+import type { Access, Engine } from '../../core/engine.ts';
 import { budgetMs } from '../../core/plan.ts';
 import { headOf, makeRow } from '../../core/row.ts';
 import { type Context, explain, register } from '../../core/suite.ts';
 import { registerJudge } from '../../core/targets.ts';
-import { isLater } from '../../core/tasks/task.ts';
-import {
-  type Eventual,
-  FRESH_SCAN,
-  IDLE_MS,
-  type Life,
-  type LifeStore,
-  live,
-  type Pair,
-  SCAN,
-  WINDOWS,
-} from './life.ts';
+import { FRESH_SCAN, IDLE_MS, type Life, LifeStore, live, SCAN, WINDOWS } from './life.ts';
 import { LIVES } from './lives.ts';
 import { judgeLives, storyText } from './story.ts';
 
@@ -87,8 +75,7 @@ async function runEngine(context: Context, life: Life, engine: Engine, title: st
     told: ({ steps }: { readonly steps: number }) => step(`${life.name}: ${engine.name}, ${steps} of ${planned} steps`),
   };
   const options = { durability: DURABILITY, valueBytes: life.valueBytes, memoryBytes: custom.memoryBytes } as const;
-  const storeOf = (name: string): LifeStore => new SessionStore(engine, `bench-${name}`, options);
-  const { parts, story, problem } = await live(life, extent, storeOf);
+  const { parts, story, problem } = await live(life, extent, (name) => new LifeStore(engine, `bench-${name}`, options));
   if (problem !== undefined) emit({ type: 'problem', text: `${title}: ${problem}` });
   for (const [i, { phase, round, groupSize }] of parts.entries()) {
     const unit = phase === SCAN || phase === FRESH_SCAN ? 'ranges' : 'steps';
@@ -113,79 +100,4 @@ function stepsOf({ plan: { mode, scale, custom } }: Context, { steps, needs }: L
   const planned = custom.calls ?? Math.max(1, Math.round(steps[mode] * scale));
   if (!needs.includes('open')) return planned;
   return Math.min(planned, opensMax ?? (typeof self === 'undefined' ? planned : SESSIONS_MAX));
-}
-
-/** An engine's session as a store that lives. */
-class SessionStore implements LifeStore {
-  readonly hasRanges: boolean;
-  readonly disk?: NonNullable<LifeStore['disk']>;
-  readonly #engine: Engine;
-  readonly #name: string;
-  readonly #options: SessionOptions;
-  #session: Session | undefined;
-
-  constructor(engine: Engine, name: string, options: SessionOptions) {
-    this.#engine = engine;
-    this.#name = `${name}-${engine.name}`;
-    this.#options = options;
-    this.hasRanges = engine.abilities.includes('range');
-    const { disk } = engine;
-    if (disk !== undefined) this.disk = () => disk(this.#name);
-  }
-
-  async open(): Promise<void> {
-    this.#session = await this.#engine.open(this.#name, this.#options);
-  }
-
-  async close(): Promise<void> {
-    const session = this.#session;
-    this.#session = undefined;
-    await session?.close();
-  }
-
-  remove(): Promise<void> {
-    return this.#engine.remove(this.#name);
-  }
-
-  set(key: string, value: Uint8Array): Eventual<void> {
-    return this.#opened().set(key, value) as Eventual<void>;
-  }
-
-  get(key: string): Eventual<Uint8Array | undefined> {
-    return this.#opened().get(key);
-  }
-
-  delete(key: string): Eventual<void> {
-    return this.#opened().delete(key) as Eventual<void>;
-  }
-
-  batch(pairs: readonly Pair[]): Eventual<void> {
-    const entries = { keys: pairs.map(([key]) => key), values: pairs.map(([, value]) => value) };
-    return this.#opened().batch(entries) as Eventual<void>;
-  }
-
-  range(gte: string, limit: number): Eventual<readonly Pair[]> {
-    const pairs: Pair[] = [];
-    const sink = { take: (key: Key, value: Uint8Array) => void pairs.push([key as string, value]) };
-    const running = this.#opened().range(gte, limit, sink);
-    return isLater(running) ? running.then(() => pairs) : pairs;
-  }
-
-  deleteRange(gte: string, lt: string): Eventual<void> {
-    return this.#opened().deleteRange?.(gte, lt) as Eventual<void>;
-  }
-
-  commit(): void {
-    const session = this.#session;
-    if (session?.kind === 'sync') session.commit();
-  }
-
-  async report(): Promise<StoreNumbers | undefined> {
-    return this.#session?.report?.();
-  }
-
-  #opened(): Session {
-    if (this.#session === undefined) throw new Error(`The store ${this.#name} is closed.`);
-    return this.#session;
-  }
 }

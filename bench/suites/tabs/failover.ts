@@ -137,7 +137,7 @@ class Line {
     await this.#house.end(victim, cause);
     if (this.hasLeader) await this.#succession(cause === 'terminate' ? this.#tabs : followers);
     await pass(WRITING_MS);
-    const written = await Promise.all(followers.map((tab) => tab.tell('stop', {})));
+    const written = await Promise.all(followers.map((tab) => tab.tell('stop')));
     const problems = written.flatMap(({ errors }) => errors);
     const reader = followers.at(-1) as RemoteTab;
     for (const [i, { writes }] of written.entries()) {

@@ -5,7 +5,8 @@
  * Invariant: a tab is there when `open` has resolved, and ended by one of the ways of its house or not at all.
  */
 
-import { type Command, type CommandName, type Commands, channelName, type FromTab } from './protocol.ts';
+import { type Command, channelName, type FromTab } from './protocol.ts';
+import type { Tab } from './tab.ts';
 
 /** What the suite runs in. */
 export type Place = 'tab' | 'frame';
@@ -23,6 +24,11 @@ declare global {
   var varveBenchTabs: ((request: TabRequest) => Promise<boolean>) | undefined;
 }
 
+/** What a tab can be told: its methods. */
+type CommandName = keyof Tab;
+type Given<N extends CommandName> = Parameters<Tab[N]>[0];
+type Told<N extends CommandName> = ReturnType<Tab[N]>;
+
 /** A tab, to be told things. */
 export class RemoteTab {
   readonly name: string;
@@ -34,7 +40,7 @@ export class RemoteTab {
   }
 
   /** Has the tab do something; rejects with what it failed with. */
-  tell<N extends CommandName>(name: N, given: Commands[N]['with']): Promise<Commands[N]['reply']> {
+  tell<N extends CommandName>(name: N, given?: Given<N>): Told<N> {
     return this.#house.tell(this.name, name, given);
   }
 }
@@ -88,7 +94,7 @@ export class House {
   /** Ends a tab, or its worker; resolves when that was done. */
   async end(tab: RemoteTab, cause: Cause): Promise<void> {
     if (cause === 'terminate') {
-      await tab.tell('terminate', {});
+      await tab.tell('terminate');
       return;
     }
     this.#tabs.delete(tab.name);
@@ -104,14 +110,14 @@ export class House {
     this.#channel.close();
   }
 
-  tell<N extends CommandName>(to: string, name: N, given: Commands[N]['with']): Promise<Commands[N]['reply']> {
+  tell<N extends CommandName>(to: string, name: N, given?: Given<N>): Told<N> {
     const id = ++this.#last;
-    const replied = new Promise<Commands[N]['reply']>((resolve, reject) => {
+    const replied = new Promise<never>((resolve, reject) => {
       this.#waiting.set(id, { tab: to, resolve, reject });
     });
-    const command: Command<N> = { to, id, name, with: given };
+    const command: Command = { to, id, name, with: given };
     this.#channel.postMessage(command);
-    return replied;
+    return replied as unknown as Told<N>;
   }
 
   #hear(message: FromTab): void {

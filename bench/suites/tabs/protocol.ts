@@ -50,40 +50,12 @@ export interface Written {
   readonly errors: readonly string[];
 }
 
-/** What a tab can be told, with what it replies. */
-export interface Commands {
-  /** Opens a store; the first tab makes it anew and loads it, the others know what was loaded. */
-  open: { readonly with: { engine: string; store: string; entries: number; isFirst: boolean }; readonly reply: null };
-  /** Whether this tab leads the store; undefined of engines that have no leader. */
-  leads: { readonly with: { engine: string }; readonly reply: boolean | undefined };
-  /** How many awaited calls last long enough for the timer. */
-  rehearse: { readonly with: Work; readonly reply: number };
-  /** Lays out the calls of a round. */
-  prepare: { readonly with: Work; readonly reply: null };
-  /** Makes them, from a time on (milliseconds since 1970), so that all tabs begin together. */
-  go: { readonly with: { at: number }; readonly reply: RoundData };
-  /** What the store holds as far as this tab knows, by the number of the key. */
-  state: { readonly with: { engine: string }; readonly reply: Uint16Array };
-  /** Walks the store; answers with what is wrong. */
-  verify: { readonly with: { engine: string; state: Uint16Array }; readonly reply: string | undefined };
-  /** Writes until it is told to stop, one awaited set after another, each to a key of its own that begins with `prefix`. */
-  write: { readonly with: { engine: string; prefix: string }; readonly reply: null };
-  stop: { readonly with: object; readonly reply: Written };
-  /** How many of the keys with a prefix, from 0 to `count` - 1, are not there. */
-  missing: { readonly with: { engine: string; prefix: string; count: number }; readonly reply: number };
-  /** Ends the workers of this tab that have an engine, without a word to them. */
-  terminate: { readonly with: object; readonly reply: null };
-  close: { readonly with: { engine: string; store: string; remove: boolean }; readonly reply: null };
-}
-
-export type CommandName = keyof Commands;
-
 /** To a tab. */
-export interface Command<N extends CommandName = CommandName> {
+export interface Command {
   readonly to: string;
   readonly id: number;
-  readonly name: N;
-  readonly with: Commands[N]['with'];
+  readonly name: string;
+  readonly with: unknown;
 }
 
 /** From a tab: that it is there, or its reply. */

@@ -15,8 +15,7 @@ import { AsyncPoints } from '../../core/tasks/points.ts';
 import type { Task } from '../../core/tasks/task.ts';
 import { type PointTrace, pointTrace, type State } from '../../core/trace.ts';
 import { verifyStore } from '../../core/verify.ts';
-import type { Acknowledged, Commands, RoundData, Work, Written } from './protocol.ts';
-import { epochMs } from './protocol.ts';
+import { type Acknowledged, epochMs, type RoundData, type Work, type Written } from './protocol.ts';
 
 const VALUE_BYTES = 100;
 /** Calls of a rehearsal. */
@@ -31,9 +30,8 @@ interface OpenStore {
   readonly state: State;
 }
 
-type Handlers = { [N in keyof Commands]: (given: Commands[N]['with']) => Promise<Commands[N]['reply']> };
-
-export class Tab implements Handlers {
+/** Its methods are what it can be told. */
+export class Tab {
   readonly #workers: readonly Worker[];
   readonly #stores = new Map<string, OpenStore>();
   #prepared: { task: Task; work: Work } | undefined;
@@ -44,7 +42,18 @@ export class Tab implements Handlers {
     this.#workers = workers;
   }
 
-  async open({ engine: name, store, entries, isFirst }: Commands['open']['with']): Promise<null> {
+  /** Opens a store; the first tab makes it anew and loads it, the others know what was loaded. */
+  async open({
+    engine: name,
+    store,
+    entries,
+    isFirst,
+  }: {
+    engine: string;
+    store: string;
+    entries: number;
+    isFirst: boolean;
+  }): Promise<void> {
     const engine = engines().find((known) => known.name === name);
     if (engine === undefined) throw new Error(`There is no engine ${name}.`);
     const dataset = makeDataset('random', entries, VALUE_BYTES);
@@ -54,26 +63,28 @@ export class Tab implements Handlers {
       : await engine.open(store, { durability: 'relaxed', valueBytes: VALUE_BYTES });
     if (session.kind !== 'async') throw new Error(`The engine ${name} does not run in a page.`);
     this.#stores.set(name, { engine, session, dataset, state: loadedState(dataset) });
-    return null;
   }
 
-  async leads({ engine }: Commands['leads']['with']): Promise<boolean | undefined> {
+  /** Whether this tab leads the store; undefined of engines that have no leader. */
+  async leads({ engine }: { engine: string }): Promise<boolean | undefined> {
     const report = await this.#store(engine).session.report?.();
     return report?.sharing?.leads;
   }
 
+  /** How many awaited calls last long enough for the timer. */
   async rehearse(work: Work): Promise<number> {
     const task = this.#taskOf({ ...work, calls: REHEARSAL_CALLS });
     const { latencies } = await measure(task, limits({ ...work, calls: REHEARSAL_CALLS, group: 1, budget_ms: 1000 }));
     return Math.max(1, Math.ceil((GROUP_STEPS * timerStepMs() * 1000) / Math.max(latencies.percentiles().p50, 1)));
   }
 
-  async prepare(work: Work): Promise<null> {
+  /** Lays out the calls of a round. */
+  async prepare(work: Work): Promise<void> {
     this.#prepared = { task: this.#taskOf(work), work };
-    return null;
   }
 
-  async go({ at }: Commands['go']['with']): Promise<RoundData> {
+  /** Makes the calls that were laid out, from a time on (milliseconds since 1970), so that all tabs begin together. */
+  async go({ at }: { at: number }): Promise<RoundData> {
     const prepared = this.#prepared;
     if (prepared === undefined) throw new Error('Nothing was prepared.');
     this.#prepared = undefined;
@@ -82,16 +93,19 @@ export class Tab implements Handlers {
     return { tally, elapsed_ms, samples: latencies.samples() };
   }
 
-  async state({ engine }: Commands['state']['with']): Promise<Uint16Array> {
+  /** What the store holds as far as this tab knows, by the number of the key. */
+  async state({ engine }: { engine: string }): Promise<Uint16Array> {
     return this.#store(engine).state;
   }
 
-  async verify({ engine: name, state }: Commands['verify']['with']): Promise<string | undefined> {
+  /** Walks the store; answers with what is wrong. */
+  async verify({ engine: name, state }: { engine: string; state: Uint16Array }): Promise<string | undefined> {
     const { engine, session, dataset } = this.#store(name);
     return verifyStore(engine, session, dataset, state);
   }
 
-  async write({ engine, prefix }: Commands['write']['with']): Promise<null> {
+  /** Writes until it is told to stop, one awaited set after another, each to a key of its own that begins with `prefix`. */
+  async write({ engine, prefix }: { engine: string; prefix: string }): Promise<void> {
     const { session, dataset } = this.#store(engine);
     const writer = { stop: false, done: Promise.resolve<Written>({ writes: [], errors: [] }) };
     const run = async (): Promise<Written> => {
@@ -111,7 +125,6 @@ export class Tab implements Handlers {
     };
     writer.done = run();
     this.#writer = writer;
-    return null;
   }
 
   async stop(): Promise<Written> {
@@ -121,7 +134,8 @@ export class Tab implements Handlers {
     return writer.done;
   }
 
-  async missing({ engine, prefix, count }: Commands['missing']['with']): Promise<number> {
+  /** How many of the keys with a prefix, from 0 to `count` - 1, are not there. */
+  async missing({ engine, prefix, count }: { engine: string; prefix: string; count: number }): Promise<number> {
     const { session } = this.#store(engine);
     let missing = 0;
     for (let from = 0; from < count; from += CHECKED_TOGETHER) {
@@ -132,17 +146,16 @@ export class Tab implements Handlers {
     return missing;
   }
 
-  async terminate(): Promise<null> {
+  /** Ends the workers of this tab that have an engine, without a word to them. */
+  async terminate(): Promise<void> {
     for (const worker of this.#workers) worker.terminate();
-    return null;
   }
 
-  async close({ engine: name, store, remove }: Commands['close']['with']): Promise<null> {
+  async close({ engine: name, store, remove }: { engine: string; store: string; remove: boolean }): Promise<void> {
     const { engine, session } = this.#store(name);
     this.#stores.delete(name);
     await session.close();
     if (remove) await engine.remove(store);
-    return null;
   }
 
   #store(engine: string): OpenStore {
