@@ -121,7 +121,7 @@ fn expiring_set(flags: u8, time: u64, key: &[u8]) -> Vec<u8> {
 /// The number of a scan.
 const CURSOR: [u8; 4] = [9, 0, 0, 0];
 /// The read point of a scan or a snapshot, which stands before the rest of its answer.
-const MOMENT_BYTES: usize = 16;
+const READ_POINT_BYTES: usize = 16;
 
 /// A scan of everything: its flags, no limit, a batch of 1000 bytes, no bounds.
 fn scan(flags: u8) -> Vec<u8> {
@@ -143,7 +143,7 @@ fn a_scan_brings_expiries_and_a_set_takes_one_as_it_was() {
     let answers = send(&mut store, frame);
     assert!(answers.iter().all(|answer| answer.0 == 0));
     let values = |answer: usize, count: u32| {
-        let payload = &answers[answer].1[MOMENT_BYTES..];
+        let payload = &answers[answer].1[READ_POINT_BYTES..];
         let word = |at: usize| u32::from_le_bytes(payload[at..at + 4].try_into().expect("four bytes"));
         assert_eq!((word(0), word(4)), (0, count), "all in one batch");
         payload[payload.len() - (word(12) as usize).next_multiple_of(4)..][..word(12) as usize].to_vec()
@@ -223,7 +223,7 @@ fn a_scan_comes_in_batches_and_ends_with_cursor_zero() {
         scan.extend_from_slice(&word.to_le_bytes());
     }
     let mut answer =
-        send(&mut store, Frame::default().op(7, &CURSOR, &scan)).remove(0).1.split_off(MOMENT_BYTES);
+        send(&mut store, Frame::default().op(7, &CURSOR, &scan)).remove(0).1.split_off(READ_POINT_BYTES);
     let word = |answer: &[u8], at: usize| u32::from_le_bytes(answer[at..at + 4].try_into().expect("four"));
     let mut seen = word(&answer, 4);
     let mut rounds = 1;
@@ -445,7 +445,7 @@ fn a_snapshot_stands_where_its_frame_took_it() {
     let answers = send(&mut store, frame);
     assert_eq!(answers[0], (0, b"old".to_vec()));
     assert_eq!(answers[1], (0, b"new".to_vec()));
-    assert_eq!(answers[2].1[MOMENT_BYTES..][..8], [0, 0, 0, 0, 1, 0, 0, 0], "finished, one entry");
+    assert_eq!(answers[2].1[READ_POINT_BYTES..][..8], [0, 0, 0, 0, 1, 0, 0, 0], "finished, one entry");
     assert_eq!(answers[3].0, 0);
     let answers = send(&mut store, Frame::default().op_of(7, 1, b"k", b""));
     assert_eq!(answers[0].0, 2, "closed, and not known any more");
@@ -523,7 +523,7 @@ fn a_frame_that_runs_twice_skips_nothing_of_a_scan() {
     store.commit(varve::Durability::Strict).expect("committed");
     let by_one = [2, 0, 0, 0, 255, 255, 255, 255, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let opened =
-        send(&mut store, Frame::default().op(7, &CURSOR, &by_one)).remove(0).1.split_off(MOMENT_BYTES);
+        send(&mut store, Frame::default().op(7, &CURSOR, &by_one)).remove(0).1.split_off(READ_POINT_BYTES);
     store.storage_mut().device_mut().set_limit(Some(0));
     let frame = Frame::default().op(8, &CURSOR, &1_u32.to_le_bytes()).op(4, b"huge", &vec![7; 1 << 20]);
     let next = send(&mut store, frame).remove(0).1;

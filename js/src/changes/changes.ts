@@ -22,7 +22,7 @@ export interface ChangesParts<K, V> {
 }
 
 /** What is followed. */
-export interface Wanted {
+export interface ChangesRequest {
   readonly range: ByteRange;
   readonly since: number | Promise<number>;
   readonly keysOnly: boolean;
@@ -45,7 +45,7 @@ export function pageOf(range: ByteRange, keysOnly: boolean, bytesMax?: number): 
 }
 
 /** Iterates over the changes of a range. */
-export function follow<K, V>(parts: ChangesParts<K, V>, wanted: Wanted): ChangeIterator<K, V> {
+export function follow<K, V>(parts: ChangesParts<K, V>, wanted: ChangesRequest): ChangeIterator<K, V> {
   const { client, operations, codec } = parts;
   const { range, since, keysOnly, signal } = wanted;
   const { keys, values } = operations;

@@ -9,7 +9,7 @@
  * promise handed out is settled: by its answer, its signal, or the failure of the client. When an engine goes away, the
  * unanswered frames and requests are sent to the next engine, in order. That engine knows by the numbers which it has done.
  *
- * An operation costs its promise and three slots in the arrays of its flight. It has no object of its own.
+ * An operation costs its promise and three slots in the arrays of its frame. It has no object of its own.
  */
 
 import { toWire, VarveError } from '../errors.ts';
@@ -18,8 +18,8 @@ import { FrameReader, malformed } from '../protocol/frame-reader.ts';
 import { FrameWriter, type Operation } from '../protocol/frame-writer.ts';
 import type { Request, Response } from '../protocol/messages.ts';
 import type { SharingReport } from '../types.ts';
-import { Flight, type Settle } from './flight.ts';
 import { Numbers, randomClient } from './numbers.ts';
+import { type Callback, PendingFrame } from './pending-frame.ts';
 
 /** A frame of this size is sent before its turn ends. */
 const FRAME_BYTES_MAX = 1024 * 1024;
@@ -49,9 +49,9 @@ export type Ask = Distribute<Request>;
 
 interface Asked {
   readonly request: Request;
-  readonly resolve: Settle;
-  readonly reject: Settle;
-  readonly progress: Settle | undefined;
+  readonly resolve: Callback;
+  readonly reject: Callback;
+  readonly progress: Callback | undefined;
 }
 
 /** One engine's client, serving one store. */
@@ -63,9 +63,9 @@ export class Client {
   readonly #writer: FrameWriter;
   readonly #asked = new Map<number, Asked>();
   /** Frames that are packed but not completely answered, oldest first. */
-  #flights: Flight[] = [];
-  /** The flight of the frame being packed. */
-  #boarding = new Flight(0);
+  #pending: PendingFrame[] = [];
+  /** The frame being packed. */
+  #packing = new PendingFrame(0);
   #isScheduled = false;
   #request = 0;
   #askId = 0;
@@ -114,7 +114,7 @@ export class Client {
     const isAsked = [...this.#asked.values()].some(
       ({ request }) => (request as { method?: string }).method !== 'after',
     );
-    return isAsked || this.#boarding.left > 0 || this.#flights.some(({ frame }) => frame !== undefined);
+    return isAsked || this.#packing.left > 0 || this.#pending.some(({ frame }) => frame !== undefined);
   }
 
   /** Uses this link from now on. Frames and requests that were not answered through the previous link are sent again. */
@@ -122,21 +122,21 @@ export class Client {
     if (this.#isOver) return;
     this.#link = undefined;
     this.#send();
-    const waiting = this.#flights.filter(({ frame }) => frame !== undefined);
+    const waiting = this.#pending.filter(({ frame }) => frame !== undefined);
     const asked = [...this.#asked.values()];
-    for (const flight of waiting) {
-      flight.divert();
-      if (++flight.sent > LEADERS_MAX) flight.crash(unlucky());
+    for (const pending of waiting) {
+      pending.dropAnswered();
+      if (++pending.sent > LEADERS_MAX) pending.abortAll(unlucky());
     }
-    this.#flights = waiting.filter(({ frame }) => frame !== undefined);
-    const { length } = this.#flights;
+    this.#pending = waiting.filter(({ frame }) => frame !== undefined);
+    const { length } = this.#pending;
     if (this.#wasConnected) this.numbers.restore();
     this.#send();
     this.#wasConnected = true;
     this.#link = link;
     // First the frames that open its snapshots and scans again, which were packed last: older frames may use them.
-    for (const flight of this.#flights.slice(length)) this.#postFrame(flight);
-    for (const flight of this.#flights.slice(0, length)) this.#postFrame(flight);
+    for (const pending of this.#pending.slice(length)) this.#postFrame(pending);
+    for (const pending of this.#pending.slice(0, length)) this.#postFrame(pending);
     // After the frames that are sent again: they read at old read points, which a merge may drop.
     if (this.#hasSuccessors) link.post({ type: 'returned' } satisfies Request, []);
     for (const { request } of asked) link.post(request, []);
@@ -166,11 +166,11 @@ export class Client {
       return Promise.reject(error);
     }
     this.#request = (request + 1) >>> 0;
-    const flight = this.#boarding;
+    const pending = this.#packing;
     const promise = new Promise<T>((resolve, reject) => {
-      flight.board(resolve as Settle, reject, operation.read);
+      pending.add(resolve as Callback, reject, operation.read);
     });
-    if (signal !== undefined) this.#watch(promise, flight, request, signal);
+    if (signal !== undefined) this.#watch(promise, pending, request, signal);
     if (this.#writer.bytes >= FRAME_BYTES_MAX) this.#send();
     else if (!this.#isScheduled) {
       this.#isScheduled = true;
@@ -180,7 +180,7 @@ export class Client {
   }
 
   /** Sends a request beside the frames and resolves with its result. `progress` is called with how far it is. */
-  ask(ask: Ask, progress?: Settle): Promise<unknown> {
+  ask(ask: Ask, progress?: Callback): Promise<unknown> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
     return this.#post(ask, progress);
   }
@@ -206,17 +206,17 @@ export class Client {
     this.#isOver = true;
     this.#refusal ??= error;
     this.#link = undefined;
-    this.giveUp(error);
+    this.abortCalls(error);
     this.#end();
   }
 
   /** Rejects all pending calls. The engine may have done them, or may still do them. They are not sent again. */
-  giveUp(error: unknown): void {
+  abortCalls(error: unknown): void {
     this.#send();
     const asked = [...this.#asked.values()];
     this.#asked.clear();
-    for (const flight of this.#flights) flight.crash(error);
-    if (this.#link === undefined) this.#flights = [];
+    for (const pending of this.#pending) pending.abortAll(error);
+    if (this.#link === undefined) this.#pending = [];
     for (const { reject } of asked) reject(error);
   }
 
@@ -242,7 +242,7 @@ export class Client {
     }
   }
 
-  #post(ask: Ask, progress?: Settle): Promise<unknown> {
+  #post(ask: Ask, progress?: Callback): Promise<unknown> {
     this.#send();
     const id = ++this.#askId;
     return new Promise<unknown>((resolve, reject) => {
@@ -260,15 +260,15 @@ export class Client {
   #send(): void {
     this.#isScheduled = false;
     if (this.#writer.count === 0) return;
-    const flight = this.#boarding;
-    flight.frame = this.#writer.take((this.#flights[0] ?? flight).first);
-    this.#flights.push(flight);
-    this.#boarding = new Flight(this.#request);
-    if (this.#link !== undefined) this.#postFrame(flight);
+    const pending = this.#packing;
+    pending.frame = this.#writer.take((this.#pending[0] ?? pending).first);
+    this.#pending.push(pending);
+    this.#packing = new PendingFrame(this.#request);
+    if (this.#link !== undefined) this.#postFrame(pending);
   }
 
-  #postFrame(flight: Flight): void {
-    const { frame } = flight;
+  #postFrame(pending: PendingFrame): void {
+    const { frame } = pending;
     if (frame === undefined || this.#link === undefined) return;
     // A frame is sent again if its answer does not come. So a copy is transferred.
     const sent = this.#hasSuccessors ? frame.slice(0) : frame;
@@ -280,21 +280,21 @@ export class Client {
   }
 
   #answers(answer: FrameReader): void {
-    let flight: Flight | undefined = this.#flights[0];
+    let pending: PendingFrame | undefined = this.#pending[0];
     while (answer.next()) {
       const { request } = answer;
-      if (flight?.has(request) !== true) flight = this.#flights.find((one) => one.has(request));
-      if (flight === undefined) throw malformed();
-      flight.land(request, answer.status === Status.error ? answer.error() : undefined, answer);
+      if (pending?.has(request) !== true) pending = this.#pending.find((one) => one.has(request));
+      if (pending === undefined) throw malformed();
+      pending.respond(request, answer.status === Status.error ? answer.error() : undefined, answer);
     }
-    this.#flights = this.#flights.filter((one) => one.left > 0);
+    this.#pending = this.#pending.filter((one) => one.left > 0);
   }
 
   #response(response: Response): void {
     if (response.type === 'dead') return this.fail(VarveError.fromWire(response.error));
     if (!('id' in response)) return;
     const asked = this.#asked.get(response.id);
-    // The caller was already rejected by `giveUp`.
+    // The caller was already rejected by `abortCalls`.
     if (asked === undefined && response.id <= this.#askId) return;
     if (asked === undefined) throw malformed();
     if (response.type === 'progress') return asked.progress?.(response.value);
@@ -304,10 +304,10 @@ export class Client {
     else if (response.type === 'result') asked.resolve(response.value);
   }
 
-  #watch(promise: Promise<unknown>, flight: Flight, request: number, signal: AbortSignal): void {
+  #watch(promise: Promise<unknown>, pending: PendingFrame, request: number, signal: AbortSignal): void {
     const abort = (): void => {
-      if (flight === this.#boarding && this.#writer.remove(request)) flight.left--;
-      flight.leave(request, signal.reason);
+      if (pending === this.#packing && this.#writer.remove(request)) pending.left--;
+      pending.abort(request, signal.reason);
     };
     const settled = (): void => signal.removeEventListener('abort', abort);
     signal.addEventListener('abort', abort, { once: true });

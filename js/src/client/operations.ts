@@ -6,26 +6,26 @@
 
 import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
 import { formatOf, structured, type ValueFormat } from '../codec/values.ts';
-import { ENTRY_HEAD_BYTES, MOMENT_BYTES, Op, type OpCode, Status } from '../protocol/frame.ts';
-import type { FrameReader, Seen } from '../protocol/frame-reader.ts';
+import { ENTRY_HEAD_BYTES, Op, type OpCode, READ_POINT_BYTES, Status } from '../protocol/frame.ts';
+import type { FrameReader, ReadPoint } from '../protocol/frame-reader.ts';
 import { type Encoder, type Operation, rawBytes, word } from '../protocol/frame-writer.ts';
 import { readScanBatch, type ScanBatch, type ScanRequest, writeScanOpen } from '../protocol/scan.ts';
 import type { Entry, KeyCodec, Receipt, ValueCodec } from '../types.ts';
 
 /** What the batches of a scan contain, as requested when it is opened. */
-export interface Wanted {
+export interface ScanParts {
   readonly keys: boolean;
   readonly values: boolean;
 }
 
 /** The first batch of a scan, and the read point of the scan. */
 export interface ScanOpened extends ScanBatch {
-  readonly seen: Seen;
+  readonly readPoint: ReadPoint;
 }
 
 /** Opens and continues scans whose batches contain the same parts. */
 export interface ScanOperations {
-  readonly wanted: Wanted;
+  readonly parts: ScanParts;
   readonly open: Operation<number, ScanRequest, ScanOpened>;
   readonly next: Operation<number, number, ScanBatch>;
 }
@@ -97,14 +97,14 @@ export const scanClose: Operation<number, undefined, void> = {
 };
 
 /** Takes the snapshot whose number is in the level field. */
-export const snapshotOpen: Operation<undefined, undefined, Seen> = {
+export const snapshotOpen: Operation<undefined, undefined, ReadPoint> = {
   code: Op.snapshotOpen,
   key: undefined,
   value: undefined,
-  read: (answer) => answer.seen(),
+  read: (answer) => answer.readPoint(),
 };
 /** Opens the snapshot whose number is in the level field again, with another leader. */
-export const snapshotRestore: Operation<undefined, Seen, Seen> = {
+export const snapshotRestore: Operation<undefined, ReadPoint, ReadPoint> = {
   code: Op.snapshotRestore,
   key: undefined,
   value: {
@@ -115,7 +115,7 @@ export const snapshotRestore: Operation<undefined, Seen, Seen> = {
       }
     },
   },
-  read: (answer) => answer.seen(),
+  read: (answer) => answer.readPoint(),
 };
 /** Releases the snapshot whose number is in the level field. */
 export const snapshotClose: Operation<undefined, undefined, void> = {
@@ -132,15 +132,15 @@ export const scanKeys: ScanOperations = scan({ keys: true, values: false });
 export const scanValues: ScanOperations = scan({ keys: false, values: true });
 export const scanEntries: ScanOperations = scan({ keys: true, values: true });
 
-function scan(wanted: Wanted): ScanOperations {
-  const { keys, values } = wanted;
+function scan(parts: ScanParts): ScanOperations {
+  const { keys, values } = parts;
   const read = (answer: FrameReader): ScanBatch => readScanBatch(answer.bytes, answer.start, answer.end, keys, values);
   const opened = (answer: FrameReader): ScanOpened => {
-    const seen = answer.seen();
-    return { ...readScanBatch(answer.bytes, answer.start + MOMENT_BYTES, answer.end, keys, values), seen };
+    const readPoint = answer.readPoint();
+    return { ...readScanBatch(answer.bytes, answer.start + READ_POINT_BYTES, answer.end, keys, values), readPoint };
   };
   return {
-    wanted,
+    parts,
     open: { code: Op.scanOpen, key: word, value: SCAN_OPENING, read: opened },
     next: { code: Op.scanNext, key: word, value: word, read },
   };

@@ -103,7 +103,7 @@ export class StoreAccess implements Access {
 }
 
 /** A fixed read point: a snapshot or a transaction. */
-export class MomentAccess implements Access {
+export class SnapshotAccess implements Access {
   readonly view: View;
   readonly #layout: Layout;
   readonly #readiness: Readiness;

@@ -10,14 +10,14 @@ import { checkOptions } from '../options.ts';
 import type { Snapshot } from '../store/snapshot.ts';
 import type { Store } from '../store/store.ts';
 import type { Key } from '../types.ts';
-import { MomentAccess } from './access.ts';
+import { SnapshotAccess } from './access.ts';
 import type { Document, IndexEntry, Layout } from './definition.ts';
 import { isOfDocuments } from './errors.ts';
 import { checkKey, textOf } from './key.ts';
 import { READY, type Readiness } from './readiness.ts';
 import type { CollectionReport, Difference, ReadyOptions } from './types.ts';
 
-type Moment = Snapshot<Key, unknown>;
+type AnySnapshot = Snapshot<Key, unknown>;
 type Entries = ReadonlyMap<string, IndexEntry>;
 
 const PAGE = 250;
@@ -47,17 +47,17 @@ export class Checker {
     checkOptions(this.#options, READY);
     for (let attempt = 1; ; attempt++) {
       const isBuilt = await this.#isBuilt();
-      const moment = await this.#db.snapshot();
+      const snapshot = await this.#db.snapshot();
       try {
-        if (isBuilt) await new MomentAccess(moment, this.#readiness).check(this.#options.signal);
-        await this.#compare(moment, isBuilt);
+        if (isBuilt) await new SnapshotAccess(snapshot, this.#readiness).check(this.#options.signal);
+        await this.#compare(snapshot, isBuilt);
         break;
       } catch (error) {
         if ((error as { code?: unknown })?.code !== 'VARVE_RETRY' || attempt === ATTEMPTS_MAX) throw error;
         this.#differences = [];
         this.#found = this.#documents = this.#entries = 0;
       } finally {
-        void moment.close();
+        void snapshot.close();
       }
     }
     const differences = this.#differences;
@@ -81,28 +81,32 @@ export class Checker {
     }
   }
 
-  async #compare(moment: Moment, isBuilt: boolean): Promise<void> {
+  async #compare(snapshot: AnySnapshot, isBuilt: boolean): Promise<void> {
     const { documents, entries } = this.#layout;
-    const total = await moment.count({ prefix: documents });
+    const total = await snapshot.count({ prefix: documents });
     const owners = new Map<string, Key>();
-    await this.#pages(moment, documents, async (page) => {
+    await this.#pages(snapshot, documents, async (page) => {
       const keyed = page.map(([place, document]) => ({ key: lastOf(place), document: document as Document }));
       const expected = keyed.flatMap(({ key, document }) =>
         [...(this.#entriesOf(document, key) ?? [])].map(([text, entry]) => ({ text, entry, key })),
       );
-      if (isBuilt) await this.#compareDocuments(moment, expected);
+      if (isBuilt) await this.#compareDocuments(snapshot, expected);
       else for (const one of expected) this.#compareOwners(owners, one);
       this.#documents += page.length;
       this.#options.onProgress?.({ done: this.#documents, total });
     });
-    if (isBuilt) await this.#pages(moment, entries, (page) => this.#compareEntries(moment, page));
+    if (isBuilt) await this.#pages(snapshot, entries, (page) => this.#compareEntries(snapshot, page));
   }
 
   /** Reads a range page by page. */
-  async #pages(moment: Moment, prefix: readonly Key[], each: (page: [Key, unknown][]) => Promise<void>): Promise<void> {
+  async #pages(
+    snapshot: AnySnapshot,
+    prefix: readonly Key[],
+    each: (page: [Key, unknown][]) => Promise<void>,
+  ): Promise<void> {
     const { signal } = this.#options;
     let page: [Key, unknown][] = [];
-    for await (const entry of moment.entries({ prefix, signal })) {
+    for await (const entry of snapshot.entries({ prefix, signal })) {
       page.push(entry);
       if (page.length < PAGE) continue;
       await each(page);
@@ -113,13 +117,13 @@ export class Checker {
   }
 
   /** Looks for the entries that the documents should have. */
-  async #compareDocuments(moment: Moment, expected: readonly Expected[]): Promise<void> {
-    const stored = await moment.getMany(expected.map(({ entry }) => entry.key));
+  async #compareDocuments(snapshot: AnySnapshot, expected: readonly Expected[]): Promise<void> {
+    const stored = await snapshot.getMany(expected.map(({ entry }) => entry.key));
     for (const [i, { entry, key }] of expected.entries()) {
       const value = stored[i];
       if (isSame(value, entry.value)) continue;
       const other = entry.index.isUnique ? keyIn(value) : undefined;
-      const isTaken = other !== undefined && (await this.#hasEntry(moment, other, entry));
+      const isTaken = other !== undefined && (await this.#hasEntry(snapshot, other, entry));
       this.#note(
         isTaken ? { kind: 'conflict', ...named(entry), key, other } : { kind: 'missing', ...named(entry), key },
       );
@@ -135,14 +139,14 @@ export class Checker {
   }
 
   /** Looks for the documents that the entries belong to. */
-  async #compareEntries(moment: Moment, page: readonly [Key, unknown][]): Promise<void> {
+  async #compareEntries(snapshot: AnySnapshot, page: readonly [Key, unknown][]): Promise<void> {
     const named = page.map(([place, value]) => {
       const [, , index, of, last] = place as readonly [string, string, string, Key, Key?];
       const key = last ?? (value as Key);
       return { place, value, index, of, key, own: keyIn(key) };
     });
     const owners = named.flatMap(({ own }) => (own === undefined ? [] : [this.#layout.place(own)]));
-    const documents = (await moment.getMany(owners)).values();
+    const documents = (await snapshot.getMany(owners)).values();
     for (const { place, value, index, of, key, own } of named) {
       this.#entries++;
       // Where there is no valid key, there is no document.
@@ -155,8 +159,8 @@ export class Checker {
     }
   }
 
-  async #hasEntry(moment: Moment, key: Key, { key: place }: IndexEntry): Promise<boolean> {
-    const document = (await moment.get(this.#layout.place(key))) as Document | undefined;
+  async #hasEntry(snapshot: AnySnapshot, key: Key, { key: place }: IndexEntry): Promise<boolean> {
+    const document = (await snapshot.get(this.#layout.place(key))) as Document | undefined;
     return this.#expected(document, key)?.has(textOf(place)) === true;
   }
 

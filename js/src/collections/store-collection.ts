@@ -13,7 +13,7 @@ import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { type Call, inTurn } from '../transaction/turns.ts';
 import type { Key, WriteOptions } from '../types.ts';
-import { MomentAccess, StoreAccess, type View } from './access.ts';
+import { SnapshotAccess, StoreAccess, type View } from './access.ts';
 import { Claims, differences } from './changes.ts';
 import { Checker } from './check.ts';
 import { type Document, type IndexEntry, invalid } from './definition.ts';
@@ -76,7 +76,7 @@ export class StoreCollection extends Reader {
         throw invalid(
           `in() of '${this.name}' takes a transaction or a snapshot. Of the store as it is, the collection itself reads.`,
         );
-      const access = new MomentAccess(view, this.#readiness);
+      const access = new SnapshotAccess(view, this.#readiness);
       reader = isTransaction
         ? new TransactionCollection(this.layout, access, this.#taker, view as Transaction<Key, unknown>)
         : new Reader(this.layout, access);

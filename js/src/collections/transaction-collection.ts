@@ -9,7 +9,7 @@ import { several } from '../options.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { type Call, inTurn } from '../transaction/turns.ts';
 import type { Key } from '../types.ts';
-import type { MomentAccess } from './access.ts';
+import type { SnapshotAccess } from './access.ts';
 import { Claims, differences } from './changes.ts';
 import type { Document, IndexEntry, Layout } from './definition.ts';
 import { contended, taken, tooOld } from './errors.ts';
@@ -25,17 +25,17 @@ type Next = Taken | Pick<Taken, 'key' | 'place'>;
 /** A collection as one transaction sees and writes it; its types are those of `CollectionInTransaction`. */
 export class TransactionCollection extends Reader {
   readonly #tx: Transaction<Key, unknown>;
-  readonly #moment: MomentAccess;
+  readonly #access: SnapshotAccess;
   readonly #taker: Taker;
   #last: Promise<unknown> = Promise.resolve();
   /** The last change of each document. */
   #written = new Map<string, Next>();
 
-  constructor(layout: Layout, moment: MomentAccess, taker: Taker, tx: Transaction<Key, unknown>) {
-    super(layout, moment);
+  constructor(layout: Layout, access: SnapshotAccess, taker: Taker, tx: Transaction<Key, unknown>) {
+    super(layout, access);
     this.#taker = taker;
     this.#tx = tx;
-    this.#moment = moment;
+    this.#access = access;
   }
 
   async insert(document: Loose): Promise<Key> {
@@ -132,7 +132,7 @@ export class TransactionCollection extends Reader {
   #queue<T>(change: () => Promise<T>): Promise<T> {
     const checked = async (): Promise<T> => {
       // A transaction that does not see the definition would not notice that one exists now.
-      if (!(await this.#moment.check())) throw tooOld(this.layout.name);
+      if (!(await this.#access.check())) throw tooOld(this.layout.name);
       return change();
     };
     const result = this.#last.then(checked);

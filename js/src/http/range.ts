@@ -21,7 +21,7 @@ import { JSON_TYPE, NDJSON_TYPE, preferred, valueToJson } from './media.ts';
 import { Refusal } from './refusal.ts';
 
 /** The parameters of a range request. */
-interface Wanted {
+interface RangeRequest {
   readonly range: KeyRange;
   readonly reverse: boolean;
   readonly values: boolean;
@@ -31,7 +31,7 @@ interface Wanted {
 /** Reads a range. */
 export async function getRange<K, V>(exchange: Exchange<K, V>): Promise<Response> {
   const { request, query } = exchange;
-  const wanted: Wanted = {
+  const wanted: RangeRequest = {
     range: query.range(),
     reverse: query.flag('reverse') ?? false,
     values: query.flag('values') ?? true,
@@ -62,7 +62,7 @@ export async function countRange<K, V>({ wait, query, store, keys }: Exchange<K,
   return jsonResponse({ count: await store.count({ ...range, ...wait }) });
 }
 
-async function page<K, V>(exchange: Exchange<K, V>, wanted: Wanted): Promise<Response> {
+async function page<K, V>(exchange: Exchange<K, V>, wanted: RangeRequest): Promise<Response> {
   const { limits } = exchange;
   const limit = Math.min(wanted.limit ?? limits.results, limits.results);
   const entries: string[] = [];
@@ -87,7 +87,7 @@ async function page<K, V>(exchange: Exchange<K, V>, wanted: Wanted): Promise<Res
 /** The entries of a range as JSON texts, each with its key as JSON. */
 async function* texts<K, V>(
   { wait, store, keys }: Exchange<K, V>,
-  { range, reverse, values }: Wanted,
+  { range, reverse, values }: RangeRequest,
   limit: number | undefined,
 ): AsyncGenerator<{ key: unknown; text: string }, void, undefined> {
   const options = { ...storeRange(range, keys), reverse, limit, ...wait };
@@ -105,7 +105,7 @@ async function* texts<K, V>(
 }
 
 /** The URL of the page that continues after a key. */
-function nextUrl(base: string, { range, reverse, values, limit }: Wanted, last: unknown): string {
+function nextUrl(base: string, { range, reverse, values, limit }: RangeRequest, last: unknown): string {
   const parameters: string[] = [];
   const add = (name: string, json: unknown): void => {
     parameters.push(`${name}=${encodeURIComponent(JSON.stringify(json))}`);

@@ -15,12 +15,12 @@ import type { RawRange, RawScan, RawStore } from './raw-store.ts';
 import type { ExportOptions } from './types.ts';
 
 /** The options of an export as they were at its call, with the range in bytes. */
-export interface ExportWanted extends Pick<ExportOptions<never>, 'signal' | 'onProgress'> {
+export interface ExportRequest extends Pick<ExportOptions<never>, 'signal' | 'onProgress'> {
   readonly range: ByteRange;
 }
 
 /** A snapshot that the export closes. */
-export interface Moment {
+export interface ExportedSnapshot {
   readonly number: number;
   readonly sequence: number;
   close(): unknown;
@@ -29,9 +29,9 @@ export interface Moment {
 /** Writes the entries of a range in a snapshot. A failure aborts the stream; the returned promise does not reject. */
 export async function exportTo(
   raw: RawStore,
-  moment: Moment,
+  snapshot: ExportedSnapshot,
   writable: WritableStream<Uint8Array>,
-  { range, signal, onProgress }: ExportWanted,
+  { range, signal, onProgress }: ExportRequest,
 ): Promise<void> {
   const writer = writable.getWriter();
   const abort = (): void => void writer.abort(signal?.reason).catch(ignore);
@@ -41,10 +41,10 @@ export async function exportTo(
   try {
     signal?.throwIfAborted();
     signal?.addEventListener('abort', abort, { once: true });
-    const version = readVersion((await raw.get(VERSION_KEY, moment.number))?.value);
-    const stated = readDerivations((await raw.get(DERIVED_KEY, moment.number))?.value);
+    const version = readVersion((await raw.get(VERSION_KEY, snapshot.number))?.value);
+    const stated = readDerivations((await raw.get(DERIVED_KEY, snapshot.number))?.value);
     const id = crypto.getRandomValues(new Uint8Array(ID_BYTES));
-    const header = await encodeHeader({ id, sequence: moment.sequence, version });
+    const header = await encodeHeader({ id, sequence: snapshot.sequence, version });
     let [entries, blocks, bytes, previous] = [0, 0, header.length, digestOf(header)];
     await writer.write(header);
     const block = new BlockWriter();
@@ -56,7 +56,7 @@ export async function exportTo(
       onProgress?.({ entries, bytes });
     };
     for (const part of range.empty ? [] : partsWithout(range, stated)) {
-      scan = raw.scan(part, moment.number);
+      scan = raw.scan(part, snapshot.number);
       for (let batch = await scan.take(); batch !== undefined; batch = await scan.take()) {
         if (batch.count === 0) continue;
         block.begin(previous);
@@ -76,7 +76,7 @@ export async function exportTo(
   } finally {
     signal?.removeEventListener('abort', abort);
     scan?.close();
-    moment.close();
+    snapshot.close();
   }
 }
 

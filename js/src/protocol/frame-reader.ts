@@ -14,7 +14,7 @@ import {
   ANSWER_HEADER_BYTES,
   FRAME_MAGIC,
   levelOf,
-  MOMENT_BYTES,
+  READ_POINT_BYTES,
   RESPONSE_HEADER_BYTES,
   Status,
 } from './frame.ts';
@@ -91,8 +91,8 @@ export class FrameReader {
   }
 
   /** The read point of a scan or a snapshot. */
-  seen(): Seen {
-    this.#need(MOMENT_BYTES);
+  readPoint(): ReadPoint {
+    this.#need(READ_POINT_BYTES);
     return { sequence: this.u64(this.start), nowMs: this.u64(this.start + 8) };
   }
 
@@ -134,7 +134,7 @@ export class FrameReader {
 }
 
 /** The read point of a scan or a snapshot: it sees the writes up to a sequence, without the entries that had expired at a time. */
-export interface Seen {
+export interface ReadPoint {
   readonly sequence: number;
   /** In milliseconds since 1970; 0 if another leader cannot open it again. */
   readonly nowMs: number;

@@ -69,7 +69,7 @@ export const ItemFlag = {
 } as const;
 
 /** A read point of a scan or a snapshot: u64 sequence, u64 milliseconds since 1970, which are 0 if it cannot be opened again. */
-export const MOMENT_BYTES = 16;
+export const READ_POINT_BYTES = 16;
 /** The head of a getEntry payload: u64 sequence, f64 expiry. */
 export const ENTRY_HEAD_BYTES = 16;
 

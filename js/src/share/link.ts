@@ -27,12 +27,12 @@ export type Join = Extract<Request, { type: 'join' }>;
 interface Way {
   readonly via: SharingReport['via'];
   post(message: unknown, transfer: object[]): void;
-  listen(hear: (data: unknown) => void): void;
+  listen(receive: (data: unknown) => void): void;
   close(): void;
 }
 
 /** The parts of its page that a link needs. */
-export interface Surroundings {
+export interface LinkContext {
   readonly store: string;
   readonly client: Client;
   /** The broker, if there is one. */
@@ -72,20 +72,20 @@ export class LeaderLink implements Link {
   static start(
     leader: string,
     join: Join,
-    around: Surroundings,
+    context: LinkContext,
     opened: (link: LeaderLink, report: OpenReport) => void,
     failed: (error: VarveError) => void,
   ): LeaderLink {
-    const link = new LeaderLink(around.client);
-    const channel = (): void => link.#try(overChannel(leader, around), join, opened, failed);
-    if (around.broker === undefined) channel();
+    const link = new LeaderLink(context.client);
+    const channel = (): void => link.#try(overChannel(leader, context), join, opened, failed);
+    if (context.broker === undefined) channel();
     else {
-      const port = overPort(leader, around.broker);
+      const port = overPort(leader, context.broker);
       link.#try(port, join, opened, failed);
       setTimeout(() => {
         if (link.#isEnded || link.#way !== undefined) return;
         port.close();
-        around.onNoBroker();
+        context.onNoBroker();
         channel();
       }, BROKER_MS);
     }
@@ -119,7 +119,7 @@ export class LeaderLink implements Link {
         // they are not sent again.
         else {
           this.#client.disconnect();
-          this.#client.giveUp(VarveError.fromWire(response.error));
+          this.#client.abortCalls(VarveError.fromWire(response.error));
         }
         return;
       }
@@ -140,7 +140,7 @@ export class LeaderLink implements Link {
       this.#silent = 0;
       return;
     }
-    if (++this.#silent > STALL_PINGS) this.#client.giveUp(stalled());
+    if (++this.#silent > STALL_PINGS) this.#client.abortCalls(stalled());
     this.#way?.post({ type: 'ping' } satisfies Request, []);
   }
 }
@@ -159,21 +159,21 @@ function overPort(leader: string, broker: MessagePort): Way {
   return {
     via: 'port',
     post: (message, transfer) => port1.postMessage(message, transfer as Transferable[]),
-    listen: (hear) => {
-      port1.onmessage = ({ data }) => hear(data);
+    listen: (receive) => {
+      port1.onmessage = ({ data }) => receive(data);
     },
     close: () => port1.close(),
   };
 }
 
-function overChannel(leader: string, { store, connect }: Surroundings): Way {
+function overChannel(leader: string, { store, connect }: LinkContext): Way {
   const name = uniqueName();
   const channel = new BroadcastChannel(linkChannel(store, name));
   return {
     via: 'channel',
     post: (message) => channel.postMessage(message),
-    listen: (hear) => {
-      channel.onmessage = ({ data }) => hear(data);
+    listen: (receive) => {
+      channel.onmessage = ({ data }) => receive(data);
       connect(leader, name);
     },
     close: () => channel.close(),

@@ -60,7 +60,7 @@ export class Membership {
   /** Seconds since a leader was reached. */
   #lost = 0;
   readonly #timer: ReturnType<typeof setInterval>;
-  #settle: { resolve: (report: OpenReport) => void; reject: (error: unknown) => void } | undefined;
+  #answer: { resolve: (report: OpenReport) => void; reject: (error: unknown) => void } | undefined;
   readonly #unwatch: () => void;
 
   private constructor(options: MembershipOptions) {
@@ -88,7 +88,7 @@ export class Membership {
     );
     try {
       const report = await new Promise<OpenReport>((resolve, reject) => {
-        membership.#settle = { resolve, reject };
+        membership.#answer = { resolve, reject };
         membership.#start();
       });
       return { client, report };
@@ -128,7 +128,7 @@ export class Membership {
     if (!this.#isSuspended || this.#isOver) return;
     this.#isSuspended = false;
     // Nobody knows any more which of the pending calls were done. They must not be done again.
-    if (Date.now() - this.#suspendedAt > AWAY_MS) this.client.giveUp(stalled());
+    if (Date.now() - this.#suspendedAt > AWAY_MS) this.client.abortCalls(stalled());
     this.#start();
   }
 
@@ -148,7 +148,7 @@ export class Membership {
     try {
       const port = spawn();
       this.#port = port;
-      port.onmessage = ({ data }) => this.#hear(data as Response | ArrayBuffer);
+      port.onmessage = ({ data }) => this.#receive(data as Response | ArrayBuffer);
       port.onerror = (event) => this.#fail(workerDied(event));
       const sharing = { member, client: this.client.id, isVisible: isVisible() };
       this.#tell({ type: 'open', id: 0, name, options: engine, sharing });
@@ -158,7 +158,7 @@ export class Membership {
   }
 
   /** Handles a message of its own worker. */
-  #hear(data: Response | ArrayBuffer): void {
+  #receive(data: Response | ArrayBuffer): void {
     if (this.#isSuspended) return;
     if (data instanceof ArrayBuffer) {
       if (this.client.via === 'worker') this.client.receive(data);
@@ -168,7 +168,7 @@ export class Membership {
       case 'opening':
         this.#isOpening = true;
         // The previous leader is gone: nothing more comes from it.
-        this.#leave();
+        this.#disconnect();
         this.#isOwn = true;
         this.client.disconnect();
         this.#watchWorker();
@@ -177,7 +177,7 @@ export class Membership {
         this.#watchWorker();
         return;
       case 'leads':
-        this.#leave();
+        this.#disconnect();
         this.#connect({ via: 'worker', post: (message, transfer) => this.#tell(message as Request, transfer) });
         this.#opened(data.report);
         return;
@@ -206,7 +206,7 @@ export class Membership {
   /** Joins the worker of another tab; `hasSyncHandles`: whether this page's own worker could take its place. */
   #follow(leader: string, hasSyncHandles: boolean): void {
     const { name, engine } = this.#options;
-    this.#leave();
+    this.#disconnect();
     this.#leader = leader;
     this.client.disconnect();
     const attempt = ++this.#attempt;
@@ -254,11 +254,11 @@ export class Membership {
   #opened(report: OpenReport): void {
     this.#isOpening = true;
     this.#spawned = 0;
-    this.#settle?.resolve(report);
+    this.#answer?.resolve(report);
   }
 
   /** Ends the link to another leader: its messages are ignored from now on. */
-  #leave(): void {
+  #disconnect(): void {
     this.#attempt++;
     this.#link?.end();
     this.#link = undefined;
@@ -290,7 +290,7 @@ export class Membership {
     this.#lost++;
     // A known leader may have much to recover, or a remainder of the previous leader may still hold its storage.
     const isOpening = this.#isOwn || this.#link?.isWelcome === true;
-    if (this.#lost > (isOpening ? OPENING_S : STALL_S)) this.client.giveUp(stalled());
+    if (this.#lost > (isOpening ? OPENING_S : STALL_S)) this.client.abortCalls(stalled());
     // It usually takes less than a second until a worker leads.
     if (isOpening || this.#lost < 2) return;
     this.#leader = undefined;
@@ -351,7 +351,7 @@ export class Membership {
 
   /** Ends all connections, also those to other tabs. */
   #leaveAll(): void {
-    this.#leave();
+    this.#disconnect();
     this.client.disconnect();
     this.#channel?.close();
     this.#channel = undefined;
@@ -367,7 +367,7 @@ export class Membership {
   }
 
   #fail(error: unknown): void {
-    this.#settle?.reject(error);
+    this.#answer?.reject(error);
     this.client.fail(error);
   }
 

@@ -14,8 +14,8 @@ export interface Watching {
   resume(): void;
 }
 
-/** Calls `told` when the state of this page changes. Returns a function that ends the watching. */
-export function watchPage(told: Watching): () => void {
+/** Calls `watcher` when the state of this page changes. Returns a function that ends the watching. */
+export function watchPage(watcher: Watching): () => void {
   const target: Partial<Pick<Window, 'addEventListener' | 'removeEventListener' | 'document'>> = globalThis;
   const { document } = target;
   const stop = new AbortController();
@@ -23,15 +23,15 @@ export function watchPage(told: Watching): () => void {
   target.addEventListener?.(
     'pagehide',
     (event) => {
-      if (event.persisted) told.suspend();
-      else told.see(false);
+      if (event.persisted) watcher.suspend();
+      else watcher.see(false);
     },
     { signal },
   );
-  target.addEventListener?.('pageshow', () => told.resume(), { signal });
-  document?.addEventListener('visibilitychange', () => told.see(isVisible()), { signal });
-  document?.addEventListener('freeze', () => told.suspend(), { signal });
-  document?.addEventListener('resume', () => told.resume(), { signal });
+  target.addEventListener?.('pageshow', () => watcher.resume(), { signal });
+  document?.addEventListener('visibilitychange', () => watcher.see(isVisible()), { signal });
+  document?.addEventListener('freeze', () => watcher.suspend(), { signal });
+  document?.addEventListener('resume', () => watcher.resume(), { signal });
   return () => stop.abort();
 }
 

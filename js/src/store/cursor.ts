@@ -12,9 +12,9 @@ import type { Client } from '../client/client.ts';
 import type { Restorable } from '../client/numbers.ts';
 import { type ScanOperations, scanClose, snapshotRestore } from '../client/operations.ts';
 import type { ScanBatch, ScanRequest } from '../protocol/scan.ts';
-import { levelOfSnapshot } from './moment.ts';
 import { ScanProgress } from './scan-progress.ts';
 import { letGo } from './snapshot-hold.ts';
+import { levelOfSnapshot } from './snapshot-level.ts';
 
 /** Sizes of batches, in bytes. */
 export const BATCH_BYTES_MIN = 16 * 1024;
@@ -64,7 +64,7 @@ export class Cursor implements BatchSource, Restorable {
     this.#batchBytes = request.batchBytes;
     this.#number = client.numbers.ofScan();
     const opened = client.submit(operations.open, this.#number, request, 0).then((batch) => {
-      this.#progress = new ScanProgress(request, batch.seen);
+      this.#progress = new ScanProgress(request, batch.readPoint);
       return batch;
     });
     const number = this.#number;
@@ -116,7 +116,7 @@ export class Cursor implements BatchSource, Restorable {
     const number = numbers.ofScan();
     this.#number = number;
     const snapshot = numbers.ofSnapshot();
-    const taken = client.submit(snapshotRestore, undefined, progress.seen, levelOfSnapshot(snapshot));
+    const taken = client.submit(snapshotRestore, undefined, progress.readPoint, levelOfSnapshot(snapshot));
     const opened = client.submit(this.#operations.open, this.#number, progress.rest(snapshot, this.#batchBytes), 0);
     void letGo({ client, number: snapshot });
     // Two leaders may have died in a row: the third also opens what the first was asked to open.

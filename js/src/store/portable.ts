@@ -6,7 +6,7 @@
 
 import type { Client } from '../client/client.ts';
 import { batchOperation, type ScanOperations } from '../client/operations.ts';
-import { type ExportWanted, exportTo, type Moment } from '../portable/export.ts';
+import { type ExportedSnapshot, type ExportRequest, exportTo } from '../portable/export.ts';
 import { importFrom } from '../portable/import.ts';
 import type { RawEntry, RawStore } from '../portable/raw-store.ts';
 import type { ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
@@ -29,9 +29,9 @@ export interface PortableParts {
 /** Writes the contents of a snapshot into a stream. */
 export function exportStore(
   parts: PortableParts,
-  snapshot: Moment,
+  snapshot: ExportedSnapshot,
   writable: WritableStream<Uint8Array>,
-  wanted: ExportWanted,
+  wanted: ExportRequest,
 ): Promise<void> {
   return exportTo(rawStore(parts), snapshot, writable, wanted);
 }

@@ -20,8 +20,8 @@ import type { Operation } from '../protocol/frame-writer.ts';
 import { COUNT_BATCH } from '../protocol/scan.ts';
 import type { Entry, KeyCodec, KeyRange, ScanOptions, StoreIterator, WaitOptions } from '../types.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
-import { levelOfSnapshot } from './moment.ts';
 import { ScanIterator, type Unpack } from './scan-iterator.ts';
+import { levelOfSnapshot } from './snapshot-level.ts';
 import { entriesOf, keysOf, valuesOf } from './unpack.ts';
 
 /** Options of `count`. */
@@ -34,7 +34,7 @@ export const COUNT: Known<CountOptions<never>> = { ...RANGE, ...WAIT };
 export type Course = Pick<ScanOptions, 'reverse' | 'limit' | 'signal'>;
 
 /** The read point of a view: the number of a snapshot, or 0 for the present; and once it is closed, why it cannot be read. */
-export interface Moment {
+export interface SnapshotState {
   readonly number: number;
   refusal: VarveError | undefined;
 }
@@ -44,14 +44,14 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   readonly #client: Client;
   readonly #operations: Operations<K, V>;
   readonly #keyCodec: KeyCodec<K> | undefined;
-  readonly #moment: Moment;
+  readonly #state: SnapshotState;
 
   /** @internal */
-  constructor(client: Client, operations: Operations<K, V>, keyCodec: KeyCodec<K> | undefined, moment: Moment) {
+  constructor(client: Client, operations: Operations<K, V>, keyCodec: KeyCodec<K> | undefined, state: SnapshotState) {
     this.#client = client;
     this.#operations = operations;
     this.#keyCodec = keyCodec;
-    this.#moment = moment;
+    this.#state = state;
   }
 
   /**
@@ -181,12 +181,12 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
     signal?.throwIfAborted();
     if (range.empty || limit === 0) return undefined;
     const batchBytes = operations === scanCount ? COUNT_BATCH : firstBatchBytes(limit);
-    const snapshot = this.#moment.number;
-    return new Cursor(this.#client, operations, { range, reverse, limit, snapshot, batchBytes, ...operations.wanted });
+    const snapshot = this.#state.number;
+    return new Cursor(this.#client, operations, { range, reverse, limit, snapshot, batchBytes, ...operations.parts });
   }
 
   #submit<A, B, T>(operation: Operation<A, B, T>, key: A, value: B, options?: WaitOptions): Promise<T> {
-    const { number, refusal } = this.#moment;
+    const { number, refusal } = this.#state;
     if (refusal !== undefined) return Promise.reject(refusal);
     try {
       checkOptions(options, WAIT);
@@ -197,7 +197,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   }
 
   #ensureOpen(): void {
-    if (this.#moment.refusal !== undefined) throw this.#moment.refusal;
+    if (this.#state.refusal !== undefined) throw this.#state.refusal;
     this.#client.ensureOpen();
   }
 }

@@ -5,13 +5,13 @@
  * passed. A scan with keys begins there; a scan without keys begins at the start, and skips the entries that passed before.
  */
 
-import type { Seen } from '../protocol/frame-reader.ts';
+import type { ReadPoint } from '../protocol/frame-reader.ts';
 import type { ScanBatch, ScanRequest } from '../protocol/scan.ts';
 
 /** The progress of one scan. */
 export class ScanProgress {
   /** The read point of the scan. */
-  readonly seen: Seen;
+  readonly readPoint: ReadPoint;
   readonly #request: ScanRequest;
   /** Entries that passed. */
   #count = 0;
@@ -19,9 +19,9 @@ export class ScanProgress {
   /** Entries to come that passed already and must be skipped. */
   #skip = 0;
 
-  constructor(request: ScanRequest, seen: Seen) {
+  constructor(request: ScanRequest, readPoint: ReadPoint) {
     this.#request = request;
-    this.seen = seen;
+    this.readPoint = readPoint;
   }
 
   /** Records a batch that arrived; returns the new part of it. */

@@ -6,8 +6,8 @@
 
 import type { Client } from '../client/client.ts';
 import { snapshotClose, snapshotOpen, snapshotRestore } from '../client/operations.ts';
-import type { Seen } from '../protocol/frame-reader.ts';
-import { levelOfSnapshot } from './moment.ts';
+import type { ReadPoint } from '../protocol/frame-reader.ts';
+import { levelOfSnapshot } from './snapshot-level.ts';
 
 /** An open snapshot. */
 export interface Held {
@@ -16,7 +16,7 @@ export interface Held {
 }
 
 /** A snapshot that was taken. */
-export interface Taken extends Seen {
+export interface Taken extends ReadPoint {
   readonly number: number;
 }
 
@@ -24,13 +24,13 @@ export interface Taken extends Seen {
 export async function take(client: Client, number = client.numbers.ofSnapshot()): Promise<Taken> {
   const { snapshots } = client.numbers;
   try {
-    const seen = await client.submit(snapshotOpen, undefined, undefined, levelOfSnapshot(number));
+    const readPoint = await client.submit(snapshotOpen, undefined, undefined, levelOfSnapshot(number));
     // If that is impossible, reads of it fail with VARVE_RETRY.
     const restore = (): void => {
-      client.submit(snapshotRestore, undefined, seen, levelOfSnapshot(number)).catch(() => undefined);
+      client.submit(snapshotRestore, undefined, readPoint, levelOfSnapshot(number)).catch(() => undefined);
     };
     if (snapshots.has(number)) snapshots.set(number, { restore });
-    return { ...seen, number };
+    return { ...readPoint, number };
   } catch (error) {
     // It may still be opened later: by a leader that was frozen and wakes up after the call was given up.
     void letGo({ client, number });

@@ -11,7 +11,7 @@ import { VarveError } from '../errors.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
 import type { KeyCodec } from '../types.ts';
-import { type Moment, ReadView } from './read-view.ts';
+import { ReadView, type SnapshotState } from './read-view.ts';
 import { type Held, letGo, type Taken } from './snapshot-hold.ts';
 
 const forgotten = whenCollected<Held>(letGo);
@@ -28,14 +28,14 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
   /** The sequence of the last write that it sees. */
   readonly sequence: number;
   readonly #held: Held;
-  readonly #moment: Moment;
+  readonly #state: SnapshotState;
 
   /** @internal Made by `store.snapshot()`. */
   constructor(client: Client, operations: Operations<K, V>, keyCodec: KeyCodec<K> | undefined, taken: Taken) {
-    const moment: Moment = { number: taken.number, refusal: undefined };
-    super(client, operations, keyCodec, moment);
+    const state: SnapshotState = { number: taken.number, refusal: undefined };
+    super(client, operations, keyCodec, state);
     this.sequence = taken.sequence;
-    this.#moment = moment;
+    this.#state = state;
     this.#held = { client, number: taken.number };
     forgotten.register(this, this.#held, this);
   }
@@ -47,8 +47,8 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
 
   /** Closes the snapshot; every later read rejects with `VARVE_CLOSED`. A second call has no further effect. */
   async close(): Promise<void> {
-    if (this.#moment.refusal !== undefined) return;
-    this.#moment.refusal = new VarveError('VARVE_CLOSED', 'The snapshot is closed. Take a new one.');
+    if (this.#state.refusal !== undefined) return;
+    this.#state.refusal = new VarveError('VARVE_CLOSED', 'The snapshot is closed. Take a new one.');
     forgotten.unregister(this);
     await letGo(this.#held);
   }

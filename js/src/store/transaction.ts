@@ -36,11 +36,11 @@ import type {
   UpgradeVersions,
 } from '../types.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
-import { levelOfSnapshot } from './moment.ts';
 import { OverlayCursor } from './overlay-cursor.ts';
 import { COUNT, type CountOptions, type Course, ReadView } from './read-view.ts';
 import { ScanIterator, type Unpack } from './scan-iterator.ts';
 import { letGo, take } from './snapshot-hold.ts';
+import { levelOfSnapshot } from './snapshot-level.ts';
 import { entriesOf, keysOf, valuesOf } from './unpack.ts';
 import type { UpdateParts } from './update.ts';
 
@@ -224,12 +224,12 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
   /** Opens a scan; undefined for a scan without results. */
   #cursor(operations: ScanOperations, bounds: ByteRange, { reverse = false, limit, signal }: Course) {
     const { client } = this.#parts;
-    const { wanted } = operations;
-    const scan = this.#work.scan(bounds, { reverse, limit }, wanted.values);
+    const { parts } = operations;
+    const scan = this.#work.scan(bounds, { reverse, limit }, parts.values);
     client.ensureOpen();
     signal?.throwIfAborted();
     if (scan === undefined) return undefined;
-    const request = { reverse, limit: scan.limit, snapshot: this.#snapshot, ...wanted };
+    const request = { reverse, limit: scan.limit, snapshot: this.#snapshot, ...parts };
     const batchBytes = firstBatchBytes(limit);
     const cursor = scan.asksStore
       ? new Cursor(client, operations, { ...request, range: bounds, batchBytes })

@@ -5,7 +5,7 @@
  * passed in, not imported, so that bundlers do not split it off for this.
  */
 
-import { type ExportWanted, exportTo, type Moment } from '../portable/export.ts';
+import { type ExportedSnapshot, type ExportRequest, exportTo } from '../portable/export.ts';
 import { importFrom } from '../portable/import.ts';
 import type { RawEntry, RawStore } from '../portable/raw-store.ts';
 import type { ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
@@ -24,9 +24,9 @@ export interface SyncPortableParts {
 /** Writes the contents of a snapshot into a stream. */
 export function exportStore(
   parts: SyncPortableParts,
-  snapshot: Moment,
+  snapshot: ExportedSnapshot,
   writable: WritableStream<Uint8Array>,
-  wanted: ExportWanted,
+  wanted: ExportRequest,
 ): Promise<void> {
   return exportTo(rawStore(parts), snapshot, writable, wanted);
 }

@@ -10,7 +10,7 @@ import { ByteSink } from '../codec/sink.ts';
 import { checkLimit } from '../options.ts';
 import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
-import type { ScanWish } from '../transaction/workspace.ts';
+import type { ScanOrder } from '../transaction/workspace.ts';
 import type { KeyCodec, KeyRange } from '../types.ts';
 import { SYNC_SCAN, type SyncScanOptions } from './options.ts';
 import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './scan.ts';
@@ -58,7 +58,7 @@ export class SyncScans<K, V> {
   }
 
   /** Opens a scan in the engine; returns 0 for a scan without results. */
-  #open(range: ByteRange, { limit, reverse }: ScanWish, want: number, snapshot: number): number {
+  #open(range: ByteRange, { limit, reverse }: ScanOrder, want: number, snapshot: number): number {
     this.#source.ensureOpen();
     if (limit !== undefined) checkLimit(limit);
     if (range.empty || limit === 0) return 0;

@@ -17,7 +17,7 @@ import { overtaken } from '../transaction/again.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import { checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
-import { type Formats, type ScanWish, Workspace } from '../transaction/workspace.ts';
+import { type Formats, type ScanOrder, Workspace } from '../transaction/workspace.ts';
 import type { Durability, Entry, KeyRange, Lifetime, UpdateLifetime } from '../types.ts';
 import { SYNC_SCAN, SYNC_WRITE, type SyncScanOptions, type SyncWriteOptions } from './options.ts';
 import { Want } from './scan.ts';
@@ -154,8 +154,8 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
     return this.#walk(this.#work.range(options, SYNC_SCAN), options, want);
   }
 
-  #walk<T>(bounds: ByteRange, wish: ScanWish, want: number): IterableIterator<T> {
-    const overlay = this.#work.scan(bounds, wish, want !== Want.keys);
+  #walk<T>(bounds: ByteRange, order: ScanOrder, want: number): IterableIterator<T> {
+    const overlay = this.#work.scan(bounds, order, want !== Want.keys);
     const scan = this.#reads.scan<T>(want, overlay);
     this.#work.atEnd(() => scan.return?.());
     return scan;

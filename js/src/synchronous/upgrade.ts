@@ -12,7 +12,7 @@ import { runSyncTransaction, type SyncTransaction, type SyncTransactionParts } f
 export type SyncUpgrade<K, V> = (tx: SyncTransaction<K, V>, versions: UpgradeVersions) => void;
 
 /** The request of an upgrade. */
-export interface SyncUpgradeWish<K, V> {
+export interface SyncUpgradeRequest<K, V> {
   readonly name: string;
   readonly version: number;
   readonly upgrade: SyncUpgrade<K, V> | undefined;
@@ -21,7 +21,7 @@ export interface SyncUpgradeWish<K, V> {
 /** Runs an upgrade, if one is due. Throws `VARVE_VERSION` for a store with a higher version. */
 export function upgradeSync<K, V>(
   parts: SyncTransactionParts<K, V>,
-  { name, version, upgrade }: SyncUpgradeWish<K, V>,
+  { name, version, upgrade }: SyncUpgradeRequest<K, V>,
 ): void {
   runSyncTransaction(
     parts,

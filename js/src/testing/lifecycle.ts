@@ -12,7 +12,7 @@ import { type Clause, pattern, put } from './subject.ts';
 const NAMES = ['notes', 'a/b', '..', '.', 'Ünïcødé', '100%', "it's (1)*!~", ' x ', 'con', 'x'.repeat(200)];
 
 /** Within this time a waiting caller would have continued, in milliseconds. */
-const MOMENT_MS = 30;
+const PAUSE_MS = 30;
 
 /** After this time no caller that was told to stop should still wait, in milliseconds. */
 const LONG_MS = 20_000;
@@ -29,7 +29,7 @@ async function soon<T>(awaited: Promise<T>): Promise<T | 'still waiting'> {
   return Promise.race([awaited, late]).finally(() => clearTimeout(timer));
 }
 
-const moment = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, MOMENT_MS));
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
 
 export const deviceClauses: readonly Clause[] = [
   {
@@ -130,7 +130,7 @@ export const adapterClauses: readonly Clause[] = [
       put(device, 0, pattern(1, 100), 0);
       const other = await subject.other();
       await expectRejected(subject.open('store', other), 'VARVE_LOCKED', 'opening a store that is open');
-      await expectRejected(subject.open('store', other, MOMENT_MS), 'VARVE_LOCKED', 'opening it with a short wait');
+      await expectRejected(subject.open('store', other, PAUSE_MS), 'VARVE_LOCKED', 'opening it with a short wait');
       await expectRejected(other.delete('store', { lockTimeout: 0 }), 'VARVE_LOCKED', 'deleting a store that is open');
       put(device, 0, pattern(1, 200).subarray(100), 100);
       expectBytes(await subject.contents(device, 0), pattern(1, 200), 'the slot of the first opener');
@@ -146,7 +146,7 @@ export const adapterClauses: readonly Clause[] = [
         return second;
       });
       waiting.catch(() => undefined);
-      await moment();
+      await pause();
       put(device, 0, pattern(2, 5000), 0);
       isClosed = true;
       await device.closeAll();
@@ -163,7 +163,7 @@ export const adapterClauses: readonly Clause[] = [
         (second) => second.closeAll().then(() => 'opened'),
         () => 'refused',
       );
-      setTimeout(() => controller.abort(), MOMENT_MS);
+      setTimeout(() => controller.abort(), PAUSE_MS);
       expectEqual(await soon(ended), 'refused', 'a waiting that was aborted');
       await device.closeAll();
       await (await subject.open()).closeAll();
@@ -180,7 +180,7 @@ export const adapterClauses: readonly Clause[] = [
           expectEqual(++holders, 1, 'how many have the store open');
           const seen = device.size(0);
           put(device, 0, pattern(3, seen + 10).subarray(seen), seen);
-          await moment();
+          await pause();
           holders--;
           await device.closeAll();
         }),

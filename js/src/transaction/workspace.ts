@@ -25,7 +25,7 @@ export interface Formats<K, V> {
 }
 
 /** The direction of a transaction's scan, and where it stops. */
-export interface ScanWish {
+export interface ScanOrder {
   readonly reverse?: boolean | undefined;
   readonly limit?: number | undefined;
 }
@@ -125,7 +125,7 @@ export class Workspace<K, V> {
   }
 
   /** Begins a scan; undefined for a scan without results. */
-  scan(bounds: ByteRange, { reverse = false, limit }: ScanWish, values: boolean): OverlayScan | undefined {
+  scan(bounds: ByteRange, { reverse = false, limit }: ScanOrder, values: boolean): OverlayScan | undefined {
     if (limit !== undefined) checkLimit(limit);
     this.ensureOpen();
     if (bounds.empty || limit === 0) return undefined;

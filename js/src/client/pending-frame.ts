@@ -10,11 +10,11 @@ import type { FrameReader } from '../protocol/frame-reader.ts';
 import { filtered } from '../protocol/frame-writer.ts';
 
 /** Either side of a promise. */
-export type Settle = (value: unknown) => void;
+export type Callback = (value: unknown) => void;
 type Read = (answer: FrameReader) => unknown;
 
-/** One frame's promises. */
-export class Flight {
+/** A frame that is being packed, or is not completely answered. */
+export class PendingFrame {
   /** Request number of its first operation. */
   readonly first: number;
   left = 0;
@@ -22,8 +22,8 @@ export class Flight {
   frame: ArrayBuffer | undefined;
   /** How many engines it was sent to again. */
   sent = 0;
-  readonly #resolve: (Settle | undefined)[] = [];
-  readonly #reject: Settle[] = [];
+  readonly #resolve: (Callback | undefined)[] = [];
+  readonly #reject: Callback[] = [];
   readonly #read: Read[] = [];
 
   constructor(first: number) {
@@ -31,7 +31,7 @@ export class Flight {
   }
 
   /** Adds the next operation. */
-  board(resolve: Settle, reject: Settle, read: Read): void {
+  add(resolve: Callback, reject: Callback, read: Read): void {
     this.#resolve.push(resolve);
     this.#reject.push(reject);
     this.#read.push(read);
@@ -43,15 +43,15 @@ export class Flight {
     return (request - this.first) >>> 0 < this.#resolve.length;
   }
 
-  /** Settles the request with its answer, unless it was settled before. */
-  land(request: number, error: VarveError | undefined, answer: FrameReader): void {
+  /** Ends the request with its answer, unless it has ended before. */
+  respond(request: number, error: VarveError | undefined, answer: FrameReader): void {
     const i = (request - this.first) >>> 0;
     const resolve = this.#resolve[i];
     if (resolve === undefined) return;
     this.left--;
     this.#resolve[i] = undefined;
-    if (resolve === unheard) return;
-    const reject = this.#reject[i] as Settle;
+    if (resolve === ignored) return;
+    const reject = this.#reject[i] as Callback;
     if (error !== undefined) return reject(error);
     let value: unknown;
     try {
@@ -66,25 +66,25 @@ export class Flight {
    * Prepares the frame for another engine. Answers come in parts, so some operations may have their answers already. They are not
    * sent again: a second snapshot or scan would replace the existing one, at another read point.
    */
-  divert(): void {
+  dropAnswered(): void {
     if (this.frame === undefined || this.left === this.#resolve.length) return;
     this.frame = filtered(this.frame, (request) => this.#resolve[(request - this.first) >>> 0] !== undefined);
   }
 
   /** Rejects one request; its answer may still come. */
-  leave(request: number, error: unknown): void {
+  abort(request: number, error: unknown): void {
     const i = (request - this.first) >>> 0;
     if (this.#resolve[i] === undefined) return;
-    this.#resolve[i] = unheard;
-    (this.#reject[i] as Settle)(error);
+    this.#resolve[i] = ignored;
+    (this.#reject[i] as Callback)(error);
   }
 
   /** Rejects everything that is not settled. Answers may still come, but it is not sent again. */
-  crash(error: unknown): void {
-    for (let i = 0; i < this.#resolve.length; i++) this.leave(this.first + i, error);
+  abortAll(error: unknown): void {
+    for (let i = 0; i < this.#resolve.length; i++) this.abort(this.first + i, error);
     this.frame = undefined;
   }
 }
 
 /** Takes the place of a caller that no longer waits for its answer. */
-function unheard(): void {}
+function ignored(): void {}
