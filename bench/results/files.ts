@@ -8,7 +8,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { CHART, chartOf } from './chart.ts';
+import { CHART, headlinesOf } from './chart.ts';
 import { comparisonsIn, pageText, readmeText, summaryText } from './page.ts';
 import { parseResults, type Results } from './results.ts';
 
@@ -23,7 +23,7 @@ const END = '<!-- results:end -->';
 
 /** Page, summary and chart of the results. */
 export function pageFiles(results: Results): Map<string, string> {
-  const chart = chartOf(comparisonsIn(results));
+  const chart = headlinesOf(comparisonsIn(results));
   return new Map([
     [PAGE, pageText(results)],
     [SUMMARY, summaryText(results)],

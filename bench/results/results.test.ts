@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { bestPeers, slowerOf } from '../core/comparison.ts';
 import type { Row } from '../core/row.ts';
-import { chartOf } from './chart.ts';
+import { headlinesOf } from './chart.ts';
 import { pageFiles, problemsOf, readmeWith } from './files.ts';
 import { browserRun, results, serverRun } from './fixture.ts';
 import { comparisonsIn, pageText } from './page.ts';
@@ -45,11 +45,11 @@ test('the data reads back as it was written, and gives the same page', () => {
 });
 
 test('the chart has every bar with its figures, and no colour of one theme alone', () => {
-  const chart = chartOf(comparisons);
+  const chart = headlinesOf(comparisons);
   expect(chart).toContain('>5.00x: 1.50M/s, sqlite-wasm 300k/s</text>');
   for (const text of ['class="slower"', 'committed one by one', 'prefers-color-scheme:dark'])
     expect(chart).toContain(text);
-  expect(chartOf([])).toBe(undefined);
+  expect(headlinesOf([])).toBe(undefined);
 });
 
 test('the README gets its figures between the markers, and nothing else is touched', () => {

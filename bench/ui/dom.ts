@@ -61,8 +61,12 @@ export function tableOf({ title, columns, lines }: Table): HTMLElement {
     make('thead', {}, head),
     make('tbody', {}, ...body),
   );
-  // An element that scrolls must be reachable by keyboard.
-  return make('div', { class: 'scroll', role: 'group', 'aria-label': title, tabindex: '0' }, table);
+  return scrolling(title, table);
+}
+
+/** An element that scrolls must be reachable by keyboard. */
+export function scrolling(title: string, content: Node): HTMLElement {
+  return make('div', { class: 'scroll', role: 'group', 'aria-label': title, tabindex: '0' }, content);
 }
 
 /** A table that opens when it is asked for. */

@@ -6,7 +6,8 @@
  * `varve` does and nothing else. Nor is anything drawn between the rounds of a run that a person watches but rows and progress.
  */
 
-import { bestPeers, comparisonsOf, countText } from '../core/comparison.ts';
+import { barOf, chartOf } from '../core/chart.ts';
+import { bestPeers, type Comparison, comparisonsOf, countText } from '../core/comparison.ts';
 import { ACCESSES, planFrom } from '../core/options.ts';
 import type { Plan, RunEvent } from '../core/plan.ts';
 import { environmentLine, markdown, type Result } from '../core/result.ts';
@@ -15,8 +16,7 @@ import { stepsOf } from '../core/runner.ts';
 import { suiteTables, tablesOf } from '../core/tables.ts';
 import { ENGINES } from '../peers/all.ts';
 import { environment, runPlan } from '../targets/browser/run.ts';
-import { showRatios } from './chart.ts';
-import { byId, download, foldedTable, items, setText, tableOf } from './dom.ts';
+import { byId, download, foldedTable, items, make, scrolling, setText, tableOf } from './dom.ts';
 import { Form } from './form.ts';
 import { Runs } from './runs.ts';
 
@@ -28,6 +28,8 @@ declare global {
   var varveBenchListener: ((event: PageEvent) => void) | undefined;
 }
 
+/** More bars are no picture any more. */
+const BARS_MAX = 30;
 /** Rows that come are shown this often at most. */
 const SHOWN_MS = 1000;
 
@@ -66,15 +68,22 @@ function show(result: Result): void {
   const checks = unverified === 0 ? `All ${rows.length} rows were verified.` : `${unverified} rows were NOT verified.`;
   const count = comparisons.length === 0 ? 'No peer was measured beside Varve.' : `Varve is ${countText(comparisons)}.`;
   setText(byId('headline'), `${count} ${checks}`);
-  const bars = bestPeers(comparisons).map(({ varve, peer, ...ratio }) => ({
-    ...ratio,
-    label: `${caseName(varve)}, ${varve.engine} : ${peer.engine}`,
-  }));
-  showRatios(byId('chart'), 'Varve beside the best peer of each case: above 1x Varve is quicker', bars);
+  showChart(comparisons);
   const tables = tablesOf(rows, storage);
   byId('tables').replaceChildren(...tables.map((table) => foldedTable(table, tables.length < 4)));
   byId('notes').replaceChildren(...items(notes));
   byId('results').scrollIntoView({ block: 'start' });
+}
+
+/** The worst cases as a picture; the table has all. */
+function showChart(comparisons: readonly Comparison[]): void {
+  const worst = bestPeers(comparisons).sort((a, b) => a.ratio - b.ratio);
+  const bars = worst.slice(0, BARS_MAX).map((one) => barOf(one, `${caseName(one.varve)}, ${one.varve.engine}`));
+  byId('chart').hidden = bars.length === 0;
+  if (bars.length === 0) return;
+  const src = `data:image/svg+xml,${encodeURIComponent(chartOf('Varve beside the best peer of each case, in times its rate', bars))}`;
+  const alt = bars.map(({ name, label }) => `${name} ${label}`).join('; ');
+  byId('chart').replaceChildren(scrolling('Chart', make('img', { src, alt })));
 }
 
 function showProblems(problems: readonly string[]): void {
