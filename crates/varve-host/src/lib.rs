@@ -1,8 +1,8 @@
 //! The slots of a JavaScript device, as the engine's `Slots`. Both WebAssembly modules import these functions;
 //! `js/src/wasm/host.ts` is their other side.
 //!
-//! Invariant: the host never throws. A negative answer gives the reason: -1 no room, -2 failed, -3 not open. Offsets
-//! travel as f64, exact up to 2^53. The host reads or writes the given bytes during the call only.
+//! Invariant: the host never throws. A negative answer gives the reason: -1 no room, -2 failed, -3 not open, -4 the bytes of a read are
+//! not in memory yet. Offsets travel as f64, exact up to 2^53. The host reads or writes the given bytes during the call only.
 
 use varve::storage::{SlotError, Slots};
 
@@ -36,6 +36,7 @@ fn answer(status: i32) -> Result<usize, SlotError> {
     match status {
         -1 => Err(SlotError::Full),
         -3 => Err(SlotError::Closed),
+        -4 => Err(SlotError::Pending),
         status => usize::try_from(status).map_err(|_| SlotError::Io),
     }
 }

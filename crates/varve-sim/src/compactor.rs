@@ -11,6 +11,7 @@ use varve::types::FileName;
 use varve::{Error, Result, Store};
 
 use crate::disk::{Disk, SimSlots};
+use crate::waiting::patiently;
 
 /// The store of a simulation.
 pub type SimStore = Store<SlotPool<SimSlots>>;
@@ -53,7 +54,7 @@ impl Compactor {
         match self.job.step(budget)? {
             Step::Working => {}
             Step::Need(need) => {
-                let bytes = store.read_input(need.file.id, need.offset, need.len)?;
+                let bytes = patiently(disk, || store.read_input(need.file.id, need.offset, need.len))?;
                 self.job.feed(bytes);
             }
             Step::Write { table, offset } => {

@@ -6,7 +6,8 @@
 //!
 //! Faults: a quota (refused at once, or reported by a short count, as the two browsers do), a write that is short where it
 //! should not be, a flush that fails, and a fuse: after so many writes and flushes the machine dies in the middle of the next
-//! one. There is also a lie: flushes of one kind report success and do nothing, to prove that the simulator would notice if
+//! one. On some disks reads wait: bytes that the process does not have in memory come later ([`Waits`]), and the fuse burns then, too.
+//! There is also a lie: flushes of one kind report success and do nothing, to prove that the simulator would notice if
 //! the engine forgot them. Invariant: nothing here is random except through the [`Rng`] of the disk.
 
 mod slots;
@@ -21,6 +22,10 @@ use varve::wal::SEGMENT_HEADER_BYTES;
 pub use self::slots::SimSlots;
 use crate::rng::Rng;
 use crate::slot::{PowerLoss, Slot};
+use crate::waiting::{Fetcher, Waits};
+
+/// How often a call is made again at most. A scan of a thousand small blocks would read each of them a thousand times.
+const ATTEMPTS_MAX: u32 = 40;
 
 /// How the medium reports that a write does not fit the quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +80,8 @@ struct Machine {
     short_write_in: Option<u64>,
     flush_failure_in: Option<u64>,
     lie: Option<FlushKind>,
+    /// The ranges of slots that are in memory, if reads wait.
+    waits: Option<Waits<(u32, u64, usize)>>,
 }
 
 /// All slots at one moment.
@@ -104,6 +111,7 @@ impl Disk {
             short_write_in: None,
             flush_failure_in: None,
             lie: None,
+            waits: None,
         };
         Self { machine: Rc::new(RefCell::new(machine)) }
     }
@@ -160,6 +168,25 @@ impl Disk {
     /// From now on, flushes of this kind report success and do nothing.
     pub fn lie_about(&self, kind: FlushKind) {
         self.machine.borrow_mut().lie = Some(kind);
+    }
+
+    /// From now on, so many of a hundred reads of ranges that were not fetched wait.
+    pub fn let_reads_wait(&self, percent: u64) {
+        let mut machine = self.machine.borrow_mut();
+        let seed = machine.rng.clone().bits();
+        machine.waits = Some(Waits::new(seed, percent, ATTEMPTS_MAX));
+    }
+
+    /// Whether the last call came upon bytes that were missing: then a file could not be moved, and the pool takes that for a lack of room.
+    #[must_use]
+    pub fn was_lacking(&self) -> bool {
+        self.machine.borrow().waits.as_ref().is_some_and(Waits::was_lacking)
+    }
+
+    /// Calls that were made again because bytes were missing.
+    #[must_use]
+    pub fn again(&self) -> u64 {
+        self.machine.borrow().waits.as_ref().map_or(0, |waits| waits.again)
     }
 
     /// Removes the fuse.
@@ -235,6 +262,27 @@ impl Disk {
     }
 }
 
+impl Fetcher for Disk {
+    fn begin(&self) {
+        if let Some(waits) = &mut self.machine.borrow_mut().waits {
+            waits.begin();
+        }
+    }
+
+    fn fetch(&self) {
+        let machine = &mut *self.machine.borrow_mut();
+        let Some(waits) = &mut machine.waits else { panic!("a disk that reads at once lets a call wait") };
+        waits.fetch();
+        machine.burns();
+    }
+
+    fn let_go(&self) {
+        if let Some(waits) = &mut self.machine.borrow_mut().waits {
+            waits.let_go();
+        }
+    }
+}
+
 impl Machine {
     fn restart(&mut self) {
         self.power_on += 1;
@@ -243,6 +291,9 @@ impl Machine {
         self.fuse = None;
         self.short_write_in = None;
         self.flush_failure_in = None;
+        if let Some(waits) = &mut self.waits {
+            waits.forget();
+        }
     }
 
     fn bytes(&self) -> u64 {

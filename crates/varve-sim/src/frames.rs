@@ -38,14 +38,10 @@ impl Session<'_> {
         let now_ms = self.store()?.now_ms();
         let frame = encode(&groups, level, now_ms);
         let (must_delete, before) = (self.has_reserve()?, self.store()?.last_sequence());
-        let mut response = Vec::new();
-        let ran = run(self.store()?, &frame, &mut response);
-        ran.map_err(|error| format!("{op}: a frame was refused whole: {error}"))?;
-        let answers = decode(&response).map_err(|Truncated| format!("{op}: the response does not decode"))?;
+        let answers = self.run_frame(op, &frame)?;
         if answers.len() != 2 * groups.len() {
             return Err(format!("{op}: {} requests got {} answers", 2 * groups.len(), answers.len()));
         }
-        self.observed.bytes(&response);
         let reached = self.reached(level)?;
         let mut written: Vec<(u64, &[Change])> = Vec::new();
         let mut refusal = None;
@@ -79,6 +75,32 @@ impl Session<'_> {
             Some(code) if code == Code::Io as u8 => self.excuse(op, Error::Io("in a frame")),
             Some(code) => Err(format!("{op}: a write was refused with code {code}")),
         }
+    }
+
+    /// Runs a frame as a host does: as a whole, or where reads wait one request after the other, each until no bytes are missing.
+    pub(crate) fn run_frame(&mut self, op: &Op, frame: &[u8]) -> Outcome<Vec<Answer>> {
+        let refused = |error: Error| format!("{op}: a frame was refused whole: {error}");
+        let undecoded = |Truncated| format!("{op}: the response does not decode");
+        let mut response = Vec::new();
+        if !self.trace.waits {
+            run(self.store()?, frame, &mut response).map_err(refused)?;
+            self.observed.bytes(&response);
+            return decode(&response).map_err(undecoded);
+        }
+        let mut answers = Vec::new();
+        for (number, request) in requests(frame).map_err(undecoded)?.into_iter().enumerate() {
+            let frame = [&header(0, 0, 1)[..], request].concat();
+            let ran = self.make(|store| {
+                run(store, &frame, &mut response)?;
+                match decode_from(&response, number as u32).map(|mut answers| answers.pop()) {
+                    Ok(Some(Answer::Error(code))) if code == Code::Pending as u8 => Err(Error::Pending),
+                    answer => Ok(answer),
+                }
+            })?;
+            self.observed.bytes(&response);
+            answers.extend(ran.map_err(refused)?.map_err(undecoded)?);
+        }
+        Ok(answers)
     }
 
     /// Tells the oracle which changes of a frame happened, and which may have.
@@ -237,6 +259,22 @@ fn put_parts(bytes: &mut Vec<u8>, key: &[u8], value: &[u8]) {
     bytes.extend_from_slice(key);
     bytes.extend_from_slice(value);
     bytes.resize(bytes.len().next_multiple_of(4), 0);
+}
+
+/// The requests of a frame.
+fn requests(frame: &[u8]) -> Result<Vec<&[u8]>, Truncated> {
+    const PREFIX_BYTES: usize = 16;
+    let mut rest = frame.get(header(0, 0, 0).len()..).ok_or(Truncated)?;
+    let mut requests = Vec::new();
+    while !rest.is_empty() {
+        let mut lengths = Reader::new(rest.get(8..).ok_or(Truncated)?);
+        let parts = lengths.u32()? as usize + lengths.u32()? as usize;
+        let (request, others) =
+            rest.split_at_checked(PREFIX_BYTES + parts.next_multiple_of(4)).ok_or(Truncated)?;
+        requests.push(request);
+        rest = others;
+    }
+    Ok(requests)
 }
 
 pub(crate) fn put_u32(bytes: &mut Vec<u8>, number: usize) {

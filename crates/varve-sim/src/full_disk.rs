@@ -87,7 +87,8 @@ impl Session<'_> {
 
     /// Whether a few deletes must commit, even on a completely full disk.
     pub(crate) fn has_reserve(&mut self) -> Outcome<bool> {
-        let is_faulty = self.is_faulty || !self.disk.is_limited();
+        // The pool may also refuse a write because bytes of a file that has to move are missing.
+        let is_faulty = self.is_faulty || self.trace.waits || !self.disk.is_limited();
         let store = self.store()?;
         Ok(!is_faulty
             && store.is_logged()
@@ -102,12 +103,15 @@ impl Session<'_> {
         let first_sequence = self.store()?.last_sequence() + 1;
         self.model.stage(Group { changes: changes.clone(), first_sequence });
         let ops: Vec<_> = changes.iter().map(store_op).collect();
-        let store = self.store()?;
-        let result = store.stage(&ops).and_then(|_| store.commit(level));
+        let staged = self.make(|store| store.stage(&ops))?;
+        let result = match staged {
+            Ok(_) => self.make(|store| store.commit(level))?,
+            Err(error) => Err(error),
+        };
         if result == Err(Error::StorageFull) && must_commit && !self.disk.is_dead() {
             return Err(format!("{op}: a delete was refused though its reserve is whole"));
         }
-        let Some(receipt) = self.attempt(op, |_| result)? else {
+        let Some(receipt) = self.excused(op, result)? else {
             return Ok(());
         };
         self.observed.totals.saved += u64::from(must_commit && had_pending);

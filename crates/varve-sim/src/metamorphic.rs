@@ -1,23 +1,23 @@
 //! One trace under any options: its answers, and the contents of the store after it.
 //!
 //! Invariant under test: [`answers`] depends on the trace alone, not on the options, and not on whether the storage reads
-//! at once or returns `Need` for every read of a table first. No oracle takes part: runs are compared with one another.
+//! at once or lets every call wait for its reads: points, scans, conditions, writes, jobs, closing and opening. No oracle takes part: runs
+//! are compared with one another.
 
 mod transactions;
 
 use std::collections::VecDeque;
 
-use varve::options::{Host, Options};
+use varve::options::{Durability, Host, Options};
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::MemorySlots;
-use varve::table::ReadError;
 use varve::{Op as StoreOp, Result, Store};
 
 use crate::change::{Change, store_op};
 use crate::scan::decode;
 use crate::trace::{Op, Range, Trace};
 use crate::transactions::Read;
-use crate::waiting::{Waiting, drive};
+use crate::waiting::{Reads, Waiting, patiently};
 use crate::workload::{START_MS, dense};
 
 /// Slots that a run begins with; the host adds more when the store asks.
@@ -28,7 +28,7 @@ const SLOTS: u32 = 48;
 pub enum Driver {
     /// The storage answers at once.
     AtOnce,
-    /// The storage never answers: each range is fetched, provided, and the read runs again.
+    /// The storage answers no read of a range that was not fetched for the call: the call is made again.
     Waiting,
 }
 
@@ -51,7 +51,7 @@ pub enum Answer {
 pub struct Run {
     /// Of every read, in order; the last is a scan of everything after the store was opened again.
     pub answers: Vec<Answer>,
-    /// Reads that had to be run again.
+    /// Calls that had to be made again.
     pub waited: u64,
     /// Levels that held tables at the end.
     pub levels: usize,
@@ -94,7 +94,7 @@ pub fn answers(trace: &Trace, options: &Options, driver: Driver) -> Run {
     let mut runner = Runner {
         run: Run::default(),
         options,
-        driver,
+        reads: Reads::waiting(if driver == Driver::Waiting { 100 } else { 0 }),
         store: None,
         openings: 0,
         now_ms: START_MS,
@@ -110,13 +110,14 @@ pub fn answers(trace: &Trace, options: &Options, driver: Driver) -> Run {
     runner.scan(&Range { reverse: true, ..everything }, 100);
     let levels = runner.store().stats().levels;
     runner.run.levels = levels.iter().filter(|level| level.tables > 0).count();
+    runner.run.waited = runner.reads.again();
     runner.run
 }
 
 struct Runner<'a> {
     run: Run,
     options: &'a Options,
-    driver: Driver,
+    pub(super) reads: Reads,
     pub(super) store: Option<Store<Waiting>>,
     openings: u64,
     now_ms: u64,
@@ -132,16 +133,19 @@ impl Runner<'_> {
     fn open(&mut self, slots: MemorySlots) {
         self.openings += 1;
         let host = Host { now_ms: self.now_ms, entropy: self.openings, store_id: [3; 16] };
-        let (store, _) = Store::open(Waiting::new(slots), self.options.clone(), host).expect("a store opens");
-        store.storage().waits.set(self.driver == Driver::Waiting);
-        self.store = Some(store);
+        // An opening writes before it has read everything: a host undoes what an attempt wrote that had to wait.
+        let opened = patiently(&self.reads, || {
+            let storage = Waiting::new(slots.clone(), &self.reads);
+            Store::open(storage, self.options.clone(), host)
+        });
+        self.store = Some(opened.expect("a store opens").0);
     }
 
     fn reopen(&mut self) {
         self.snapshots.clear();
         self.act(Store::close);
         let storage = self.store.take().expect("a store is open").into_storage();
-        self.open(storage.pool.into_device());
+        self.open(storage.into_slots());
     }
 
     fn perform(&mut self, op: &Op) {
@@ -149,16 +153,16 @@ impl Runner<'_> {
             Op::Write { changes, batch, commit } => {
                 self.write(changes, *batch);
                 if let Some(level) = commit {
-                    self.act(|store| store.commit(*level));
+                    self.commit(*level);
                 }
             }
             Op::Frame { changes, batch, level } => {
                 self.write(changes, *batch);
-                self.act(|store| store.commit(*level));
+                self.commit(*level);
             }
-            Op::Commit(level) => self.act(|store| store.commit(*level)),
+            Op::Commit(level) => self.commit(*level),
             Op::Get(key) => {
-                let found = self.read(|store| {
+                let found = self.act(|store| {
                     store.find(key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)))
                 });
                 self.run.answers.push(Answer::Point(found));
@@ -167,7 +171,9 @@ impl Runner<'_> {
             Op::Sync => self.act(Store::sync),
             Op::Flush => self.act(Store::flush),
             Op::Compact => self.act(Store::compact),
-            Op::Slice(budget) => self.act(|store| store.run_slice(*budget)),
+            Op::Slice(budget) => {
+                self.act(|store| store.run_slice(*budget));
+            }
             Op::Reopen => self.reopen(),
             Op::Begin | Op::OpenSnapshot => self.open_snapshot(),
             Op::ReadSnapshot(which, key, range, bytes) => self.read_snapshot(*which, key, range, *bytes),
@@ -189,6 +195,10 @@ impl Runner<'_> {
         }
     }
 
+    fn commit(&mut self, level: Durability) {
+        self.act(|store| store.commit(level));
+    }
+
     fn write(&mut self, changes: &[Change], batch: bool) {
         let ops: Vec<StoreOp<'_>> = changes.iter().map(store_op).collect();
         for ops in ops.chunks(if batch { ops.len().max(1) } else { 1 }) {
@@ -196,28 +206,15 @@ impl Runner<'_> {
         }
     }
 
-    /// Work inside the engine (jobs and recovery) reads at once, as everywhere.
-    fn act<T>(&mut self, act: impl Fn(&mut Store<Waiting>) -> Result<T>) {
-        let waits = self.driver == Driver::Waiting;
-        self.store().storage().waits.set(false);
-        if let Err(error) = act(self.store()) {
-            panic!("{error}");
-        }
-        self.store().storage().waits.set(waits);
+    /// Makes a call until no bytes are missing.
+    fn make<T>(&mut self, mut call: impl FnMut(&mut Store<Waiting>) -> Result<T>) -> Result<T> {
+        let store = self.store.as_mut().expect("a store is open");
+        patiently(&self.reads, || call(store))
     }
 
-    /// Keys and ranges that the engine looks up itself; a host fetches everything for them first.
-    fn at_once<T>(&mut self, act: impl FnOnce(&Store<Waiting>) -> Result<T>) -> Result<T> {
-        let waits = self.driver == Driver::Waiting;
-        self.store().storage().waits.set(false);
-        let answer = act(self.store());
-        self.store().storage().waits.set(waits);
-        answer
-    }
-
-    fn read<T>(&mut self, read: impl FnMut(&Store<Waiting>) -> Result<T, ReadError>) -> T {
-        let store = self.store.as_ref().expect("a store is open");
-        drive(store, &mut self.run.waited, read)
+    /// Makes a call that cannot fail.
+    fn act<T>(&mut self, call: impl FnMut(&mut Store<Waiting>) -> Result<T>) -> T {
+        self.make(call).unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn scan(&mut self, range: &Range, batch_bytes: usize) {
@@ -226,8 +223,10 @@ impl Runner<'_> {
         let mut cursor = cursor.expect("a cursor opens");
         let mut entries = Vec::new();
         loop {
-            let mut batch = Batch::new(true, true);
-            let progress = self.read(|store| store.scan_next(&mut cursor, batch_bytes, &mut batch));
+            let (progress, batch) = self.act(|store| {
+                let mut batch = Batch::new(true, true);
+                Ok((store.scan_next(&mut cursor, batch_bytes, &mut batch)?, batch))
+            });
             entries.extend(decode(&batch).expect("a batch decodes"));
             if progress == Progress::Finished {
                 break;

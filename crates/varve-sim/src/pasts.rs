@@ -11,6 +11,7 @@ use varve::storage::Storage;
 use crate::change::State;
 use crate::difference::difference;
 use crate::scan::contents;
+use crate::waiting::AtOnce;
 
 /// States of a history, expired entries included, one for each place where it may have been cut.
 #[derive(Debug, Clone)]
@@ -38,7 +39,7 @@ impl Found {
     /// # Errors
     /// The store failed, or its reads differ from one another.
     pub fn read<S: Storage>(store: &Store<S>) -> Result<Self, String> {
-        let state = contents(store).map_err(|error| format!("reading all: {error:?}"))?;
+        let state = contents(store, &AtOnce).map_err(|error| format!("reading all: {error:?}"))?;
         let mut expiries = BTreeMap::new();
         for (key, (_, sequence)) in &state {
             let expires = store.find(key, |entry| entry.and_then(|entry| entry.expires));

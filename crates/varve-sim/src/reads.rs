@@ -8,8 +8,9 @@ use crate::session::{Outcome, Session};
 
 impl Session<'_> {
     pub(crate) fn get(&mut self, key: &[u8]) -> Outcome {
-        let store = self.store.as_ref().ok_or("no store")?;
-        let found = store.find(key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)));
+        let found = self.make(|store| {
+            store.find(key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)))
+        })?;
         let found = match found {
             Ok(found) => found,
             Err(_) if self.disk.is_dead() => return Ok(()),
@@ -45,7 +46,7 @@ impl Session<'_> {
     pub(crate) fn step_cursor(&mut self, which: usize) -> Outcome {
         let store = self.store.as_ref().ok_or("no store")?;
         let Some(cursor) = self.cursors.get_mut(which) else { return Ok(()) };
-        let stepped = cursor.step(store);
+        let stepped = cursor.step(store, &self.disk);
         if matches!(stepped, Ok((_, false))) {
             self.cursors.remove(which);
         }
@@ -54,7 +55,7 @@ impl Session<'_> {
 
     pub(crate) fn compare_all(&mut self) -> Outcome {
         let store = self.store.as_ref().ok_or("no store")?;
-        let found = contents(store).map_err(|error| format!("reading all: {error:?}"))?;
+        let found = contents(store, &self.disk).map_err(|error| format!("reading all: {error:?}"))?;
         let differences = crate::difference::difference(self.model.state(), &found);
         differences.into_iter().next().map_or(Ok(()), Err)
     }

@@ -12,6 +12,7 @@ use crate::model::Loss;
 use crate::scan::{ScanError, contents};
 use crate::session::{Outcome, Session};
 use crate::trace::{Crash, Op};
+use crate::waiting::patiently;
 
 /// Attempts to open a store, not counting the crashes of a trace.
 const OPENINGS_MAX: u32 = 10;
@@ -22,7 +23,7 @@ impl Session<'_> {
         self.cursors.clear();
         self.snapshots.clear();
         let result = self.close_store()?;
-        let closed = self.attempt(op, |_| result)?;
+        let closed = self.excused(op, result)?;
         if self.disk.is_dead() {
             return Ok(());
         }
@@ -47,8 +48,8 @@ impl Session<'_> {
     /// Closes the store as hosts do.
     fn close_store(&mut self) -> Outcome<varve::Result<()>> {
         // If this is refused, `close` gets the same refusal; nothing is lost by it.
-        let _ = self.store()?.fold_log();
-        Ok(self.store()?.close())
+        let _ = self.make(SimStore::fold_log)?;
+        self.make(SimStore::close)
     }
 
     /// After an operation: deals with a burned fuse or a poisoned store.
@@ -91,7 +92,7 @@ impl Session<'_> {
     /// Opens the store, dying in the middle as often as asked, and lets the oracle judge what it holds.
     pub(crate) fn recover(&mut self, mut loss: Loss, recoveries: &[(u64, Crash)]) -> Outcome {
         // The power loss may remove bytes that were written ahead, because nothing flushes them.
-        let must_open = loss != Loss::Power && self.store.is_some() && !self.is_faulty;
+        let must_open = loss != Loss::Power && self.store.is_some() && !self.is_faulty && !self.trace.waits;
         self.cursors.clear();
         self.snapshots.clear();
         self.compactor = None;
@@ -103,7 +104,9 @@ impl Session<'_> {
             if let Some((calls, _)) = death {
                 self.disk.arm_fuse(calls);
             }
-            let opened = self.open();
+            // An attempt that found bytes missing is a process that died, to the next one.
+            let disk = self.disk.clone();
+            let opened = patiently(&disk, || self.open());
             if self.disk.is_dead() {
                 let crash = death.map_or(Crash::Process, |(_, crash)| crash);
                 self.observed.totals.recovery_crashes += 1;
@@ -122,6 +125,7 @@ impl Session<'_> {
                     return Err("a store does not open because the disk is full".to_owned());
                 }
                 Err(Error::StorageFull) if self.disk.is_limited() => self.disk.limit(None),
+                Err(Error::StorageFull) if self.disk.was_lacking() => {}
                 Err(error) => return Err(format!("open after {loss:?} loss: {error} ({error:?})")),
             }
             attempts += 1;
@@ -160,7 +164,7 @@ impl Session<'_> {
 
     fn judge(&mut self, loss: Loss) -> Outcome {
         let store = self.store.as_ref().ok_or("no store")?;
-        let found = match contents(store) {
+        let found = match contents(store, &self.disk) {
             Ok(found) => found,
             Err(ScanError::Store(error)) => return Err(format!("reading all after {loss:?} loss: {error}")),
             Err(ScanError::Wrong(what)) => return Err(format!("after {loss:?} loss: {what}")),

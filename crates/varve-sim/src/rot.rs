@@ -20,6 +20,7 @@ use crate::run::Observed;
 use crate::scan::{Expectation, ScanError, contents};
 use crate::session::Session;
 use crate::trace::{Op, Range, Trace};
+use crate::waiting::AtOnce;
 
 /// What happens to one place of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,17 +95,17 @@ pub fn check_and_repair(trace: &Trace) -> Result<u64, String> {
     let pool = SlotPool::open(repaired).map_err(|error| error.to_string())?;
     let (store, _) = Store::open(pool, trace.options.clone(), host).map_err(|error| error.to_string())?;
     let wrong = |error: ScanError| format!("{error:?}");
-    let before = contents(&session.open().map_err(|error| error.to_string())?).map_err(wrong)?;
-    let after = contents(&store).map_err(wrong)?;
+    let before = contents(&session.open().map_err(|error| error.to_string())?, &AtOnce).map_err(wrong)?;
+    let after = contents(&store, &AtOnce).map_err(wrong)?;
     match difference(&before, &after).into_iter().next() {
         Some(first) => Err(format!("the repaired store differs: {first}")),
         None => Ok(found.tables),
     }
 }
 
-/// A trace like this one, without its crashes and faults.
+/// A trace like this one, without its crashes, its faults and its waits.
 fn calm(trace: &Trace) -> Trace {
-    Trace { births: Vec::new(), ops: Vec::new(), ..trace.clone() }
+    Trace { waits: false, births: Vec::new(), ops: Vec::new(), ..trace.clone() }
 }
 
 /// The session after the harmless operations of `trace`, its store closed.
@@ -259,12 +260,12 @@ fn name(file: Option<FileName>) -> String {
 /// Opens the store and reads everything, both ways.
 fn reread(session: &mut Session<'_>) -> Result<(), ScanError> {
     let store = session.open().map_err(ScanError::Store)?;
-    let found = contents(&store)?;
+    let found = contents(&store, &AtOnce)?;
     if let Some(first) = difference(session.model.state(), &found).into_iter().next() {
         return Err(ScanError::Wrong(first));
     }
     let backward = Range { lower: Vec::new(), upper: None, reverse: true, limit: None };
     let scan =
         Expectation::open(&store, session.model.state(), &backward, 1 << 20).map_err(ScanError::Store)?;
-    scan.finish(&store).map(|_| ())
+    scan.finish(&store, &AtOnce).map(|_| ())
 }

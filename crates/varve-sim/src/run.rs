@@ -55,6 +55,8 @@ pub struct Totals {
     pub changes: u64,
     /// Times that the feed reported that history was cut.
     pub cuts: u64,
+    /// Calls that were made again because bytes were missing.
+    pub again: u64,
     /// Most levels of one store that held tables at a time.
     pub levels: u64,
 }
@@ -78,6 +80,7 @@ impl Totals {
         self.conflicts += other.conflicts;
         self.changes += other.changes;
         self.cuts += other.cuts;
+        self.again += other.again;
         self.levels = self.levels.max(other.levels);
     }
 }
@@ -88,7 +91,7 @@ impl fmt::Display for Totals {
             f,
             "{} operations, {} commits, {} refused, {} crashes ({} during recovery), {} groups lost, \
              {} torn tails, {} poisoned, {} jobs, {} deletes on a full disk with writes waiting, {} times freed, \
-             {} tables moved or dropped, {} transactions, {} conflicts, {} changes told, {} cuts, {} levels at most",
+             {} tables moved or dropped, {} transactions, {} conflicts, {} changes told, {} cuts, {} calls made again, {} levels at most",
             self.ops,
             self.commits,
             self.refused,
@@ -105,6 +108,7 @@ impl fmt::Display for Totals {
             self.conflicts,
             self.changes,
             self.cuts,
+            self.again,
             self.levels
         )
     }

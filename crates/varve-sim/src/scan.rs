@@ -7,11 +7,11 @@ use std::collections::VecDeque;
 use varve::codec::reader::{Reader, Truncated};
 use varve::scan::{Batch, Cursor, Progress, ScanOptions};
 use varve::storage::Storage;
-use varve::table::ReadError;
 use varve::{Error, Store};
 
 use crate::change::{State, show};
 use crate::trace::Range;
+use crate::waiting::{Fetcher, patiently};
 
 /// Batches after which the test decides that a scan goes round in circles.
 const BATCHES_MAX: usize = 1_000_000;
@@ -62,17 +62,12 @@ impl Expectation {
     ///
     /// # Errors
     /// The store failed, or delivered other entries than it should.
-    pub fn step<S: Storage>(&mut self, store: &Store<S>) -> Result<(Entries, bool), ScanError> {
-        let mut batch = Batch::new(true, true);
-        let progress = match store.scan_next(&mut self.cursor, self.batch_bytes, &mut batch) {
-            Ok(progress) => progress,
-            Err(ReadError::Error(error)) => return Err(ScanError::Store(error)),
-            Err(ReadError::Need(need)) => {
-                return Err(ScanError::Wrong(format!(
-                    "a disk that reads at once was asked to wait for {need:?}"
-                )));
-            }
-        };
+    pub fn step<S: Storage>(
+        &mut self,
+        store: &Store<S>,
+        host: &impl Fetcher,
+    ) -> Result<(Entries, bool), ScanError> {
+        let (progress, batch) = next(store, host, &mut self.cursor, self.batch_bytes)?;
         let found =
             decode(&batch).map_err(|Truncated| ScanError::Wrong("a batch does not decode".to_owned()))?;
         for (position, (key, value)) in found.iter().enumerate() {
@@ -93,10 +88,10 @@ impl Expectation {
     ///
     /// # Errors
     /// As [`Expectation::step`].
-    pub fn finish<S: Storage>(mut self, store: &Store<S>) -> Result<Entries, ScanError> {
+    pub fn finish<S: Storage>(mut self, store: &Store<S>, host: &impl Fetcher) -> Result<Entries, ScanError> {
         let mut all = Entries::new();
         for _ in 0..BATCHES_MAX {
-            let (mut found, more) = self.step(store)?;
+            let (mut found, more) = self.step(store, host)?;
             all.append(&mut found);
             if !more {
                 return Ok(all);
@@ -106,23 +101,37 @@ impl Expectation {
     }
 }
 
+/// The next batch of a scan, read until no bytes are missing.
+fn next<S: Storage>(
+    store: &Store<S>,
+    host: &impl Fetcher,
+    cursor: &mut Cursor,
+    batch_bytes: usize,
+) -> Result<(Progress, Batch), ScanError> {
+    let next = patiently(host, || {
+        let mut batch = Batch::new(true, true);
+        let progress = store.scan_next(cursor, batch_bytes, &mut batch)?;
+        Ok((progress, batch))
+    });
+    next.map_err(ScanError::Store)
+}
+
 /// Everything in the store, read forward, with the sequences that point reads give.
 ///
 /// # Errors
 /// The store failed, or its point reads and scans differ.
-pub fn contents<S: Storage>(store: &Store<S>) -> Result<State, ScanError> {
+pub fn contents<S: Storage>(store: &Store<S>, host: &impl Fetcher) -> Result<State, ScanError> {
     let mut cursor = store.scan(ScanOptions::default()).map_err(ScanError::Store)?;
     let mut state = State::new();
     for _ in 0..BATCHES_MAX {
-        let mut batch = Batch::new(true, true);
-        let progress = store
-            .scan_next(&mut cursor, 1 << 16, &mut batch)
-            .map_err(|error| ScanError::Store(error.into()))?;
+        let (progress, batch) = next(store, host, &mut cursor, 1 << 16)?;
         let found =
             decode(&batch).map_err(|Truncated| ScanError::Wrong("a batch does not decode".to_owned()))?;
         for (key, value) in found {
-            let point = store.find(&key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)));
-            match point.map_err(|error| ScanError::Store(error.into()))? {
+            let point = patiently(host, || {
+                store.find(&key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)))
+            });
+            match point.map_err(ScanError::Store)? {
                 Some((other, sequence)) if other == value => {
                     state.insert(key, (value, sequence));
                 }

@@ -12,15 +12,21 @@ use varve::options::Durability;
 use crate::compactor::{Compactor, SimStore};
 use crate::disk::Disk;
 use crate::model::{Loss, Model};
+use crate::rng::Rng;
 use crate::run::Observed;
 use crate::scan::{Expectation, ScanError};
 use crate::snapshots::Held;
 use crate::trace::{Crash, Op, Trace};
 use crate::transactions::Read;
+use crate::waiting::Fetcher;
 use crate::workload::START_MS;
 
 /// Cursors open at once; the oldest is closed.
 const CURSORS_MAX: usize = 8;
+/// On a disk whose reads wait, so many of a hundred reads do.
+const WAITING_PERCENT: u64 = 30;
+/// Attempts after which a call counts as one that never ends.
+const ATTEMPTS_MAX: u32 = 100_000;
 
 /// A failure in words.
 pub type Outcome<T = ()> = Result<T, String>;
@@ -61,6 +67,9 @@ impl<'a> Session<'a> {
         if let Some(kind) = trace.lie {
             disk.lie_about(kind);
         }
+        if trace.waits {
+            disk.let_reads_wait(WAITING_PERCENT);
+        }
         let mut session = Self {
             trace,
             observed,
@@ -98,6 +107,7 @@ impl<'a> Session<'a> {
         for number in [counts.reads, counts.writes, counts.flushes, counts.bytes_written] {
             self.observed.number(number);
         }
+        self.observed.totals.again = self.disk.again();
         Ok(())
     }
 
@@ -115,7 +125,8 @@ impl<'a> Session<'a> {
             Op::Scan(range, batch_bytes) => {
                 let store = self.store.as_ref().ok_or("no store")?;
                 let opened = Expectation::open(store, self.model.state(), range, *batch_bytes);
-                let entries = opened.map_err(ScanError::Store).and_then(|scan| scan.finish(store));
+                let entries =
+                    opened.map_err(ScanError::Store).and_then(|scan| scan.finish(store, &self.disk));
                 self.scanned(entries)?;
             }
             Op::OpenCursor(range, batch_bytes) => {
@@ -226,11 +237,54 @@ impl<'a> Session<'a> {
     pub(crate) fn attempt<T>(
         &mut self,
         op: &Op,
-        act: impl FnOnce(&mut SimStore) -> varve::Result<T>,
+        act: impl FnMut(&mut SimStore) -> varve::Result<T>,
     ) -> Outcome<Option<T>> {
-        match act(self.store()?) {
+        let result = self.make(act)?;
+        self.excused(op, result)
+    }
+
+    /// The value of a call, or `None` after an error that is excusable.
+    pub(crate) fn excused<T>(&mut self, op: &Op, result: varve::Result<T>) -> Outcome<Option<T>> {
+        match result {
             Ok(value) => Ok(Some(value)),
             Err(error) => self.excuse(op, error).map(|()| None),
+        }
+    }
+
+    /// Makes a call until no bytes are missing. Between two attempts the store must be as it was before the first, for others that read.
+    pub(crate) fn make<T>(
+        &mut self,
+        mut call: impl FnMut(&mut SimStore) -> varve::Result<T>,
+    ) -> Outcome<varve::Result<T>> {
+        self.disk.begin();
+        for attempt in 0..ATTEMPTS_MAX {
+            let result = call(self.store()?);
+            if !matches!(result, Err(Error::Pending)) {
+                self.disk.let_go();
+                return Ok(result);
+            }
+            self.disk.fetch();
+            self.look_between(attempt)?;
+        }
+        Err("a call never ends".to_owned())
+    }
+
+    /// Reads a key between two attempts of a call. Its bytes may be missing, too: they may come for the next attempt, or later.
+    fn look_between(&mut self, attempt: u32) -> Outcome {
+        let mut rng = Rng::new(self.trace.seed ^ self.observed.totals.ops << 20 ^ u64::from(attempt));
+        let store = self.store.as_ref().ok_or("no store")?;
+        let (state, last) = (self.model.state(), store.last_sequence());
+        if self.disk.is_dead() || store.is_poisoned() || last != self.model.last_sequence() {
+            return Ok(());
+        }
+        let Some(key) = state.keys().nth(rng.index(state.len())) else { return Ok(()) };
+        match store.find(key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence))) {
+            Err(Error::Pending) => Ok(()),
+            Ok(found) if found.as_ref() == state.get(key) => Ok(()),
+            found => {
+                let found = found.map(|found| found.map(|(value, sequence)| (value.len(), sequence)));
+                Err(format!("between two attempts of a call, {} is {found:?}", crate::change::show(key)))
+            }
         }
     }
 
@@ -239,7 +293,9 @@ impl<'a> Session<'a> {
         self.observed.number(u64::from(error.code() as u8));
         let excusable = match error {
             // Files of a process that died are closed, as those are that the host opens anew.
-            Error::StorageFull => self.disk.is_dead() || self.add_missing_slots()? || self.faults,
+            Error::StorageFull => {
+                self.disk.is_dead() || self.disk.was_lacking() || self.add_missing_slots()? || self.faults
+            }
             Error::Io(_) | Error::Poisoned => self.faults || self.disk.is_dead(),
             _ => false,
         };

@@ -6,11 +6,12 @@
 
 use varve::frame::ScanRequest;
 use varve::scan::{Progress, ScanOptions};
-use varve::table::ReadError;
 
 use crate::change::{State, show};
+use crate::scan::Entries;
 use crate::session::{Outcome, Session};
 use crate::trace::Range;
+use crate::waiting::patiently;
 
 /// Snapshots open at once; the oldest is closed.
 const SNAPSHOTS_MAX: usize = 4;
@@ -59,8 +60,9 @@ impl Session<'_> {
             let found = store.snapshot_sequence(number);
             return Err(format!("snapshot of sequence {} has {found:?}", held.sequence));
         }
-        let found =
-            store.find_in(number, key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)));
+        let found = patiently(&self.disk, || {
+            store.find_in(number, key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)))
+        });
         match found {
             Err(_) if self.disk.is_dead() => return Ok(()),
             Err(error) => return Err(format!("get {} of a snapshot: {error:?}", show(key))),
@@ -87,16 +89,19 @@ impl Session<'_> {
             let cursor = store.open_cursor(request).map_err(|error| format!("scan a snapshot: {error}"))?;
             let (mut count, mut found) = (0, Vec::new());
             loop {
-                let (progress, batch) = match store.next_of_cursor(cursor, bytes) {
+                let next = patiently(&self.disk, || {
+                    let (progress, batch) = store.next_of_cursor(cursor, bytes)?;
+                    let pairs = if counting { Ok(Entries::new()) } else { crate::scan::decode(batch) };
+                    Ok((progress, batch.count() as usize, pairs))
+                });
+                let (progress, more, pairs) = match next {
                     Ok(next) => next,
-                    Err(ReadError::Error(_)) if self.disk.is_dead() => return Ok(()),
+                    Err(_) if self.disk.is_dead() => return Ok(()),
                     Err(error) => return Err(format!("scan of a snapshot: {error:?}")),
                 };
-                count += batch.count() as usize;
-                if !counting {
-                    let pairs = crate::scan::decode(batch).map_err(|_| "a batch does not decode")?;
-                    found.extend(pairs.into_iter().flat_map(|(key, value)| [key, value].concat()));
-                }
+                count += more;
+                let pairs = pairs.map_err(|_| "a batch does not decode")?;
+                found.extend(pairs.into_iter().flat_map(|(key, value)| [key, value].concat()));
                 if progress == Progress::Finished {
                     break;
                 }

@@ -168,6 +168,8 @@ pub struct Trace {
     pub full_style: FullStyle,
     /// Flushes that the disk only pretends to make.
     pub lie: Option<FlushKind>,
+    /// Reads wait: bytes that are not in memory come later, and calls are made again.
+    pub waits: bool,
     /// Deaths while the store is made, each after so many writes and flushes.
     pub births: Vec<(u64, Crash)>,
     /// What is done.
@@ -293,6 +295,9 @@ impl fmt::Display for Trace {
         writeln!(f, "{:?}", self.options)?;
         if let Some(kind) = self.lie {
             writeln!(f, "the disk lies about flushes of kind {kind:?}")?;
+        }
+        if self.waits {
+            writeln!(f, "reads wait")?;
         }
         for (calls, crash) in &self.births {
             writeln!(f, "while the store is made, after {calls} calls: {crash}")?;

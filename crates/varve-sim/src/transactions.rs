@@ -6,14 +6,13 @@
 //! Invariant under test: a transaction is refused exactly when something that it read was written after its snapshot, and the
 //! conflict names such a key; a refused transaction or write changes nothing.
 
-use varve::codec::reader::Truncated;
-use varve::frame::{Operation, header, run};
+use varve::frame::{Operation, header};
 use varve::options::Durability;
 use varve::store::{Condition, Dependency};
 use varve::{Code, Error};
 
 use crate::change::{Change, range_end, show};
-use crate::frames::{Answer, batch_of, decode, framed, put, put_item, sequence_of};
+use crate::frames::{Answer, batch_of, framed, put, put_item, sequence_of};
 use crate::session::{Outcome, Session};
 use crate::snapshots::Held;
 use crate::trace::{Guess, Op};
@@ -79,7 +78,8 @@ impl Session<'_> {
             // The frame closes the snapshot.
             return self.transact_in_frame(op, &held, read, changes, level);
         }
-        let checked = self.store()?.check_unchanged(held.number, &read.dependencies());
+        let dependencies = read.dependencies();
+        let checked = self.make(|store| store.check_unchanged(held.number, &dependencies))?;
         self.store()?.close_snapshot(held.number);
         match checked {
             Ok(()) => {
@@ -97,9 +97,11 @@ impl Session<'_> {
 
     fn read_in_transaction(&mut self, held: &Held, read: &Read<'_>) -> Outcome {
         for key in read.keys {
-            let found = self
-                .store()?
-                .find_in(held.number, key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)));
+            let found = self.make(|store| {
+                store.find_in(held.number, key, |entry| {
+                    entry.map(|entry| (entry.value.to_vec(), entry.sequence))
+                })
+            })?;
             match found {
                 Ok(found) if found.as_ref() == held.state.get(key) => {}
                 Err(_) if self.disk.is_dead() => return Ok(()),
@@ -122,11 +124,7 @@ impl Session<'_> {
         let changes = &framed(changes, now_ms)[..];
         let frame = frame_of(read, changes, now_ms, level, held.number as u8);
         let before = self.store()?.last_sequence();
-        let mut response = Vec::new();
-        let ran = run(self.store()?, &frame, &mut response);
-        ran.map_err(|error| format!("{op}: a frame was refused whole: {error}"))?;
-        self.observed.bytes(&response);
-        let answers = decode(&response).map_err(|Truncated| format!("{op}: the response does not decode"))?;
+        let answers = self.run_frame(op, &frame)?;
         let reached = self.reached(level)?;
         match answers.first() {
             Some(Answer::Ok(receipt)) => {
@@ -206,7 +204,7 @@ impl Session<'_> {
             Guess::Absent => 0,
             Guess::TooHigh => has + 1,
         };
-        let checked = self.store()?.check_conditions(&[Condition { key, sequence: wanted }]);
+        let checked = self.make(|store| store.check_conditions(&[Condition { key, sequence: wanted }]))?;
         match checked {
             Ok(()) if wanted == has => {
                 self.write(&[Change::Set(key.to_vec(), value.to_vec())], true, Some(level))

@@ -1,92 +1,216 @@
-//! A storage that never reads tables at once, as IndexedDB never does, and the driver of its reads.
+//! Reads that wait, as over IndexedDB: which bytes are not in memory, when they come, and the host that makes calls again.
 //!
-//! Invariant: a read that returned `Need` is run again only once its range was provided, until it needs nothing more.
+//! ```text
+//! call --read--> not here: noted, Error::Pending --> some of the missing bytes come, in any order --> the same call again
+//! ```
+//!
+//! Invariant: a call is made again from its beginning, and only when bytes were missing. What came for it stays until it has another
+//! result. So every call ends: each attempt brings at least one more of the ranges that it reads.
 
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use varve::scan::Progress;
-use varve::storage::{Fetch, MemorySlots, SlotPool, Storage};
-use varve::table::ReadError;
-use varve::types::{FileKind, FileName, StoreId};
-use varve::{Result, Store};
+use varve::storage::{MemorySlots, SlotPool, Storage};
+use varve::types::{FileName, StoreId};
+use varve::{Error, Result, Store};
 
+use crate::rng::Rng;
 use crate::scan::{Entries, decode};
 
-/// Rounds after which the test decides that a read never ends.
-const ROUNDS_MAX: u32 = 100_000;
+/// Attempts after which the test decides that a call never ends.
+const ATTEMPTS_MAX: u32 = 100_000;
 
-/// A pool in memory. Its reads of tables wait while [`waits`](Self::waits) is set.
+/// Which ranges are in memory. `K` names a range.
+#[derive(Debug, Clone)]
+pub struct Waits<K> {
+    rng: Rng,
+    percent: u64,
+    missing: Vec<K>,
+    here: BTreeSet<K>,
+    /// A read came upon missing bytes since the last call began.
+    is_lacking: bool,
+    /// Attempts of the call so far, and how many a call waits for at most: then the host has read ahead, and all is here.
+    attempts: (u32, u32),
+    /// Calls that were made again.
+    pub again: u64,
+}
+
+impl<K: Ord + Copy> Waits<K> {
+    /// Nothing is here. A range that nobody fetched is missing in so many of a hundred reads, until a call was made again so often.
+    #[must_use]
+    pub fn new(seed: u64, percent: u64, attempts_max: u32) -> Self {
+        let (missing, here, attempts) = (Vec::new(), BTreeSet::new(), (0, attempts_max));
+        Self { rng: Rng::new(seed), percent, missing, here, is_lacking: false, attempts, again: 0 }
+    }
+
+    /// Whether a range is here. Notes it when it is missing.
+    pub fn is_here(&mut self, range: K) -> bool {
+        let (attempts, attempts_max) = self.attempts;
+        if attempts >= attempts_max || self.here.contains(&range) || !self.rng.chance(self.percent, 100) {
+            return true;
+        }
+        if !self.missing.contains(&range) {
+            self.missing.push(range);
+        }
+        self.is_lacking = true;
+        false
+    }
+
+    /// Some of the missing ranges come, in any order. Others stay on their way, also over the end of the call.
+    ///
+    /// # Panics
+    /// Where none is missing: a call that waits for nothing would never end.
+    pub fn fetch(&mut self) {
+        assert!(!self.missing.is_empty(), "a call waits, and no bytes are missing");
+        self.again += 1;
+        self.attempts.0 += 1;
+        for _ in 0..=self.rng.index(self.missing.len()) {
+            self.here.insert(self.missing.swap_remove(self.rng.index(self.missing.len())));
+        }
+    }
+
+    /// A call begins.
+    pub fn begin(&mut self) {
+        self.is_lacking = false;
+        self.attempts.0 = 0;
+    }
+
+    /// Whether a read of the last call came upon missing bytes.
+    #[must_use]
+    pub fn was_lacking(&self) -> bool {
+        self.is_lacking
+    }
+
+    /// The call has a result: most of what came for it leaves the memory, and the host may give up what has not come.
+    pub fn let_go(&mut self) {
+        let Self { rng, here, missing, .. } = self;
+        here.retain(|_| rng.chance(1, 4));
+        missing.retain(|_| rng.chance(1, 2));
+    }
+
+    /// The process ended.
+    pub fn forget(&mut self) {
+        self.here.clear();
+        self.missing.clear();
+    }
+}
+
+/// The host of a store, between the attempts of a call.
+pub trait Fetcher {
+    /// A call begins.
+    fn begin(&self) {}
+    /// Waits until some of the missing bytes are here.
+    fn fetch(&self);
+    /// The call has a result.
+    fn let_go(&self) {}
+}
+
+/// The host of a storage that reads at once.
+#[derive(Debug, Clone, Copy)]
+pub struct AtOnce;
+
+impl Fetcher for AtOnce {
+    fn fetch(&self) {
+        panic!("a storage that reads at once lets a call wait");
+    }
+}
+
+/// Makes a call until no bytes are missing.
+///
+/// # Errors
+/// That of the call.
+///
+/// # Panics
+/// Where the call never ends.
+pub fn patiently<T>(host: &impl Fetcher, mut call: impl FnMut() -> Result<T>) -> Result<T> {
+    host.begin();
+    for _ in 0..ATTEMPTS_MAX {
+        let result = call();
+        if !matches!(result, Err(Error::Pending)) {
+            host.let_go();
+            return result;
+        }
+        host.fetch();
+    }
+    panic!("the call never ends");
+}
+
+/// The waits of a storage in memory. Its clones share them.
+#[derive(Debug, Clone)]
+pub struct Reads(Rc<RefCell<Waits<(FileName, u64, usize)>>>);
+
+impl Reads {
+    /// So many of a hundred reads of ranges that were not fetched wait.
+    #[must_use]
+    pub fn waiting(percent: u64) -> Self {
+        Self(Rc::new(RefCell::new(Waits::new(0x3a17, percent, u32::MAX))))
+    }
+
+    /// Every read waits from now on, or none.
+    pub fn wait(&self, percent: u64) {
+        self.0.borrow_mut().percent = percent;
+    }
+
+    /// Calls that were made again.
+    #[must_use]
+    pub fn again(&self) -> u64 {
+        self.0.borrow().again
+    }
+}
+
+impl Fetcher for Reads {
+    fn begin(&self) {
+        self.0.borrow_mut().begin();
+    }
+    fn fetch(&self) {
+        self.0.borrow_mut().fetch();
+    }
+    fn let_go(&self) {
+        self.0.borrow_mut().let_go();
+    }
+}
+
+/// A pool in memory whose reads wait.
 #[derive(Debug)]
 pub struct Waiting {
-    /// The pool that is really read and written.
-    pub pool: SlotPool<MemorySlots>,
-    /// Whether a read of a table returns that it is pending. Work inside the engine (jobs, recovery) needs this
-    /// unset.
-    pub waits: Cell<bool>,
+    pool: SlotPool<MemorySlots>,
+    reads: Reads,
 }
 
 impl Waiting {
-    /// A storage over slots in memory that reads at once until [`waits`](Self::waits) is set.
+    /// A storage over slots in memory.
     ///
     /// # Panics
     /// Where a pool in memory does not open: its slots hold something else.
     #[must_use]
-    pub fn new(slots: MemorySlots) -> Self {
-        Self { pool: SlotPool::open(slots).expect("a pool opens"), waits: Cell::new(false) }
+    pub fn new(slots: MemorySlots, reads: &Reads) -> Self {
+        Self { pool: SlotPool::open(slots).expect("a pool opens"), reads: reads.clone() }
+    }
+
+    /// The slots.
+    #[must_use]
+    pub fn into_slots(self) -> MemorySlots {
+        self.pool.into_device()
     }
 }
 
-/// Runs a read until it needs nothing more, and counts in `waited` how often it had to be run again.
+/// The next batch of a numbered scan: its entries, and whether there may be more.
 ///
 /// # Panics
 /// Where the store returns an error, or the read never ends.
-pub fn drive<T>(
-    store: &Store<Waiting>,
-    waited: &mut u64,
-    mut read: impl FnMut(&Store<Waiting>) -> Result<T, ReadError>,
-) -> T {
-    for _ in 0..ROUNDS_MAX {
-        match read(store) {
-            Ok(answer) => return answer,
-            Err(error) => provide(store, waited, error),
-        }
-    }
-    panic!("the read never ends");
-}
-
-/// The next batch of a numbered scan, once it needs nothing more: its entries, and whether there may be more.
-///
-/// # Panics
-/// Where the store returns an error, or the read never ends.
-pub fn drive_cursor(
+pub fn next_batch(
     store: &mut Store<Waiting>,
-    waited: &mut u64,
+    reads: &Reads,
     cursor: u32,
     batch_bytes: usize,
 ) -> (Entries, bool) {
-    for _ in 0..ROUNDS_MAX {
-        let error = match store.next_of_cursor(cursor, batch_bytes) {
-            Ok((progress, batch)) => {
-                return (decode(batch).expect("a batch decodes"), progress == Progress::More);
-            }
-            Err(error) => error,
-        };
-        provide(store, waited, error);
-    }
-    panic!("the scan never ends");
-}
-
-/// Fetches what a read waits for.
-fn provide(store: &Store<Waiting>, waited: &mut u64, error: ReadError) {
-    match error {
-        ReadError::Need(need) => {
-            *waited += 1;
-            let mut bytes = vec![0; need.len as usize];
-            store.storage().pool.read(need.file, need.offset, &mut bytes).expect("the range is there");
-            store.provide(*need, bytes);
-        }
-        ReadError::Error(error) => panic!("{error}"),
-    }
+    let next = patiently(reads, || {
+        let (progress, batch) = store.next_of_cursor(cursor, batch_bytes)?;
+        Ok((decode(batch).expect("a batch decodes"), progress == Progress::More))
+    });
+    next.unwrap_or_else(|error| panic!("{error}"))
 }
 
 impl Storage for Waiting {
@@ -99,9 +223,9 @@ impl Storage for Waiting {
     fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
         self.pool.create(file, bytes_hint)
     }
-    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
-        if self.waits.get() && file.kind == FileKind::Table {
-            return Ok(Fetch::Pending);
+    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<()> {
+        if !self.reads.0.borrow_mut().is_here((file, offset, into.len())) {
+            return Err(Error::Pending);
         }
         self.pool.read(file, offset, into)
     }

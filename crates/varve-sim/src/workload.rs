@@ -20,7 +20,7 @@ use crate::trace::{Op, Trace};
 /// The time at which every trace starts, in milliseconds.
 pub const START_MS: u64 = 1_000_000;
 
-/// Generates the trace of a seed.
+/// Generates the trace of a seed. For one seed in five, reads wait.
 #[must_use]
 pub fn generate(seed: u64) -> Trace {
     let (mut trace, mut swarm) = begin(seed);
@@ -29,6 +29,7 @@ pub fn generate(seed: u64) -> Trace {
     swarm.add_expiries(&mut trace.ops);
     swarm.add_transactions(&mut trace.ops);
     add_lives(&mut Rng::new(seed ^ 0x11fe), &mut trace.ops);
+    trace.waits = Rng::new(seed ^ 0x3a17).chance(1, 5);
     trace
 }
 
@@ -71,7 +72,7 @@ fn begin(seed: u64) -> (Trace, Swarm) {
     without_log(&mut Rng::new(seed ^ 0x106), &mut options, &mut ops);
     options.history_bytes = Rng::new(seed ^ 0x415).pick(&[Some(0), None, Some(3000), Some(1 << 20)]);
     options.flush_when_full = !Rng::new(seed ^ 0xf1).chance(1, 8);
-    (Trace { seed, options, slots, full_style, lie: None, births, ops }, swarm)
+    (Trace { seed, options, slots, full_style, lie: None, waits: false, births, ops }, swarm)
 }
 
 pub(crate) fn options(rng: &mut Rng) -> Options {

@@ -1,6 +1,7 @@
 //! After every crash the store holds a prefix of its history, at least as long as the acknowledged part.
 
 use varve_sim::run::{Totals, run};
+use varve_sim::trace::Trace;
 use varve_sim::workload::{generate, plain};
 
 #[test]
@@ -23,19 +24,24 @@ fn many_seeds_recover_a_prefix_of_their_history() {
     assert!(totals.crashes > 500 && totals.commits > 5000 && totals.groups_lost > 500, "{totals}");
 }
 
+/// The trace of a story. Its disk reads at once, as it did when the story happened: waits would change what the disk is asked for.
+fn at_once(seed: u64) -> Trace {
+    Trace { waits: false, ..generate(seed) }
+}
+
 /// The story: in the middle of a frame the flush that should make room failed, so one write was refused and not staged; the writes
 /// behind it were staged, and then the machine died. The oracle assumed that all refused writes were staged, in order, so it expected
 /// wrong sequences for the later ones. Later a dozen were refused like this, one after another.
 #[test]
 fn a_write_refused_amid_a_frame_that_dies_may_be_the_only_one_not_staged() {
-    assert_eq!(run(&generate(31141)).failure, None);
+    assert_eq!(run(&at_once(31141)).failure, None);
 }
 
 /// The story: hundreds of small tables used up a full disk. An opening writes the snapshot of the manifest into its other file, and the
 /// snapshot found no room there.
 #[test]
 fn a_store_of_many_tables_opens_on_a_full_disk() {
-    assert_eq!(run(&generate(3360)).failure, None);
+    assert_eq!(run(&at_once(3360)).failure, None);
 }
 
 /// The story: on a full disk two deletes of a frame were put off until its end, where they may take from the reserve. The power went
@@ -43,7 +49,7 @@ fn a_store_of_many_tables_opens_on_a_full_disk() {
 /// refused writes, but none without two.
 #[test]
 fn deletes_put_off_in_a_frame_that_dies_may_all_be_missing() {
-    assert_eq!(run(&generate(4_100_024_768)).failure, None);
+    assert_eq!(run(&at_once(4_100_024_768)).failure, None);
 }
 
 /// The story: slots were given to files of the kind that they had held before. After everything was deleted on a nearly full disk, a WAL
@@ -53,7 +59,7 @@ fn deletes_put_off_in_a_frame_that_dies_may_all_be_missing() {
 #[test]
 fn a_segment_takes_the_free_slot_of_a_table() {
     for seed in [1_795_278_553_000_819, 1_795_288_954_001_818] {
-        assert_eq!(run(&generate(seed)).failure, None, "seed {seed}");
+        assert_eq!(run(&at_once(seed)).failure, None, "seed {seed}");
     }
 }
 
@@ -62,14 +68,14 @@ fn a_segment_takes_the_free_slot_of_a_table() {
 /// were cut to return their room.)
 #[test]
 fn the_tables_of_an_edit_that_may_be_durable_stay() {
-    assert_eq!(run(&generate(1_795_283_804_000_030)).failure, None);
+    assert_eq!(run(&at_once(1_795_283_804_000_030)).failure, None);
 }
 
 /// The story: spare slots were cut to zero bytes, with their headers. At the next opening nothing showed any more which numbers and
 /// generations they had carried, so new tables got them again; then a power cut undid the cut, and an old header won over a new one.
 #[test]
 fn a_spare_slot_keeps_its_header() {
-    assert_eq!(run(&generate(1_795_287_337_001_821)).failure, None);
+    assert_eq!(run(&at_once(1_795_287_337_001_821)).failure, None);
 }
 
 /// The story: data that was staged before a frame had to be committed first. That commit only waited for a slot, so all of it stayed
@@ -86,26 +92,26 @@ fn what_waits_for_a_slot_is_settled_before_a_frame() {
 /// earlier refusal for the end of the room, because only the reserved slots had enough room written ahead. The set was refused.
 #[test]
 fn a_merge_asks_for_room_again_that_was_refused_before() {
-    assert_eq!(run(&generate(1_795_460_801_000_101)).failure, None);
+    assert_eq!(run(&at_once(1_795_460_801_000_101)).failure, None);
 }
 
 /// The story: the header that announces more room for a segment was not written whole. The write was refused, but the pool went on as if
 /// the segment had the room: the next record went there, and the next opening knew only of the room before it.
 #[test]
 fn room_that_no_header_tells_of_is_none() {
-    assert_eq!(run(&generate(1_795_471_139_002_450)).failure, None);
+    assert_eq!(run(&at_once(1_795_471_139_002_450)).failure, None);
 }
 
 /// The story: a write that found no room flushed the waiting data, and that flush met a fault. The write was reported as refused, but it
 /// stayed.
 #[test]
 fn a_fault_while_room_is_made_takes_the_write_back() {
-    assert_eq!(run(&generate(1_795_469_751_004_033)).failure, None);
+    assert_eq!(run(&at_once(1_795_469_751_004_033)).failure, None);
 }
 
 /// The story: a segment moved, and the write of the header at its new place was reported as short, though all of it had landed. The
 /// segment stayed where it was and took records; the next opening found the newer claim, and the segment as it was before these records.
 #[test]
 fn a_segment_that_did_not_move_is_found_where_it_is() {
-    assert_eq!(run(&generate(1_795_475_491_003_982)).failure, None);
+    assert_eq!(run(&at_once(1_795_475_491_003_982)).failure, None);
 }

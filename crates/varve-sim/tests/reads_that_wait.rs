@@ -1,15 +1,16 @@
-//! A storage that never reads at once gives the same answers as one that does: every read of a table returns `Need`
-//! first, is given the range, and runs again.
+//! A storage that never reads at once gives the same answers as one that does: every call is made again until the bytes that it reads have
+//! come, some at a time and in any order.
 
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::MemorySlots;
 use varve::store::Stats;
 use varve::{Durability, Host, Options, Store};
 use varve_sim::scan::decode;
-use varve_sim::waiting::{Waiting, drive};
+use varve_sim::waiting::{Reads, Waiting, patiently};
 
-/// A store of several levels. With `cache_bytes` near nothing, no block stays from one read to the next.
-fn store(memory_bytes: usize) -> Store<Waiting> {
+/// A store of several levels, and the waits of its reads, of which there are none yet. With `memory_bytes` near nothing, no block stays
+/// from one read to the next.
+fn store(memory_bytes: usize) -> (Store<Waiting>, Reads) {
     let options = Options {
         memory_bytes,
         memtable_bytes_min: 6144,
@@ -20,7 +21,9 @@ fn store(memory_bytes: usize) -> Store<Waiting> {
         ..Options::default()
     };
     let host = Host { now_ms: 0, entropy: 4, store_id: [4; 16] };
-    let (mut store, _) = Store::open(Waiting::new(MemorySlots::new(100)), options, host).expect("opens");
+    let reads = Reads::waiting(0);
+    let storage = Waiting::new(MemorySlots::new(100), &reads);
+    let (mut store, _) = Store::open(storage, options, host).expect("opens");
     for n in 0..1500_u32 {
         store.set(&key(n * 7 % 1000), &n.to_le_bytes().repeat(1 + n as usize % 9)).expect("staged");
         if n % 11 == 0 {
@@ -32,26 +35,27 @@ fn store(memory_bytes: usize) -> Store<Waiting> {
         store.commit(Durability::Memory).expect("committed");
         store.run_slice(1 << 20).expect("a job");
     }
-    store
+    (store, reads)
 }
 
 fn key(n: u32) -> Vec<u8> {
     format!("key{n:06}").into_bytes()
 }
 
-/// The contents of the batches of a scan, each encoded by itself. A batch whose next block has to be waited for is
-/// returned as it is, so only the contents of all batches together are the same.
+/// The contents of the batches of a scan.
 fn scan_all(
-    store: &Store<Waiting>,
+    (store, reads): &(Store<Waiting>, Reads),
     options: &ScanOptions,
     bytes_max: usize,
-    waited: &mut u64,
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut cursor = store.scan(options.clone()).expect("open");
     let mut all = Vec::new();
     loop {
-        let mut batch = Batch::new(true, true);
-        let progress = drive(store, waited, |store| store.scan_next(&mut cursor, bytes_max, &mut batch));
+        let next = patiently(reads, || {
+            let mut batch = Batch::new(true, true);
+            Ok((store.scan_next(&mut cursor, bytes_max, &mut batch)?, batch))
+        });
+        let (progress, batch) = next.expect("a batch");
         all.extend(decode(&batch).expect("a batch decodes"));
         if progress == Progress::Finished {
             return all;
@@ -63,28 +67,29 @@ fn scan_all(
 fn points_and_scans_answer_the_same_whether_reads_wait_or_not() {
     for memory_bytes in [1, 1 << 20] {
         let (now, later) = (store(memory_bytes), store(memory_bytes));
-        later.storage().waits.set(true);
-        let mut waited = 0;
+        let (now_store, (later_store, reads)) = (&now.0, &later);
+        reads.wait(100);
         for n in 0..1010 {
             let key = key(n);
-            let found = drive(&later, &mut waited, |store| {
-                store.find(&key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)))
+            let found = patiently(reads, || {
+                later_store.find(&key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)))
             });
-            let at_once = now.find(&key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)));
-            assert_eq!(Ok(found), at_once, "{}", key.escape_ascii());
+            let at_once =
+                now_store.find(&key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)));
+            assert_eq!(found, at_once, "{}", key.escape_ascii());
         }
         // A get that waited ran more than once, and is counted once.
         let filters = |stats: &Stats| (stats.filter_checks, stats.filter_negatives);
-        assert_eq!(filters(&later.stats()), filters(&now.stats()));
-        assert!(now.stats().filter_negatives > 0);
+        assert_eq!(filters(&later_store.stats()), filters(&now_store.stats()));
+        assert!(now_store.stats().filter_negatives > 0);
         for (reverse, bytes_max) in [(false, 1), (false, 3000), (true, 1), (true, usize::MAX)] {
             for limit in [None, Some(1), Some(37)] {
                 let options = ScanOptions { lower: key(5), upper: Some(key(990)), reverse, limit };
-                let one = scan_all(&now, &options, bytes_max, &mut 0);
-                assert_eq!(scan_all(&later, &options, bytes_max, &mut waited), one, "{options:?}");
+                let one = scan_all(&now, &options, bytes_max);
+                assert_eq!(scan_all(&later, &options, bytes_max), one, "{options:?}");
                 assert!(limit.map_or(one.len() > 500, |limit| one.len() == limit as usize));
             }
         }
-        assert!(waited > 50, "only {waited} reads waited");
+        assert!(reads.again() > 50, "only {} calls waited", reads.again());
     }
 }

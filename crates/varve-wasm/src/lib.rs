@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! JavaScript --scratch--> exports ----> Store<SlotPool<HostSlots>> ----varve_host----> slots of a device
-//!            <--out cells--                                        (negative: no room, failed, closed)
+//!            <--out cells--                                        (negative: no room, failed, closed, pending)
 //! ```
 //!
 //! wasm-bindgen declares the exports to TypeScript, so that both sides agree. Its glue is not used: it allows one instance per

@@ -133,7 +133,7 @@ pub fn varve_get_entry(h: u32, key: usize, snapshot: u32) -> i32 {
 #[inline]
 fn found(open: &mut Open, snapshot: u32, key: &[u8], more: impl FnOnce(&Entry<'_>)) -> Result<u32, Error> {
     let Open { store, block, .. } = open;
-    Ok(store.find_in(snapshot, key, |entry| match entry {
+    store.find_in(snapshot, key, |entry| match entry {
         Some(entry) => {
             scratch::set_out_bytes(entry.value);
             more(&entry);
@@ -143,7 +143,7 @@ fn found(open: &mut Open, snapshot: u32, key: &[u8], more: impl FnOnce(&Entry<'_
             1
         }
         None => 0,
-    })?)
+    })
 }
 
 /// Makes everything staged as durable as requested (1 memory, 2 relaxed, 3 strict). Returns the level reached; the last sequence

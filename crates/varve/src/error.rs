@@ -44,6 +44,9 @@ pub enum Error {
     Io(&'static str),
     /// The call depended on state of the process that had the store open before, and that state is lost.
     Retry,
+    /// Bytes of the storage are not in memory yet. The call changed nothing but caches, and finished no work that it would do twice:
+    /// fetch the bytes and make it again.
+    Pending,
 }
 
 /// What is known about damaged bytes.
@@ -94,6 +97,8 @@ pub enum Code {
     Io = 11,
     /// `VARVE_RETRY`
     Retry = 12,
+    /// No caller of the package ever gets this: the host makes the call again.
+    Pending = 13,
 }
 
 impl Error {
@@ -138,6 +143,7 @@ impl Error {
             Self::InvalidArgument(_) => Code::InvalidArgument,
             Self::Io(_) => Code::Io,
             Self::Retry => Code::Retry,
+            Self::Pending => Code::Pending,
         }
     }
 
@@ -179,6 +185,7 @@ impl Error {
             Self::Retry => said.push_str(
                 "The tab that led the store is gone, and with it what this call depended on. Call again.",
             ),
+            Self::Pending => said.push_str("Bytes of the store have to be fetched first. Call again."),
             Self::Poisoned => said.push_str(
                 "An earlier write to the storage failed, so nothing more is accepted. Reopen the store to recover.",
             ),

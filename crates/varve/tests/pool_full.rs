@@ -4,9 +4,7 @@
 use varve::codec::frame::{record_for, scan};
 use varve::error::Error;
 use varve::manifest::{Edit, Manifest, Version};
-use varve::storage::{
-    Fetch, MemorySlots, RESERVE_BYTES, SLOT_HEADER_BYTES, SlotError, SlotPool, Slots, Storage,
-};
+use varve::storage::{MemorySlots, RESERVE_BYTES, SLOT_HEADER_BYTES, SlotError, SlotPool, Slots, Storage};
 use varve::table::TableMeta;
 use varve::types::FileName;
 
@@ -38,7 +36,7 @@ impl Segment {
     fn check(&self, pool: &SlotPool<MemorySlots>) {
         let listed = pool.list().into_iter().find(|(file, _)| *file == self.file);
         let mut bytes = vec![0; listed.expect("listed").1 as usize];
-        assert_eq!(pool.read(self.file, 0, &mut bytes), Ok(Fetch::Ready));
+        assert_eq!(pool.read(self.file, 0, &mut bytes), Ok(()));
         let found =
             scan(&bytes, 0, SALT, |_| Ok::<(), varve::codec::frame::Lost>(())).expect("nothing is lost");
         assert_eq!((found.end as u64, found.records, found.valid_after), (self.end, self.records, 0));
@@ -200,7 +198,7 @@ fn a_table_that_outgrows_its_place_passes_gaps_by_that_are_too_short() {
     assert!(pool.room_when_full().is_some());
     pool.write(next, 4096, &[2; 60_000]).expect("there is room");
     let mut bytes = [0; 60_000];
-    assert_eq!(pool.read(next, 4096, &mut bytes), Ok(Fetch::Ready));
+    assert_eq!(pool.read(next, 4096, &mut bytes), Ok(()));
     assert_eq!(bytes, [2; 60_000]);
 }
 
@@ -255,7 +253,7 @@ fn what_is_set_aside_shares_a_slot_with_files() {
     pool.create_from_reserve(segment).expect("set aside");
     pool.write(segment, 0, &[2; 200_000]).expect("written");
     let mut bytes = [0; 5000];
-    assert_eq!(pool.read(table, 0, &mut bytes), Ok(Fetch::Ready));
+    assert_eq!(pool.read(table, 0, &mut bytes), Ok(()));
     assert_eq!((bytes, pool.reserve_intact()), ([1; 5000], false));
     pool.delete(segment).expect("exists");
     assert!(pool.reserve_intact(), "it goes back");
@@ -323,7 +321,7 @@ fn a_host_that_miscounts_what_it_wrote_loses_and_leaks_nothing() {
     let written = 500_000 - 74 * 4096 - SLOT_HEADER_BYTES;
     assert_eq!(end, written / 1000 * 1000, "all that has landed is used");
     let mut rest = vec![9; (written - end) as usize];
-    assert_eq!(pool.read(wal, end, &mut rest), Ok(Fetch::Ready));
+    assert_eq!(pool.read(wal, end, &mut rest), Ok(()));
     assert!(rest.iter().all(|&byte| byte == 0));
     assert_eq!(pool.bytes_on_disk(), 500_000);
 }
@@ -430,11 +428,7 @@ fn files_on_a_full_storage_never_touch_one_another() {
             assert!(matches!(done, Ok(()) | Err(Error::StorageFull)), "seed {seed}, step {step}: {done:?}");
             for (file, bytes) in &files {
                 let mut found = vec![0; bytes.len()];
-                assert_eq!(
-                    pool.read(*file, 0, &mut found),
-                    Ok(Fetch::Ready),
-                    "seed {seed}, step {step}: {file}"
-                );
+                assert_eq!(pool.read(*file, 0, &mut found), Ok(()), "seed {seed}, step {step}: {file}");
                 assert!(found == *bytes, "seed {seed}, step {step}: {file} holds something else");
             }
         }

@@ -1,10 +1,9 @@
 //! Scans over a storage whose reads fail until their bytes were fetched, asked again until they succeed.
 //!
-//! The story behind it: where the bytes of tables come later (IndexedDB, Deno KV), the WebAssembly host knows no "later". A read
-//! fails with `Io`, the host fetches the missing bytes and asks for the same batch again. A cursor had counted the entries of the
-//! failed batch, so that a scan with a limit ended early, and one in reverse had moved on past entries that no caller had
-//! received. Neither reported an error. The tests of reads that wait returned `Fetch::Pending` alone, for which a cursor returns
-//! the entries that it has found so far: no test saw a batch that fails with entries in it.
+//! The story behind it: where the bytes of tables come later (IndexedDB, Deno KV), a read fails, the host fetches the missing bytes and
+//! asks for the same batch again. A cursor had counted the entries of the failed batch, so that a scan with a limit ended early, and one in
+//! reverse had moved on past entries that no caller had received. Neither reported an error. At that time, a read that had to wait could
+//! also give the entries found so far, and the tests knew only that way: no test saw a batch that fails with entries in it.
 //!
 //! Invariant tested: whatever fails on the way, a scan delivers exactly the entries of the model, each once.
 
@@ -17,8 +16,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use varve::frame::{Operation, ScanRequest, header};
 use varve::scan::{Progress, ScanOptions};
-use varve::storage::{Fetch, MemorySlots, SlotPool, Storage};
-use varve::table::ReadError;
+use varve::storage::{MemorySlots, SlotPool, Storage};
 use varve::types::{FileKind, FileName, StoreId};
 use varve::{Durability, Error, Host, Op, Options, Result, Store};
 
@@ -34,9 +32,9 @@ type Model = BTreeMap<Vec<u8>, (Vec<u8>, Option<u64>)>;
 enum Failure {
     /// It does not: every read succeeds.
     None,
-    /// `Fetch::Pending`, which the store turns into `ReadError::Need`.
+    /// `Error::Pending`: the bytes have to be fetched first.
     Pending,
-    /// `Error::Io`, as the slots of a WebAssembly host do.
+    /// `Error::Io`: the disk failed, this time.
     Io,
 }
 
@@ -82,17 +80,19 @@ impl Storage for Failing {
     fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
         self.pool.create(file, bytes_hint)
     }
-    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
+    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<()> {
         let is_here = file.kind != FileKind::Table || self.fetched.borrow().contains(&(file, offset));
-        match self.failure.get() {
-            Failure::Pending if !is_here && self.fails() => Ok(Fetch::Pending),
-            Failure::Io if !is_here && self.fails() => {
-                // The caller that fetches it does so before the next attempt.
-                self.fetched.borrow_mut().insert((file, offset));
-                Err(Error::Io("these bytes have to be fetched first"))
-            }
-            _ => self.pool.read(file, offset, into),
+        let error = match self.failure.get() {
+            Failure::Pending => Error::Pending,
+            Failure::Io => Error::Io("the disk did not answer"),
+            Failure::None => return self.pool.read(file, offset, into),
+        };
+        if is_here || !self.fails() {
+            return self.pool.read(file, offset, into);
         }
+        // Whoever fetches it does so before the next attempt.
+        self.fetched.borrow_mut().insert((file, offset));
+        Err(error)
     }
     fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
         if self.takes_no_writes.get() {
@@ -129,13 +129,8 @@ fn batch(
         };
         *failures += 1;
         match error {
-            ReadError::Need(need) => {
-                let mut bytes = vec![0; need.len as usize];
-                store.storage().pool.read(need.file, need.offset, &mut bytes).expect("the range is there");
-                store.provide(*need, bytes);
-            }
-            ReadError::Error(Error::Io(_)) => {}
-            ReadError::Error(error) => return Err(TestCaseError::fail(error.to_string())),
+            Error::Pending | Error::Io(_) => {}
+            error => return Err(TestCaseError::fail(error.to_string())),
         }
     }
     Err(TestCaseError::fail("the batch never comes"))

@@ -145,10 +145,7 @@ fn scan(store: &Store<SlotPool<MemorySlots>>, reverse: bool) -> Result<Pairs, Er
     let mut entries = Vec::new();
     loop {
         let mut batch = Batch::new(true, true);
-        let progress = store.scan_next(&mut cursor, 1 << 20, &mut batch).map_err(|error| match error {
-            varve::table::ReadError::Error(error) => error,
-            varve::table::ReadError::Need(need) => panic!("{need:?} of a storage that reads at once"),
-        })?;
+        let progress = store.scan_next(&mut cursor, 1 << 20, &mut batch)?;
         entries.extend(scan_common::entries(&batch));
         if progress == Progress::Finished {
             return Ok(entries);

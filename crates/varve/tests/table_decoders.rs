@@ -10,7 +10,7 @@ use varve::codec::hash::xxh3;
 use varve::codec::reader::Reader;
 use varve::table::{
     Block, BlockHandle, BlockKind, Blocks, Filter, Footer, Index, MemoryBlocks, Properties, RangeTombstones,
-    ReadError, TableMeta, TableOptions, open_block, open_block_to_copy,
+    TableMeta, TableOptions, open_block, open_block_to_copy,
 };
 use varve::types::FileName;
 
@@ -18,11 +18,11 @@ use varve::types::FileName;
 struct OneBlock(Rc<Block>);
 
 impl Blocks for OneBlock {
-    fn block(&self, _: u64, _: BlockHandle, _: BlockKind) -> Result<Rc<Block>, ReadError> {
+    fn block(&self, _: u64, _: BlockHandle, _: BlockKind) -> varve::Result<Rc<Block>> {
         Ok(Rc::clone(&self.0))
     }
 
-    fn raw(&self, _: u64, _: u64, _: u32) -> Result<Vec<u8>, ReadError> {
+    fn raw(&self, _: u64, _: u64, _: u32) -> varve::Result<Vec<u8>> {
         Ok(Vec::new())
     }
 }

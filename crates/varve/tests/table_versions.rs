@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use table_common::*;
-use varve::table::{Block, BlockHandle, BlockKind, Blocks, MemoryBlocks, ReadError, Table, TableOptions};
+use varve::table::{Block, BlockHandle, BlockKind, Blocks, MemoryBlocks, Table, TableOptions};
 use varve::types::{Kind, SEQUENCE_MAX, Sequence};
 
 struct CountedBlocks {
@@ -15,12 +15,12 @@ struct CountedBlocks {
 }
 
 impl Blocks for CountedBlocks {
-    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError> {
+    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> varve::Result<Rc<Block>> {
         self.reads.set(self.reads.get() + 1);
         self.inner.block(table, handle, kind)
     }
 
-    fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError> {
+    fn raw(&self, table: u64, offset: u64, len: u32) -> varve::Result<Vec<u8>> {
         self.inner.raw(table, offset, len)
     }
 }

@@ -1,9 +1,14 @@
 /**
- * Calls of the engine that throw a `VarveError` instead of returning a negative number.
+ * Calls of the engine that throw a `VarveError` instead of returning a negative number. A call that found bytes missing throws a `SlotError`
+ * of kind `pending`, as the device did inside it: whoever made the call fetches the bytes and makes it again.
  */
 
 import { VarveError } from '../errors.ts';
+import { SlotError } from '../storage/device.ts';
 import type { Engine } from './engine.ts';
+
+/** The engine's number for missing bytes. It is no code of the package, because no caller of the package ever gets it. */
+const PENDING = 13;
 
 /** The error behind a negative status of the last call. */
 export function errorOf(engine: Engine, status: number): VarveError {
@@ -14,6 +19,7 @@ export function errorOf(engine: Engine, status: number): VarveError {
 /** Makes a call; returns its result if it is not an error, and throws the error otherwise. */
 export function attempt(engine: Engine, call: () => number): number {
   const status = engine.fault.guarded(call);
+  if (status === -PENDING) throw new SlotError('pending', 'Bytes of the store have to be fetched first.');
   if (status < 0) throw errorOf(engine, status);
   return status;
 }

@@ -5,9 +5,9 @@
  *
  * Invariant: nothing throws across the boundary. A failed call returns a negative number:
  *
- *     -1 no room    -2 the storage failed    -3 the slot is not open here
+ *     -1 no room    -2 the storage failed    -3 the slot is not open here    -4 the bytes of a read are not in memory yet
  *
- * A read of bytes that must still be fetched also returns -2: the caller of the engine asks the device for them, and calls again.
+ * After -4 the engine's call ends, too, with an error of its own: the caller of the engine asks the device for the bytes, and calls again.
  *
  * Offsets are f64: exact up to 2^53, and never the i32 that wraps at 2 GiB.
  */
@@ -17,6 +17,7 @@ import { type SlotDevice, SlotError } from '../storage/device.ts';
 const FULL = -1;
 const IO = -2;
 const CLOSED = -3;
+const PENDING = -4;
 
 type HostFunction = (device: number, slot: number, a: number, b: number, c: number) => number;
 
@@ -84,7 +85,8 @@ export class HostDevices {
   }
 }
 
+const STATUS = { full: FULL, io: IO, closed: CLOSED, pending: PENDING };
+
 function status(error: unknown): number {
-  if (!(error instanceof SlotError)) return IO;
-  return error.kind === 'full' ? FULL : error.kind === 'closed' ? CLOSED : IO;
+  return error instanceof SlotError ? STATUS[error.kind] : IO;
 }

@@ -6,7 +6,6 @@
 use std::path::Path;
 
 use varve::scan::{Batch, Progress, ScanOptions};
-use varve::table::ReadError;
 use varve::{Durability, Op, Options};
 
 use crate::engine::{Beside, Engine, Outcome, Settings};
@@ -69,7 +68,7 @@ impl Engine for Varve {
 
     fn get<R>(&mut self, key: &[u8], show: impl FnOnce(Option<&[u8]>) -> R) -> Outcome<R> {
         let found = self.host.store().find(key, |entry| show(entry.map(|entry| entry.value)));
-        found.map_err(|error| refused(error).into())
+        found.map_err(Into::into)
     }
 
     fn write(&mut self, pairs: &[([u8; 32], [u8; 32])]) -> Outcome {
@@ -85,7 +84,7 @@ impl Engine for Varve {
         let mut found = 0;
         loop {
             self.batch.reset(true, true);
-            let progress = store.scan_next(&mut cursor, SCAN_BYTES, &mut self.batch).map_err(refused)?;
+            let progress = store.scan_next(&mut cursor, SCAN_BYTES, &mut self.batch)?;
             found += self.batch.count() as usize;
             if progress == Progress::Finished {
                 return Ok(found);
@@ -181,8 +180,4 @@ impl Engine for Varve {
     fn close(self) -> Outcome {
         self.host.close()
     }
-}
-
-fn refused(error: ReadError) -> varve::Error {
-    error.into()
 }

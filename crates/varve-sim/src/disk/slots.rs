@@ -65,8 +65,14 @@ impl Slots for SimSlots {
         self.opened(slot)?;
         let machine = &mut *self.machine.borrow_mut();
         machine.counts.reads += 1;
-        let Ok(offset) = usize::try_from(offset) else { return Ok(0) };
-        Ok(machine.slots.get(slot as usize).ok_or(SlotError::Closed)?.read(offset, into))
+        let file = machine.slots.get(slot as usize).ok_or(SlotError::Closed)?;
+        let Some(at) = usize::try_from(offset).ok().filter(|at| *at < file.size()) else { return Ok(0) };
+        if let Some(waits) = &mut machine.waits
+            && !waits.is_here((slot, offset, into.len()))
+        {
+            return Err(SlotError::Pending);
+        }
+        Ok(file.read(at, into))
     }
 
     fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {

@@ -10,7 +10,7 @@ use super::{Answer, Runner};
 use crate::change::Change;
 use crate::trace::{Guess, Range};
 use crate::transactions::Read;
-use crate::waiting::{drive, drive_cursor};
+use crate::waiting::next_batch;
 
 /// Snapshots open at once; the oldest is closed.
 const SNAPSHOTS_MAX: usize = 4;
@@ -43,7 +43,7 @@ impl Runner<'_> {
         let mut entries = Vec::new();
         loop {
             let store = self.store.as_mut().expect("a store is open");
-            let (found, more) = drive_cursor(store, &mut self.run.waited, cursor, batch_bytes);
+            let (found, more) = next_batch(store, &self.reads, cursor, batch_bytes);
             entries.extend(found);
             if !more {
                 break;
@@ -53,8 +53,7 @@ impl Runner<'_> {
     }
 
     fn find_in(&mut self, number: u32, key: &[u8]) {
-        let store = self.store.as_ref().expect("a store is open");
-        let found = drive(store, &mut self.run.waited, |store| {
+        let found = self.act(|store| {
             store.find_in(number, key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)))
         });
         self.run.answers.push(Answer::Point(found));
@@ -65,20 +64,20 @@ impl Runner<'_> {
     pub(super) fn transact(&mut self, which: usize, read: &Read<'_>, changes: &[Change], level: Durability) {
         let Some(number) = self.snapshots.remove(which) else { return };
         read.keys.iter().for_each(|key| self.find_in(number, key));
-        let checked = self.at_once(|store| store.check_unchanged(number, &read.dependencies()));
+        let checked = self.make(|store| store.check_unchanged(number, &read.dependencies()));
         self.store().close_snapshot(number);
         self.commit_if(checked, changes, level);
     }
 
     /// Sets a key if it has the sequence that is guessed.
     pub(super) fn set_if(&mut self, key: &[u8], value: &[u8], guess: Guess, level: Durability) {
-        let has = self.at_once(|store| store.sequence_of(key)).expect("a key is read");
+        let has = self.act(|store| store.sequence_of(key));
         let sequence = match guess {
             Guess::Right => has,
             Guess::Absent => 0,
             Guess::TooHigh => has + 1,
         };
-        let checked = self.at_once(|store| store.check_conditions(&[Condition { key, sequence }]));
+        let checked = self.make(|store| store.check_conditions(&[Condition { key, sequence }]));
         self.commit_if(checked, &[Change::Set(key.to_vec(), value.to_vec())], level);
     }
 
@@ -86,7 +85,7 @@ impl Runner<'_> {
         let answer = match checked {
             Ok(()) => {
                 self.write(changes, true);
-                self.act(|store| store.commit(level));
+                self.commit(level);
                 Answer::Committed(self.store().last_sequence())
             }
             Err(Error::Conflict(_)) => Answer::Conflict,

@@ -15,7 +15,7 @@ use super::table::TableCheck;
 use super::{CheckReport, Problem, ProblemKind};
 use crate::error::{Error, Result};
 use crate::manifest::{Inspection, Version, inspect_manifest};
-use crate::table::{Need, ReadError, TableMeta};
+use crate::table::{Need, TableMeta};
 use crate::types::{FileKind, FileName, StoreId};
 
 /// The result of a step.
@@ -142,7 +142,7 @@ impl Check {
             Some(Asked::Table(need)) => {
                 let is_short = bytes.len() < need.len as usize;
                 match &self.table {
-                    Some(table) if !is_short => table.blocks().feed(&need, bytes),
+                    Some(table) if !is_short => table.blocks().feed(bytes),
                     _ => {
                         self.tell(need.file, ProblemKind::Block, "a table cannot be read to its end");
                         self.table = None;
@@ -290,13 +290,15 @@ impl Check {
                 self.table = None;
                 Ok(CheckStep::Working)
             }
-            Err(ReadError::Need(need)) => {
-                self.asked = Some(Asked::Table(*need));
-                let found = self.survey.files.get(&need.file);
-                let (slot, start) = found.map_or((0, 0), |found| (found.slot, found.start));
-                Ok(CheckStep::Need { slot, offset: start + need.offset, len: need.len })
-            }
-            Err(ReadError::Error(error)) => Err(error),
+            Err(error) => match table.blocks().need() {
+                Some(need) if error == Error::Pending => {
+                    self.asked = Some(Asked::Table(need));
+                    let found = self.survey.files.get(&need.file);
+                    let (slot, start) = found.map_or((0, 0), |found| (found.slot, found.start));
+                    Ok(CheckStep::Need { slot, offset: start + need.offset, len: need.len })
+                }
+                _ => Err(error),
+            },
         }
     }
 }

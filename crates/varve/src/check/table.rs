@@ -6,17 +6,15 @@
 //! ```
 //!
 //! Invariants: a block that does not verify is reported and skipped. Counts are compared only when every block was read.
-//! A step that returns `Need` changes nothing.
+//! A step for which bytes are missing changes nothing.
 
 use std::cmp::{Ordering, Reverse};
 use std::rc::Rc;
 
 use super::{CheckReport, Problem, ProblemKind};
 use crate::compact::ChunkBlocks;
-use crate::error::Error;
-use crate::table::{
-    BlockEntry, BlockKind, Blocks, Malformed, Properties, ReadError, Table, TableMeta, hash_key,
-};
+use crate::error::{Error, Result};
+use crate::table::{BlockEntry, BlockKind, Blocks, Malformed, Properties, Table, TableMeta, hash_key};
 use crate::types::{FileName, Kind, Sequence, StoreId};
 
 /// A table being verified.
@@ -75,15 +73,15 @@ impl TableCheck {
     }
 
     /// Verifies the next block; true when the table is done.
-    pub(super) fn step(&mut self, store: &StoreId, report: &mut CheckReport) -> Result<bool, ReadError> {
+    pub(super) fn step(&mut self, store: &StoreId, report: &mut CheckReport) -> Result<bool> {
         if self.table.is_none() {
             match Table::open(store, &self.meta, &self.blocks) {
                 Ok(table) => self.open(table, report),
-                Err(ReadError::Error(Error::Corrupt(damage))) => {
+                Err(Error::Corrupt(damage)) => {
                     self.tell(report, ProblemKind::Footer, damage.what, Some(damage.offset));
                     return Ok(true);
                 }
-                Err(ReadError::Error(Error::Version { .. })) => {
+                Err(Error::Version { .. }) => {
                     self.tell(report, ProblemKind::Footer, "a table of another format", None);
                     return Ok(true);
                 }
@@ -107,7 +105,7 @@ impl TableCheck {
                 }
                 self.compare_separators();
             }
-            Err(ReadError::Error(Error::Corrupt(damage))) => {
+            Err(Error::Corrupt(damage)) => {
                 self.has_gap = true;
                 self.seen.last = None;
                 self.seen.wrong.push((ProblemKind::Block, damage.what));

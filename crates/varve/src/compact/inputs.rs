@@ -5,12 +5,12 @@
 //! lane. So a long block, which is not also kept as a chunk, is kept open meanwhile. The hash of a block is verified as in any
 //! read: a job never copies damage into a new table.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::codec::room;
-use crate::error::Error;
-use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table, open_block_to_copy};
+use crate::error::{Error, Result};
+use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, Table, open_block_to_copy};
 use crate::types::{FileName, StoreId};
 
 /// Bytes asked for at once: one read of the largest size costs an engine worker about 0.1 ms.
@@ -45,6 +45,8 @@ pub(crate) struct ChunkBlocks {
     store: StoreId,
     sizes: Vec<(u64, u64)>,
     chunks: RefCell<Vec<Chunk>>,
+    /// The bytes that are missing.
+    need: Cell<Option<Need>>,
     held: RefCell<Vec<Held>>,
     clock: RefCell<u64>,
     /// The inputs that are open: all of them, until the job is done.
@@ -61,6 +63,7 @@ impl ChunkBlocks {
             store,
             sizes,
             chunks: RefCell::default(),
+            need: Cell::default(),
             held: RefCell::default(),
             clock: RefCell::default(),
             tables: RefCell::default(),
@@ -75,8 +78,14 @@ impl ChunkBlocks {
         Self { copied_bytes_min: raw_bytes_min, ..self }
     }
 
-    /// Keeps the bytes that the host fetched for `need`.
-    pub(crate) fn feed(&self, need: &Need, bytes: Vec<u8>) {
+    /// What to fetch after [`Error::Pending`].
+    pub(crate) fn need(&self) -> Option<Need> {
+        self.need.get()
+    }
+
+    /// Keeps the bytes that the host fetched for [`need`](Self::need).
+    pub(crate) fn feed(&self, bytes: Vec<u8>) {
+        let Some(need) = self.need.take() else { return };
         let mut chunks = self.chunks.borrow_mut();
         if chunks.len() > self.lanes
             && let Some(oldest) = (0..chunks.len()).min_by_key(|&index| chunks[index].used)
@@ -92,7 +101,7 @@ impl ChunkBlocks {
 }
 
 impl Blocks for ChunkBlocks {
-    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError> {
+    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>> {
         if let Some(held) = self.held.borrow().iter().find(|held| held.is(table, handle.offset)) {
             return Ok(Rc::clone(&held.block));
         }
@@ -106,7 +115,7 @@ impl Blocks for ChunkBlocks {
         Ok(block)
     }
 
-    fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError> {
+    fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>> {
         self.stored(table, offset, len, false)
     }
 
@@ -122,7 +131,7 @@ impl Blocks for ChunkBlocks {
 
 impl ChunkBlocks {
     /// Bytes of a chunk. If the chunk has no other bytes, it is removed and its memory reused, if that is allowed.
-    fn stored(&self, table: u64, offset: u64, len: u32, may_take: bool) -> Result<Vec<u8>, ReadError> {
+    fn stored(&self, table: u64, offset: u64, len: u32, may_take: bool) -> Result<Vec<u8>> {
         let mut clock = self.clock.borrow_mut();
         *clock += 1;
         let len = u64::from(len);
@@ -147,7 +156,7 @@ impl ChunkBlocks {
         let size = self.size_of(table);
         if offset.checked_add(len).is_none_or(|end| end > size) {
             let file = FileName::table(table);
-            return Err(Error::corrupt(file, offset, "a block lies beyond the end").into());
+            return Err(Error::corrupt(file, offset, "a block lies beyond the end"));
         }
         let tail = size.saturating_sub(TAIL_BYTES);
         let (from, until) = if offset >= tail {
@@ -156,7 +165,8 @@ impl ChunkBlocks {
             (offset, size.min(offset + len.max(self.chunk_bytes)))
         };
         let len = u32::try_from(until - from).map_err(|_| Error::InvalidArgument("A block is too large."))?;
-        Err(ReadError::Need(Box::new(Need { file: FileName::table(table), offset: from, len })))
+        self.need.set(Some(Need { file: FileName::table(table), offset: from, len }));
+        Err(Error::Pending)
     }
 
     /// Keeps a long block open, besides the caller that asked for it. It replaces the previous one of its table, and the

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::scan::{LevelCursor, Merge, Source, Start};
 use crate::store::view::TableHandle;
-use crate::table::{Need, ReadError};
+use crate::table::Need;
 use crate::types::{RangeTombstone, Sequence};
 
 /// The result of a step.
@@ -81,7 +81,6 @@ pub struct Job {
     ranges_dropped: u64,
     outputs: Outputs,
     output: Vec<u8>,
-    need: Option<Need>,
     result: JobResult,
 }
 
@@ -125,17 +124,7 @@ impl Job {
             }
         };
         let (kept_ranges, ranges_dropped) = (keep.ranges().cloned().collect(), keep.ranges_dropped());
-        Ok(Self {
-            spec,
-            state,
-            keep,
-            kept_ranges,
-            ranges_dropped,
-            outputs,
-            output: Vec::new(),
-            need: None,
-            result,
-        })
+        Ok(Self { spec, state, keep, kept_ranges, ranges_dropped, outputs, output: Vec::new(), result })
     }
 
     /// Works until it needs the host to do something, or until `budget` entries were handled.
@@ -148,12 +137,10 @@ impl Job {
         }
         match self.work(budget) {
             Ok(()) => {}
-            Err(ReadError::Need(need)) => {
-                let need = *need;
-                self.need = Some(need);
-                return Ok(Step::Need(need));
-            }
-            Err(ReadError::Error(error)) => return Err(error),
+            Err(error) => match self.blocks().and_then(ChunkBlocks::need) {
+                Some(need) if error == Error::Pending => return Ok(Step::Need(need)),
+                _ => return Err(error),
+            },
         }
         match self.pop() {
             Some(step) => Ok(step),
@@ -164,9 +151,15 @@ impl Job {
 
     /// Supplies the bytes for the last `Step::Need`.
     pub fn feed(&mut self, bytes: Vec<u8>) {
-        let Some(need) = self.need.take() else { return };
-        if let State::Opening { blocks, .. } | State::Merging { blocks, .. } = &self.state {
-            blocks.feed(&need, bytes);
+        if let Some(blocks) = self.blocks() {
+            blocks.feed(bytes);
+        }
+    }
+
+    fn blocks(&self) -> Option<&ChunkBlocks> {
+        match &self.state {
+            State::Opening { blocks, .. } | State::Merging { blocks, .. } => Some(blocks),
+            State::Memtable { .. } | State::Done => None,
         }
     }
 
@@ -196,7 +189,7 @@ impl Job {
         }
     }
 
-    fn work(&mut self, budget: usize) -> Result<(), ReadError> {
+    fn work(&mut self, budget: usize) -> Result<()> {
         match &mut self.state {
             State::Memtable { image, order, at } => {
                 let iterator = Memtable::frozen(image, order)?;
@@ -232,7 +225,7 @@ impl Job {
     }
 
     /// Opens every input table that has range tombstones (they affect the entries of all others), then the merge.
-    fn open(&mut self) -> Result<(), ReadError> {
+    fn open(&mut self) -> Result<()> {
         let State::Opening { runs, above, blocks } = &self.state else { return Ok(()) };
         let (mut ranges, mut hiding) = (Vec::new(), Vec::new());
         let tables = runs.iter().enumerate().flat_map(|(at, run)| run.iter().map(move |handle| (at, handle)));
@@ -264,7 +257,7 @@ impl Job {
         Ok(())
     }
 
-    fn merge(&mut self, budget: usize) -> Result<(), ReadError> {
+    fn merge(&mut self, budget: usize) -> Result<()> {
         let Self { state, keep, kept_ranges, outputs, result, .. } = self;
         let State::Merging { merge, limit, above, blocks, consumed } = state else { return Ok(()) };
         for _ in 0..budget {
@@ -326,13 +319,4 @@ fn claim(value_bytes: usize) -> Result<()> {
 fn keep_of(spec: &mut JobSpec, ranges: Vec<RangeTombstone>) -> Keep {
     let below = Below::new(std::mem::take(&mut spec.below));
     Keep::new(spec.tombstones_until, spec.now_ms, spec.bottom, below, ranges)
-}
-
-impl From<ReadError> for Error {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::Error(error) => error,
-            ReadError::Need(_) => Self::Io("a block was not there although the storage reads at once"),
-        }
-    }
 }

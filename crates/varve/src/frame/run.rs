@@ -20,7 +20,7 @@ use crate::options::{Durability, Receipt};
 use crate::scan::Progress;
 use crate::storage::Storage;
 use crate::store::{Caller, Entry, Name, Op, Past, Store};
-use crate::table::ReadError;
+use crate::table::come_upon;
 use crate::types::{BATCH_BYTES_MAX, Sequence};
 
 /// Runs a frame and writes the response frame into `out`.
@@ -422,19 +422,18 @@ impl<S: Storage> Runner<'_, S> {
         responses.try_ok(request.request, |out| {
             out.extend_from_slice(&(keys.len() as u32).to_le_bytes());
             let start = out.len();
-            let mut add = |key| -> Result<(), ReadError> {
-                let added = self.store.find_in(self.name(snapshot), key, |entry| match entry {
+            let mut add = |key| -> Result<()> {
+                self.store.find_in(self.name(snapshot), key, |entry| match entry {
                     Some(entry) => put_value(out, start, entry.value),
                     None => {
                         out.extend_from_slice(&u32::MAX.to_le_bytes());
                         Ok(())
                     }
-                });
-                Ok(added??)
+                })?
             };
             let mut keys = keys.into_iter();
             while let Some(key) = keys.next() {
-                add(key).map_err(|failure| failure.come_upon(keys.by_ref().map(&mut add)))?;
+                add(key).map_err(|failure| come_upon(failure, keys.by_ref().map(&mut add)))?;
             }
             Ok(())
         })

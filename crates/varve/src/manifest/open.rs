@@ -20,7 +20,7 @@ use super::version::Version;
 use crate::codec::frame::{Frame, Lost, scan};
 use crate::codec::reader::{Reader, Truncated};
 use crate::error::{Error, Result};
-use crate::storage::{Fetch, Storage};
+use crate::storage::Storage;
 use crate::types::{FileKind, FileName, StoreId};
 
 /// A manifest file that opens.
@@ -100,9 +100,7 @@ fn newer(known: Option<Opened>, other: Opened) -> Result<Opened> {
 fn read_slot<S: Storage>(storage: &S, slot: u64, len: u64) -> Result<Content> {
     let file = FileName::manifest(slot);
     let mut bytes = vec![0; usize::try_from(len).map_err(|_| Error::corrupt(file, 0, "impossible length"))?];
-    if storage.read(file, 0, &mut bytes)? == Fetch::Pending {
-        return Err(Error::Io("the manifest has to be fetched before the store opens"));
-    }
+    storage.read(file, 0, &mut bytes)?;
     let header = match ManifestHeader::decode(&bytes) {
         Ok(header) => header,
         Err(HeaderError::Damaged) => return Ok(Content::Blank),

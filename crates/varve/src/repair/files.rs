@@ -52,6 +52,7 @@ pub(super) fn read<D: Slots>(device: &D, place: Place, offset: u64, len: u64) ->
     let read = match device.read(place.slot, place.start + offset, &mut bytes) {
         Ok(read) => read,
         Err(SlotError::Closed) => return Err(Error::Io("a slot of the damaged store is not open")),
+        Err(SlotError::Pending) => return Err(Error::Pending),
         Err(_) => 0,
     };
     bytes.truncate(read);
@@ -60,7 +61,7 @@ pub(super) fn read<D: Slots>(device: &D, place: Place, offset: u64, len: u64) ->
 
 /// Looks for all files.
 pub(super) fn find<D: Slots>(device: &D, report: &mut RepairReport) -> Result<Files> {
-    let mut found = survey(&pages(device))?;
+    let mut found = survey(&pages(device)?)?;
     let headless = adopt_headless(device, &mut found)?;
     let mut files = Files { store: found.store.unwrap_or_default(), ..Files::default() };
     let (version, is_complete) = judge_manifests(device, &found, report)?;
@@ -106,13 +107,16 @@ pub(super) fn lost_range(table: &TableMeta, what: &'static str) -> Lost {
     }
 }
 
-fn pages<D: Slots>(device: &D) -> Vec<SlotPage> {
+fn pages<D: Slots>(device: &D) -> Result<Vec<SlotPage>> {
     let open = (0..device.count()).filter(|&slot| device.is_open(slot));
     let page = |slot| {
         let mut page = vec![0; SLOT_HEADER_BYTES as usize];
-        let read = device.read(slot, 0, &mut page).unwrap_or(0);
+        let read = match device.read(slot, 0, &mut page) {
+            Err(SlotError::Pending) => return Err(Error::Pending),
+            read => read.unwrap_or(0),
+        };
         page.truncate(read);
-        SlotPage { slot, bytes: device.size(slot), page }
+        Ok(SlotPage { slot, bytes: device.size(slot), page })
     };
     open.map(page).collect()
 }

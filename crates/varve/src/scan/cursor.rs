@@ -1,8 +1,8 @@
 //! A scan: a range of keys at one snapshot, read in batches.
 //!
 //! Invariant: between batches, a cursor keeps only its view, its snapshot and the last key it looked at; each batch
-//! seeks again. So a cursor never pins a position inside a memtable that others write. A batch that needs a block, or
-//! failed, can be run again from its start.
+//! seeks again. So a cursor never pins a position inside a memtable that others write. A batch that failed, or for which bytes are
+//! missing, can be run again from its start.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,10 +12,11 @@ use super::gaps::{Gaps, Moment};
 use super::merge::{Merge, Start};
 use super::source::{LevelCursor, Source};
 use crate::codec::bytes::{append, compare, equal};
+use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::mutant::{self, Mutant};
 use crate::store::view::{TableHandle, View};
-use crate::table::{Blocks, ReadError, Table};
+use crate::table::{Blocks, Table};
 use crate::types::{Kind, SEQUENCE_MAX, Sequence, StoreId};
 
 /// The most entries that one batch looks at before it returns, found or not: this limits the time of a call.
@@ -200,7 +201,7 @@ impl Cursor {
         known: Known<'_>,
         bytes_max: usize,
         batch: &mut Batch,
-    ) -> Result<Progress, ReadError> {
+    ) -> Result<Progress> {
         if self.finished {
             return Ok(Progress::Finished);
         }
@@ -270,7 +271,7 @@ impl Cursor {
         blocks: &dyn Blocks,
         bytes_max: usize,
         batch: &mut Batch,
-    ) -> Result<Progress, ReadError> {
+    ) -> Result<Progress> {
         // The first key after `position` in byte order is `position` with a zero byte.
         let from = match &self.position {
             Some(position) => behind(position),
@@ -326,17 +327,9 @@ impl Cursor {
                 }
             }
             steps += 1;
-            let moved = match is_due.then(|| run.over(&key, false, false)).flatten() {
-                Some(end) => merge.seek(Start::Forward(Some(&end)), blocks),
-                None => merge.advance(blocks),
-            };
-            if let Err(error) = moved {
-                if batch.count() == 0 || !matches!(error, ReadError::Need(_)) {
-                    return Err(error);
-                }
-                // The entries found so far are returned; the next batch starts after the last key that is decided.
-                self.position = Some(if decided { key } else { passed });
-                return Ok(Progress::More);
+            match is_due.then(|| run.over(&key, false, false)).flatten() {
+                Some(end) => merge.seek(Start::Forward(Some(&end)), blocks)?,
+                None => merge.advance(blocks)?,
             }
         }
         let end = self.options.upper.clone().unwrap_or_else(|| behind(&key));
@@ -352,7 +345,7 @@ impl Cursor {
         blocks: &dyn Blocks,
         bytes_max: usize,
         batch: &mut Batch,
-    ) -> Result<Progress, ReadError> {
+    ) -> Result<Progress> {
         let before = self.position.as_ref().or(self.options.upper.as_ref()).cloned();
         let gap = before.as_ref().and_then(|before| run.over(before, true, true));
         let start = gap.as_ref().or(before.as_ref());
@@ -393,13 +386,7 @@ impl Cursor {
                     return Ok(if is_over { self.finish() } else { Progress::More });
                 }
                 if is_due && let Some(start) = run.over(&key, false, true) {
-                    if let Err(error) = merge.seek(Start::Backward(Some(&start)), blocks) {
-                        return if batch.count() > 0 && matches!(error, ReadError::Need(_)) {
-                            Ok(Progress::More)
-                        } else {
-                            Err(error)
-                        };
-                    }
+                    merge.seek(Start::Backward(Some(&start)), blocks)?;
                     continue;
                 }
             }
@@ -422,13 +409,7 @@ impl Cursor {
                 run.is_past |= source.kind() == Kind::Set;
             }
             steps += 1;
-            if let Err(error) = merge.advance(blocks) {
-                return if batch.count() > 0 && matches!(error, ReadError::Need(_)) {
-                    Ok(Progress::More)
-                } else {
-                    Err(error)
-                };
-            }
+            merge.advance(blocks)?;
         }
     }
 

@@ -2,13 +2,14 @@
 //!
 //! Invariant: `order` lists the valid sources, nearest entry last (so that it pops cheaply). After a step the moved
 //! source is put back by binary search, but first compared with its neighbour alone: runs of keys from one source, the
-//! usual case, cost one comparison per entry. A step that returns `ReadError::Need` changes nothing; call it again.
+//! usual case, cost one comparison per entry. A step for which bytes are missing changes nothing; call it again.
 
 use std::cmp::Ordering;
 
 use super::source::Source;
 use crate::codec::bytes::compare;
-use crate::table::{Blocks, ReadError};
+use crate::error::{Error, Result};
+use crate::table::{self, Blocks};
 
 /// The direction of a merge, and where it starts.
 #[derive(Debug, Clone, Copy)]
@@ -28,11 +29,7 @@ pub(crate) struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     /// Seeks every source and orders them.
-    pub(crate) fn start(
-        sources: Vec<Source<'a>>,
-        start: Start<'_>,
-        blocks: &dyn Blocks,
-    ) -> Result<Self, ReadError> {
+    pub(crate) fn start(sources: Vec<Source<'a>>, start: Start<'_>, blocks: &dyn Blocks) -> Result<Self> {
         let mut merge = Self { sources, order: Vec::new(), forward: matches!(start, Start::Forward(_)) };
         merge.seek(start, blocks)?;
         Ok(merge)
@@ -41,7 +38,7 @@ impl<'a> Merge<'a> {
     /// Seeks to another place, in the same direction. After an error, the position of every source is undefined.
     #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
-    pub(crate) fn seek(&mut self, start: Start<'_>, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub(crate) fn seek(&mut self, start: Start<'_>, blocks: &dyn Blocks) -> Result<()> {
         self.order.clear();
         for at in 0..self.sources.len() {
             if let Err(failure) = seek(&mut self.sources[at], start, blocks) {
@@ -78,7 +75,7 @@ impl<'a> Merge<'a> {
     /// Moves past the current entry.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
-    pub(crate) fn advance(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub(crate) fn advance(&mut self, blocks: &dyn Blocks) -> Result<()> {
         let Some(&index) = self.order.last() else { return Ok(()) };
         let index = index as usize;
         self.sources[index].step(self.forward, blocks)?;
@@ -111,7 +108,7 @@ impl<'a> Merge<'a> {
 }
 
 #[inline]
-fn seek(source: &mut Source<'_>, start: Start<'_>, blocks: &dyn Blocks) -> Result<(), ReadError> {
+fn seek(source: &mut Source<'_>, start: Start<'_>, blocks: &dyn Blocks) -> Result<()> {
     match start {
         Start::Forward(Some(key)) => source.seek(key, blocks),
         Start::Forward(None) => source.seek_first(blocks),
@@ -120,14 +117,10 @@ fn seek(source: &mut Source<'_>, start: Start<'_>, blocks: &dyn Blocks) -> Resul
     }
 }
 
-/// Seeks the sources after one that failed (see [`ReadError::come_upon`]).
+/// Seeks the sources after one that failed (see [`come_upon`](crate::table::come_upon)).
 #[cold]
 #[inline(never)]
-fn come_upon(
-    sources: &mut [Source<'_>],
-    start: Start<'_>,
-    blocks: &dyn Blocks,
-    failure: ReadError,
-) -> ReadError {
-    failure.come_upon(sources.iter_mut().map(|source| seek(source, start, blocks)))
+fn come_upon(sources: &mut [Source<'_>], start: Start<'_>, blocks: &dyn Blocks, failure: Error) -> Error {
+    let others = if blocks.notes_missing() { sources } else { &mut [] };
+    table::come_upon(failure, others.iter_mut().map(|source| seek(source, start, blocks)))
 }

@@ -1,14 +1,15 @@
 //! One input of a merge: a memtable, a table, or a whole sorted level.
 //!
 //! Invariant: every source walks (key ascending, sequence descending) forward and exactly the reverse backward. A move
-//! that returns `ReadError::Need` leaves the source where it was.
+//! for which bytes are missing leaves the source where it was.
 
 use std::rc::Rc;
 
 use crate::codec::bytes::compare;
+use crate::error::Result;
 use crate::memtable::MemtableCursor;
 use crate::store::view::TableHandle;
-use crate::table::{Block, Blocks, ReadError, TableCursor};
+use crate::table::{Block, Blocks, TableCursor};
 use crate::types::{Kind, Sequence, StoreId};
 
 /// A sorted level read as one run: its tables are opened one after the other. Entries of a narrowed table's file before
@@ -25,7 +26,7 @@ impl LevelCursor {
         Self { store, tables, at: 0, cursor: None }
     }
 
-    fn open(&self, at: usize, blocks: &dyn Blocks) -> Result<Option<TableCursor>, ReadError> {
+    fn open(&self, at: usize, blocks: &dyn Blocks) -> Result<Option<TableCursor>> {
         match self.tables.get(at) {
             Some(handle) => Ok(Some(handle.open(&self.store, blocks)?.cursor())),
             None => Ok(None),
@@ -33,7 +34,7 @@ impl LevelCursor {
     }
 
     /// A cursor on the first entry of table `at` whose key is `key` or greater.
-    fn enter(&self, at: usize, key: &[u8], blocks: &dyn Blocks) -> Result<Option<TableCursor>, ReadError> {
+    fn enter(&self, at: usize, key: &[u8], blocks: &dyn Blocks) -> Result<Option<TableCursor>> {
         let mut cursor = self.open(at, blocks)?;
         if let (Some(cursor), Some(handle)) = (&mut cursor, self.tables.get(at)) {
             cursor.seek(key.max(handle.meta.min_key.as_slice()), blocks)?;
@@ -49,13 +50,13 @@ impl LevelCursor {
         cursor.valid() && self.tables.get(at).is_some_and(within)
     }
 
-    fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
+    fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<()> {
         let at = self.tables.partition_point(|handle| compare(&handle.meta.max_key, key).is_lt());
         let cursor = self.enter(at, key, blocks)?;
         self.settle_forward(at, cursor, blocks)
     }
 
-    fn seek_before(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
+    fn seek_before(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<()> {
         let end = self.tables.partition_point(|handle| compare(&handle.meta.min_key, key).is_lt());
         let Some(at) = end.checked_sub(1) else {
             self.cursor = None;
@@ -68,12 +69,12 @@ impl LevelCursor {
         self.settle_backward(at, cursor, blocks)
     }
 
-    fn seek_first(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    fn seek_first(&mut self, blocks: &dyn Blocks) -> Result<()> {
         let cursor = self.enter(0, &[], blocks)?;
         self.settle_forward(0, cursor, blocks)
     }
 
-    fn seek_last(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    fn seek_last(&mut self, blocks: &dyn Blocks) -> Result<()> {
         let Some(at) = self.tables.len().checked_sub(1) else {
             self.cursor = None;
             return Ok(());
@@ -91,7 +92,7 @@ impl LevelCursor {
         mut at: usize,
         mut cursor: Option<TableCursor>,
         blocks: &dyn Blocks,
-    ) -> Result<(), ReadError> {
+    ) -> Result<()> {
         while cursor.as_ref().is_some_and(|cursor| !cursor.valid()) {
             at += 1;
             cursor = self.enter(at, &[], blocks)?;
@@ -107,7 +108,7 @@ impl LevelCursor {
         mut at: usize,
         mut cursor: Option<TableCursor>,
         blocks: &dyn Blocks,
-    ) -> Result<(), ReadError> {
+    ) -> Result<()> {
         while cursor.as_ref().is_some_and(|cursor| !self.shows(at, cursor)) {
             let Some(before) = at.checked_sub(1) else {
                 cursor = None;
@@ -124,7 +125,7 @@ impl LevelCursor {
         Ok(())
     }
 
-    fn step(&mut self, forward: bool, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    fn step(&mut self, forward: bool, blocks: &dyn Blocks) -> Result<()> {
         let Some(cursor) = &mut self.cursor else { return Ok(()) };
         if cursor.valid() {
             if forward {
@@ -137,7 +138,7 @@ impl LevelCursor {
         if if forward { cursor.valid() } else { self.shows(self.at, cursor) } {
             return Ok(());
         }
-        // The table is finished. Its cursor stays (at its end) until the neighbour is open: a Need may come in between.
+        // The table is finished. Its cursor stays (at its end) until the neighbour is open: its bytes may be missing.
         if forward {
             let next = self.enter(self.at + 1, &[], blocks)?;
             return self.settle_forward(self.at + 1, next, blocks);
@@ -162,7 +163,7 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
-    pub(crate) fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub(crate) fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<()> {
         match self {
             Self::Memtable(cursor) => {
                 cursor.seek(key);
@@ -173,7 +174,7 @@ impl Source<'_> {
         }
     }
 
-    pub(crate) fn seek_before(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub(crate) fn seek_before(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<()> {
         match self {
             Self::Memtable(cursor) => {
                 cursor.seek_before(key);
@@ -184,7 +185,7 @@ impl Source<'_> {
         }
     }
 
-    pub(crate) fn seek_first(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub(crate) fn seek_first(&mut self, blocks: &dyn Blocks) -> Result<()> {
         match self {
             Self::Memtable(cursor) => {
                 cursor.seek_first();
@@ -195,7 +196,7 @@ impl Source<'_> {
         }
     }
 
-    pub(crate) fn seek_last(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub(crate) fn seek_last(&mut self, blocks: &dyn Blocks) -> Result<()> {
         match self {
             Self::Memtable(cursor) => {
                 cursor.seek_last();
@@ -206,7 +207,7 @@ impl Source<'_> {
         }
     }
 
-    pub(crate) fn step(&mut self, forward: bool, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub(crate) fn step(&mut self, forward: bool, blocks: &dyn Blocks) -> Result<()> {
         match (self, forward) {
             (Self::Memtable(cursor), true) => {
                 cursor.next();

@@ -31,15 +31,6 @@ pub use slots::{SlotError, Slots};
 use crate::error::Result;
 use crate::types::{FileName, StoreId};
 
-/// Whether the bytes of a read are there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fetch {
-    /// They were copied.
-    Ready,
-    /// An asynchronous host must fetch them first; run the read again after that.
-    Pending,
-}
-
 /// Pieces of room on a full storage, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pieces {
@@ -84,7 +75,9 @@ impl Pieces {
 
 /// What the engine needs from the place where its files are stored.
 ///
-/// A synchronous host completes every call at once; an asynchronous one may return [`Fetch::Pending`] for a read.
+/// A storage over asynchronous files takes writes at once. It refuses a read of bytes that are not in memory with
+/// [`Error::Pending`](crate::error::Error::Pending), and remembers which bytes these are. The error goes up to the caller of the store,
+/// who fetches the bytes and makes the same call again; they stay in memory until that call has another result. No other call returns it.
 pub trait Storage {
     /// Every file found, with the number of its readable bytes. A recycled file may have more readable bytes than were
     /// written to it under its current name; the rest is then old content.
@@ -103,8 +96,9 @@ pub trait Storage {
     /// Fills `into` with the bytes of `file` from `offset` on.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](crate::error::Error::Corrupt) ("short read") when the file ends earlier.
-    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch>;
+    /// [`Error::Corrupt`](crate::error::Error::Corrupt) ("short read") when the file ends earlier;
+    /// [`Error::Pending`](crate::error::Error::Pending) when the bytes have to be fetched first.
+    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<()>;
 
     /// Makes sure that `file`, a log, can be written up to `bytes`, even if the storage becomes full later. Returns the length up to which
     /// it can be written now. A storage without a limit returns `bytes`.

@@ -302,6 +302,7 @@ impl<D: Slots> SlotPool<D> {
                     }
                 }
                 Err(SlotError::Closed) => {}
+                Err(SlotError::Pending) => return Err(Error::Pending),
                 Err(SlotError::Io | SlotError::Full) => known.state = Use::Quarantined,
             }
         }
@@ -655,5 +656,6 @@ pub(super) fn failed(error: SlotError) -> Error {
         SlotError::Full => Error::StorageFull,
         SlotError::Io => Error::Io("a file operation failed"),
         SlotError::Closed => Error::Io("a file was closed from outside"),
+        SlotError::Pending => Error::Pending,
     }
 }

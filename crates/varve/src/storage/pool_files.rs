@@ -8,7 +8,7 @@ use super::reserve::is_file;
 use super::slot_header::CLAIMS_MAX;
 use super::slots::{SlotError, Slots};
 use super::space::pages;
-use super::{Fetch, Pieces, Storage};
+use super::{Pieces, Storage};
 use crate::error::{Error, Result};
 use crate::types::{FileKind, FileName, StoreId};
 
@@ -73,7 +73,7 @@ impl<D: Slots> Storage for SlotPool<D> {
     }
 
     #[inline]
-    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
+    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<()> {
         let place = self.held(file)?;
         let short = || Error::corrupt(file, offset, "short read");
         let end = offset.saturating_add(into.len() as u64);
@@ -81,7 +81,7 @@ impl<D: Slots> Storage for SlotPool<D> {
             return Err(short());
         }
         match self.device.read(place.slot, place.start + offset, into) {
-            Ok(len) if len == into.len() => Ok(Fetch::Ready),
+            Ok(len) if len == into.len() => Ok(()),
             Ok(_) => Err(short()),
             Err(error) => Err(failed(error)),
         }

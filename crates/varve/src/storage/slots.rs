@@ -12,6 +12,8 @@ pub enum SlotError {
     Io,
     /// The slot is not open.
     Closed,
+    /// The bytes are not here yet (reads only). The host fetches them, and makes the call on the store again.
+    Pending,
 }
 
 /// Files of a host, numbered from 0. Offsets are bytes from the start of the file.

@@ -23,8 +23,7 @@ use crate::codec::bytes::compare;
 use crate::codec::frame::{Frame, record_from};
 use crate::codec::room;
 use crate::error::{Error, Result};
-use crate::storage::{Fetch, Storage};
-use crate::table::{Need, ReadError};
+use crate::storage::Storage;
 use crate::types::{FileName, Kind, Sequence};
 use crate::wal::{Entry, Record, Records, SEGMENT_HEADER_BYTES, SegmentHeader};
 
@@ -147,9 +146,8 @@ impl<S: Storage> Store<S> {
     /// reported together. Keys that begin with `ff` are left out. A deleted range is reported if it overlaps the wanted one.
     ///
     /// # Errors
-    /// `Closed`; `ReadError::Need` on a storage that cannot read at once; `Io` when a read failed. After `Need` or `Io`,
-    /// ignore the changes that were reported and call again. Damaged history is treated as history that was cut; it is not
-    /// an error.
+    /// `Closed`; `Pending` when bytes are missing; `Io` when a read failed. In both cases, ignore the changes that were
+    /// reported; they come again with the next call. Damaged history is treated as history that was cut; it is not an error.
     ///
     /// # Example
     /// ```
@@ -167,7 +165,7 @@ impl<S: Storage> Store<S> {
     /// assert_eq!((found.through, found.floor), (2, 0));
     /// # Ok::<(), varve::Error>(())
     /// ```
-    pub fn changes(&mut self, wanted: &ChangesWanted<'_>, tell: Tell<'_>) -> Result<ChangesFound, ReadError> {
+    pub fn changes(&mut self, wanted: &ChangesWanted<'_>, tell: Tell<'_>) -> Result<ChangesFound> {
         self.check_open()?;
         self.history.is_read = true;
         self.log_for_readers()?;
@@ -203,7 +201,6 @@ impl<S: Storage> Store<S> {
     fn ended(&mut self, walk: &Walk<'_>) -> ChangesFound {
         let Walk { through: sequence, segment, offset, .. } = *walk;
         self.history.remember(Place { sequence, segment, offset });
-        self.fetched.clear();
         ChangesFound { through: sequence, floor: self.known_floor().min(walk.wanted.since) }
     }
 
@@ -222,7 +219,7 @@ impl<S: Storage> Store<S> {
 
     /// Reports records until the result is large enough or there are no more. If history is missing, returns the
     /// sequence up to which it is.
-    fn walk(&mut self, walk: &mut Walk<'_>, tell: Tell<'_>) -> Result<Option<Sequence>, ReadError> {
+    fn walk(&mut self, walk: &mut Walk<'_>, tell: Tell<'_>) -> Result<Option<Sequence>> {
         loop {
             let stop = match self.source(walk.segment) {
                 None => Stop::Bytes,
@@ -249,7 +246,7 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    fn walk_file(&self, walk: &mut Walk<'_>, span: &Span, tell: Tell<'_>) -> Result<Stop, ReadError> {
+    fn walk_file(&self, walk: &mut Walk<'_>, span: &Span, tell: Tell<'_>) -> Result<Stop> {
         let mut bytes_max = WINDOW_BYTES;
         while walk.offset < span.end {
             let base = walk.offset;
@@ -267,18 +264,12 @@ impl<S: Storage> Store<S> {
     }
 
     /// Bytes of a kept segment; `None` when the segment does not contain them.
-    fn read_segment(&self, segment: u64, offset: usize, bytes: usize) -> Result<Option<Vec<u8>>, ReadError> {
-        let (file, offset, len) = (FileName::wal(segment), offset as u64, bytes as u32);
-        if let Some(bytes) = self.fetched.find(file, offset, len) {
-            return Ok(Some(bytes));
-        }
+    fn read_segment(&self, segment: u64, offset: usize, bytes: usize) -> Result<Option<Vec<u8>>> {
         let mut window = room::zeros(bytes)?;
-        match self.storage.read(file, offset, &mut window) {
-            Ok(Fetch::Ready) => Ok(Some(window)),
-            Ok(Fetch::Pending) => Err(ReadError::Need(Box::new(Need { file, offset, len }))),
-            // After a failed read it is unknown what is there. The host may have to fetch the range first; then it
-            // calls again.
-            Err(error @ Error::Io(_)) => Err(error.into()),
+        match self.storage.read(FileName::wal(segment), offset as u64, &mut window) {
+            Ok(()) => Ok(Some(window)),
+            // It is not known yet what is there: nothing is forgotten.
+            Err(error @ (Error::Pending | Error::Io(_))) => Err(error),
             Err(_) => Ok(None),
         }
     }
@@ -311,7 +302,7 @@ impl<S: Storage> Store<S> {
     }
 
     /// The segment that holds the record after a sequence; `None` when it is gone.
-    fn segment_after(&mut self, since: Sequence) -> Result<Option<u64>, ReadError> {
+    fn segment_after(&mut self, since: Sequence) -> Result<Option<u64>> {
         let flushed = self.version.floors.last_sequence;
         if since >= flushed {
             let holds = |frozen: &&Frozen| frozen.memtable.borrow().max_sequence() > since;
@@ -337,7 +328,7 @@ impl<S: Storage> Store<S> {
     }
 
     /// What a kept segment holds, as far as its records verify; `None` when it has no valid record.
-    fn span_of(&mut self, at: usize) -> Result<Option<Span>, ReadError> {
+    fn span_of(&mut self, at: usize) -> Result<Option<Span>> {
         let kept = &self.history.kept[at];
         if kept.span.is_some() {
             return Ok(kept.span);

@@ -54,8 +54,13 @@ impl Purge {
     pub(super) fn retry(&mut self, table: u64) {
         if !self.retried.contains(&table) {
             self.retried.push(table);
-            self.done.retain(|done| *done != table);
+            self.put_back(table);
         }
+    }
+
+    /// A table counts as not tried in this round.
+    pub(super) fn put_back(&mut self, table: u64) {
+        self.done.retain(|done| *done != table);
     }
 }
 
@@ -185,7 +190,8 @@ impl<S: Storage> Store<S> {
         }
         // Nothing was due for these tables when they were looked at last.
         while self.settled_at != Some(self.obsolete.edits()) {
-            let done = match self.edit_for_deleted() {
+            let mut is_waiting = false;
+            let done = match self.edit_for_deleted(&mut is_waiting) {
                 Some(edit) => self.commit_edit(edit),
                 None => match self.situation().pick() {
                     Some(Pick::Merge(merge)) => return Ok(Some(self.compaction_job(merge))),
@@ -198,6 +204,8 @@ impl<S: Storage> Store<S> {
                             ..Edit::default()
                         })
                     }
+                    // Not all tables could be looked at.
+                    None if is_waiting => return Ok(None),
                     None => {
                         self.settled_at = Some(self.obsolete.edits());
                         Ok(())
@@ -227,14 +235,20 @@ impl<S: Storage> Store<S> {
     }
 
     /// Drops the tables that range tombstones in other tables delete as a whole. Range tombstones in memtables do not
-    /// count: they may not be durable. If a table has to be fetched first, its range tombstones are examined another
-    /// time.
-    fn edit_for_deleted(&mut self) -> Option<Edit> {
+    /// count: they may not be durable. No job waits for this: if bytes of a table are missing, its range tombstones are examined the next
+    /// time (`is_waiting`).
+    fn edit_for_deleted(&mut self, is_waiting: &mut bool) -> Option<Edit> {
         let mut removed: Vec<u64> = Vec::new();
         let handles = self.view.levels.iter().flat_map(|level| level.iter());
         let mut left = RANGES_MAX;
         for handle in handles.filter(|handle| handle.meta.range_tombstones > 0) {
-            let Ok(table) = handle.open(&self.id, &self.blocks()) else { continue };
+            let table = match handle.open(&self.id, &self.blocks()) {
+                Ok(table) => table,
+                Err(error) => {
+                    *is_waiting |= error == Error::Pending;
+                    continue;
+                }
+            };
             for range in table.range_tombstones().iter().take(left) {
                 left -= 1;
                 for id in covered(&self.version, range) {

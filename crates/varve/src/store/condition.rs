@@ -18,7 +18,7 @@ use crate::memtable::Memtable;
 use crate::mutant::{self, Mutant};
 use crate::scan::{LevelCursor, Merge, Source, Start};
 use crate::storage::Storage;
-use crate::table::{Blocks, ReadError};
+use crate::table::Blocks;
 use crate::types::{Kind, RangeTombstone, Sequence};
 
 /// A condition of a write: the sequence that a key must have.
@@ -54,19 +54,14 @@ impl Dependency<'_> {
     }
 
     /// Looks for writes after `since` in entries of tables.
-    fn check_tables(
-        &self,
-        since: Sequence,
-        source: LevelCursor,
-        blocks: &dyn Blocks,
-    ) -> Result<(), ReadError> {
+    fn check_tables(&self, since: Sequence, source: LevelCursor, blocks: &dyn Blocks) -> Result<()> {
         // A merge of only one source: so the code of a source's steps stays in one place and inlined, where scans need
         // it.
         let sources = vec![Source::Level(source)];
         let mut merge = Merge::start(sources, Start::Forward(Some(self.start)), blocks)?;
         while let Some(entry) = merge.current().filter(|entry| self.reaches(entry.key())) {
             if entry.sequence() > since {
-                return Err(conflict(entry.key(), entry.kind(), entry.sequence()).into());
+                return Err(conflict(entry.key(), entry.kind(), entry.sequence()));
             }
             merge.advance(blocks)?;
         }
@@ -102,7 +97,7 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// As [`Store::get`].
     pub fn sequence_of(&self, key: &[u8]) -> Result<Sequence> {
-        Ok(self.find(key, |entry| entry.map_or(0, |entry| entry.sequence))?)
+        self.find(key, |entry| entry.map_or(0, |entry| entry.sequence))
     }
 
     /// Compares conditions with the store as it is now.
@@ -158,7 +153,7 @@ impl<S: Storage> Store<S> {
                 let meta = &handle.meta;
                 for read in read {
                     if read.reaches(&meta.min_key) && read.start <= meta.max_key.as_slice() {
-                        let table = handle.open(&self.id, &blocks).map_err(Error::from)?;
+                        let table = handle.open(&self.id, &blocks)?;
                         read.check_tables(
                             since,
                             LevelCursor::new(self.id, Rc::new([handle.clone()])),
@@ -169,7 +164,6 @@ impl<S: Storage> Store<S> {
                 }
             }
         }
-        self.fetched.clear();
         Ok(())
     }
 }

@@ -14,7 +14,7 @@
 use super::Store;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
-use crate::storage::{Fetch, Storage};
+use crate::storage::Storage;
 use crate::types::{FileKind, FileName, Sequence};
 use crate::wal::{SEGMENT_HEADER_BYTES, SegmentHeader};
 
@@ -155,7 +155,8 @@ impl<S: Storage> Store<S> {
         floor
     }
 
-    /// Bytes of a kept segment. For a file that was not read yet, the header of the next segment gives them.
+    /// Bytes of a kept segment. For a file that was not read yet, the header of the next segment gives them. If that header cannot be read
+    /// now, the length of the file does: it is never too short, and an edit need not wait for a better one.
     fn kept_bytes(&self, at: usize) -> u64 {
         let kept = &self.history.kept[at];
         if let Some(span) = kept.span {
@@ -167,7 +168,7 @@ impl<S: Storage> Store<S> {
             return named(memtable.borrow().header()).unwrap_or(kept.file_bytes);
         };
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
-        if let Ok(Fetch::Ready) = self.storage.read(FileName::wal(next), 0, &mut bytes)
+        if self.storage.read(FileName::wal(next), 0, &mut bytes).is_ok()
             && let Ok(header) = SegmentHeader::decode(&bytes)
             && header.segment == next
         {

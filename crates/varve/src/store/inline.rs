@@ -1,6 +1,7 @@
 //! Jobs that the store runs itself: completely inside one synchronous turn, or in slices between turns.
 //!
-//! Invariant: an inline job that fails leaves no files: its outputs are deleted, and it is offered again.
+//! Invariant: an inline job that fails leaves no files: its outputs are deleted, and it is offered again. If only bytes are missing, nothing
+//! else remembers the failure, and a job in slices stays where it was.
 //!
 //! The stall rules, which `stats` shows: a writer waits while `frozen_max` memtables wait for their flush and the active one is half full,
 //! while level 0 is full, or on a full storage while any memtable waits. Level 0 is full with `l0_stall` tables, or once it is long and the
@@ -78,7 +79,7 @@ impl<S: Storage> Store<S> {
             };
             let Some(job) = next else { break };
             match self.run_to_end(job) {
-                Err(error) if !self.poisoned && !matches!(error, Error::Retry) => break,
+                Err(error) if !self.poisoned && !matches!(error, Error::Retry | Error::Pending) => break,
                 done => done?,
             }
         }
@@ -203,7 +204,7 @@ impl<S: Storage> Store<S> {
     /// Works on a due job for about `budget` entries; returns whether there is more to do. For hosts without a compactor.
     ///
     /// # Errors
-    /// The error of the job; the job is dropped and offered again.
+    /// The error of the job; the job is dropped and offered again. After `Pending` it goes on with the next call.
     pub fn run_slice(&mut self, budget: usize) -> Result<bool> {
         self.check_writable()?;
         let mut inline = match self.inline.take() {
@@ -218,6 +219,10 @@ impl<S: Storage> Store<S> {
             Ok(false) => {
                 self.inline = Some(inline);
                 Ok(true)
+            }
+            Err(Error::Pending) => {
+                self.inline = Some(inline);
+                Err(Error::Pending)
             }
             Err(error) => Err(self.drop_inline(&inline, error)),
         }
@@ -306,7 +311,11 @@ impl<S: Storage> Store<S> {
         // After the deletion, so that the room that the job took counts: another attempt would find it. A missing slot is not a lack of
         // room: the host adds slots.
         let is_full = error == Error::StorageFull && self.storage.pieces_when_full().is_some();
-        self.forget_job(inline.id, is_full);
+        if error == Error::Pending {
+            self.put_back_job(inline.id);
+        } else {
+            self.forget_job(inline.id, is_full);
+        }
         deleted.err().unwrap_or(error)
     }
 }

@@ -327,6 +327,14 @@ impl<S: Storage> Store<S> {
         Some(failed)
     }
 
+    /// Forgets a job for which only bytes are missing, as if it had not been offered.
+    pub(super) fn put_back_job(&mut self, id: u32) {
+        let Some(at) = self.running.iter().position(|running| running.id == id) else { return };
+        for input in self.running.remove(at).inputs {
+            self.purge.put_back(input.id);
+        }
+    }
+
     fn install_flush(&mut self, running: &Running, result: JobResult) -> Result<bool> {
         let (first, last) = running.segments;
         let is_oldest = self.frozen.front().is_some_and(|oldest| oldest.segment == first);

@@ -44,7 +44,6 @@ use crate::storage::Storage;
 use crate::types::{Sequence, StoreId};
 use crate::wal::{SegmentHeader, segment_salt};
 
-use blocks::Fetched;
 pub use changes::{ChangesFound, ChangesWanted};
 use choose::{Purge, Sweep};
 use clients::Clients;
@@ -96,7 +95,6 @@ pub struct Store<S: Storage> {
     /// WAL segments that have a file.
     segments: Vec<u64>,
     cache: RefCell<Cache>,
-    fetched: Fetched,
     /// Ranges where scans found no live entry.
     gaps: RefCell<Gaps>,
     cursors: Vec<Numbered>,

@@ -1,7 +1,7 @@
 //! Reads: points, many points, scans. They take `&self` (except a cursor) and change only caches.
 //!
-//! On a storage that cannot read at once they return `ReadError::Need`: fetch that range, pass it to
-//! [`Store::provide`], and call again. Rerunning is safe because tables never change.
+//! While bytes are missing they return `Error::Pending`: fetch the bytes and make the same call again, from its beginning. This is safe
+//! because tables never change and a read remembers nothing of a failed attempt.
 
 use super::blocks::StoreBlocks;
 use super::view::Entry;
@@ -10,8 +10,7 @@ use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::frame::ScanRequest;
 use crate::scan::{Batch, Cursor, Known, Progress, ScanOptions};
-use crate::storage::{Fetch, Storage};
-use crate::table::{Need, ReadError};
+use crate::storage::Storage;
 use crate::types::{FileName, Sequence};
 
 const NO_ITERATOR: Error = Error::InvalidArgument("This iterator is closed or unknown. Start a new one.");
@@ -20,8 +19,8 @@ impl<S: Storage> Store<S> {
     /// Finds the newest version of `key` and passes it to `then` without copying; `None` when it is absent.
     ///
     /// # Errors
-    /// `ReadError::Need` on a storage that cannot read at once; `Corrupt` when a block is damaged.
-    pub fn find<R>(&self, key: &[u8], then: impl FnOnce(Option<Entry<'_>>) -> R) -> Result<R, ReadError> {
+    /// `Pending` when bytes are missing; `Corrupt` when a block is damaged.
+    pub fn find<R>(&self, key: &[u8], then: impl FnOnce(Option<Entry<'_>>) -> R) -> Result<R> {
         self.find_in(Name::from(0), key, then)
     }
 
@@ -34,7 +33,7 @@ impl<S: Storage> Store<S> {
         name: impl Into<Name>,
         key: &[u8],
         then: impl FnOnce(Option<Entry<'_>>) -> R,
-    ) -> Result<R, ReadError> {
+    ) -> Result<R> {
         self.check_open()?;
         let name = name.into();
         let (view, snapshot, now_ms) = match name.number {
@@ -47,7 +46,6 @@ impl<S: Storage> Store<S> {
         let (mut then, mut answer) = (Some(then), None);
         let mut once = |entry: Option<Entry<'_>>| answer = then.take().map(|then| then(entry));
         view.find(&self.id, &self.blocks(), key, snapshot, now_ms, &mut once)?;
-        self.fetched.clear();
         match answer {
             Some(answer) => Ok(answer),
             None => unreachable!("a read that ended well has answered"),
@@ -57,9 +55,9 @@ impl<S: Storage> Store<S> {
     /// The value of `key`, copied.
     ///
     /// # Errors
-    /// `Corrupt` when a block is damaged; `Io` on a storage that cannot read at once.
+    /// As [`Store::find`].
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.find(key, |entry| entry.map(|entry| entry.value.to_vec()))?)
+        self.find(key, |entry| entry.map(|entry| entry.value.to_vec()))
     }
 
     /// Whether `key` is present.
@@ -82,20 +80,12 @@ impl<S: Storage> Store<S> {
     /// Adds entries of a scan to `batch` until it holds `bytes_max` bytes or the scan ends.
     ///
     /// # Errors
-    /// As [`Store::find`]. The scan then stays where it was. Reset `batch` before calling again, except after
-    /// `ReadError::Need`.
-    pub fn scan_next(
-        &self,
-        cursor: &mut Cursor,
-        bytes_max: usize,
-        batch: &mut Batch,
-    ) -> Result<Progress, ReadError> {
+    /// As [`Store::find`]. The scan then stays where it was. Reset `batch` before calling again.
+    pub fn scan_next(&self, cursor: &mut Cursor, bytes_max: usize, batch: &mut Batch) -> Result<Progress> {
         self.check_open()?;
         let present = cursor.is_of(&self.view).then_some(self.last_sequence);
         let known = Known { gaps: &self.gaps, present };
-        let progress = cursor.fill(&self.id, &self.blocks(), known, bytes_max, batch)?;
-        self.fetched.clear();
-        Ok(progress)
+        cursor.fill(&self.id, &self.blocks(), known, bytes_max, batch)
     }
 
     /// Opens a scan of a snapshot, or of the store as it is now (number 0), and keeps it for a caller in this realm.
@@ -145,14 +135,10 @@ impl<S: Storage> Store<S> {
     ///
     /// # Errors
     /// `InvalidArgument` when there is no such scan; else as [`Store::find`].
-    pub fn next_of_cursor(
-        &mut self,
-        name: impl Into<Name>,
-        bytes_max: usize,
-    ) -> Result<(Progress, &Batch), ReadError> {
+    pub fn next_of_cursor(&mut self, name: impl Into<Name>, bytes_max: usize) -> Result<(Progress, &Batch)> {
         let name = name.into();
         let Some(at) = self.cursors.iter().position(|scan| scan.name == name) else {
-            return Err(NO_ITERATOR.into());
+            return Err(NO_ITERATOR);
         };
         let mut scan = self.cursors.swap_remove(at);
         let mut batch = std::mem::take(&mut self.batch);
@@ -172,28 +158,20 @@ impl<S: Storage> Store<S> {
         self.cursors.retain(|scan| scan.name != name);
     }
 
-    /// Provides a range that a read needed; it stays until that read has succeeded.
-    pub fn provide(&self, need: Need, bytes: Vec<u8>) {
-        self.fetched.provide(need, bytes);
-    }
-
     /// Reads a range of an input table for a job that runs elsewhere.
     ///
     /// # Errors
-    /// `Corrupt` beyond the end of the file; `Io` when the storage cannot read at once.
+    /// `Corrupt` beyond the end of the file; `Pending` when bytes are missing.
     pub fn read_input(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>> {
         let mut bytes = room::zeros(len as usize)?;
-        match self.storage.read(FileName::table(table), offset, &mut bytes)? {
-            Fetch::Ready => Ok(bytes),
-            Fetch::Pending => Err(Error::Io("an input of a job is not there yet")),
-        }
+        self.storage.read(FileName::table(table), offset, &mut bytes)?;
+        Ok(bytes)
     }
 
     pub(super) fn blocks(&self) -> StoreBlocks<'_, S> {
         StoreBlocks {
             storage: &self.storage,
             cache: &self.cache,
-            fetched: &self.fetched,
             store: self.id,
             filters: &self.counters.filters,
         }

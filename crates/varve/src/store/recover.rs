@@ -7,13 +7,13 @@
 //! 4. A file that nothing refers to is an orphan and is deleted.
 //!
 //! Invariant: nothing is appended to an old segment. The next one names the cut, and before its header is written the
-//! old one is flushed; so a record that was read once will be read again, and a record that was cut stays cut.
+//! old one is flushed; so a record that was read once will be read again, and a record that was cut stays cut. For the same reason an
+//! opening that ended with `Pending` may simply be repeated: to the next one, it was a process that died.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::blocks::Fetched;
 use super::choose::Purge;
 use super::clients::Clients;
 use super::files::Obsolete;
@@ -29,7 +29,7 @@ use crate::manifest::{Manifest, Version};
 use crate::memtable::Memtable;
 use crate::options::{Host, Options};
 use crate::scan::Batch;
-use crate::storage::{Fetch, Storage};
+use crate::storage::Storage;
 use crate::types::{FileKind, FileName, Sequence, StoreId};
 use crate::wal::{HeaderError, Record, SEGMENT_VERSION, SegmentHeader, Tail, header_was_lost, scan_segment};
 
@@ -112,7 +112,7 @@ pub(super) fn open<S: Storage>(
         // Sessions that were killed before a job ended leave their segments. If there is no room or memory to fold them, they stay in the
         // log.
         let folded = store.fold().and_then(|()| store.release());
-        if store.poisoned {
+        if store.poisoned || folded == Err(Error::Pending) {
             folded?;
         }
     }
@@ -179,10 +179,8 @@ fn read_whole<S: Storage>(storage: &S, file: FileName, bytes: u64) -> Result<Vec
     let length =
         usize::try_from(bytes).map_err(|_| Error::corrupt(file, 0, "a file is too large to read"))?;
     let mut image = room::zeros(length)?;
-    match storage.read(file, 0, &mut image)? {
-        Fetch::Ready => Ok(image),
-        Fetch::Pending => Err(Error::Io("recovery needs a storage that reads at once")),
-    }
+    storage.read(file, 0, &mut image)?;
+    Ok(image)
 }
 
 /// The result of replay: memtables, and where the next segment continues.
@@ -269,7 +267,6 @@ fn assemble<S: Storage>(
         frozen: replay.frozen,
         log: Log::fresh(unsynced, false),
         segments: replay.segments,
-        fetched: Fetched::default(),
         gaps: RefCell::default(),
         cursors: Vec::new(),
         snapshots: Vec::new(),

@@ -103,7 +103,7 @@ pub struct Stats {
     pub cache_hits: u64,
     /// Cache lookups that did not.
     pub cache_misses: u64,
-    /// Filter checks by gets in this session, one for each table asked. A get that was called again after `Need` counts
+    /// Filter checks by gets in this session, one for each table asked. A get that was made again because bytes were missing counts
     /// once.
     pub filter_checks: u64,
     /// Filter checks that showed that the key is not in the table, so the table was not read.

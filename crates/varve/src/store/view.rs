@@ -9,8 +9,9 @@ use std::rc::{Rc, Weak};
 
 use crate::codec::bytes::compare;
 use crate::codec::hash::xxh3;
+use crate::error::{Error, Result};
 use crate::memtable::Memtable;
-use crate::table::{Block, Blocks, ReadError, Table, TableMeta};
+use crate::table::{self, Block, Blocks, Table, TableMeta};
 use crate::types::{Kind, Sequence, StoreId};
 
 /// A memtable that the store and its views share.
@@ -49,7 +50,7 @@ impl TableHandle {
     /// without its filter until there is room for that.
     #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
-    pub(crate) fn open(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>, ReadError> {
+    pub(crate) fn open(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>> {
         if let Some(table) = self.opened()
             && !table.is_lean()
         {
@@ -62,7 +63,7 @@ impl TableHandle {
     /// Opens the table, unless a handle of it with other bounds has opened it; reads its filter once there is room for
     /// that.
     #[inline(never)]
-    fn reopen(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>, ReadError> {
+    fn reopen(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>> {
         let open = self.opened().or_else(|| blocks.kept(self.meta.id));
         let table = if let Some(table) = open {
             let bytes = table.footer().filter.len as usize;
@@ -121,7 +122,7 @@ impl View {
         snapshot: Sequence,
         now_ms: u64,
         then: &mut dyn FnMut(Option<Entry<'_>>),
-    ) -> Result<(), ReadError> {
+    ) -> Result<()> {
         for memtable in &self.memtables {
             let memtable = memtable.borrow();
             let deleted = memtable.tombstone_over(key, snapshot);
@@ -154,7 +155,7 @@ impl View {
         snapshot: Sequence,
         now_ms: u64,
         then: &mut dyn FnMut(Option<Entry<'_>>),
-    ) -> Result<(), ReadError> {
+    ) -> Result<()> {
         let hash = xxh3(key, 0);
         let (mut checks, mut negatives) = (0, 0);
         'search: {
@@ -192,28 +193,28 @@ impl View {
             }
             then(None);
         }
-        // Only at the end: a read that returns `Need` is run again.
+        // Only at the end: a read for which bytes are missing is run again.
         blocks.count_filters(checks, negatives);
         Ok(())
     }
 
     /// After one table of a call did not open, tries to open all tables of the call, which `is_wanted` selects by level
-    /// and handle (see [`ReadError::come_upon`]).
+    /// and handle (see [`come_upon`](crate::table::come_upon)).
     #[cold]
     pub(crate) fn come_upon(
         &self,
         store: &StoreId,
         blocks: &dyn Blocks,
-        failure: ReadError,
+        failure: Error,
         is_wanted: impl Fn(usize, &TableHandle) -> bool,
-    ) -> ReadError {
+    ) -> Error {
         let tables = self
             .levels
             .iter()
             .enumerate()
             .flat_map(|(level, tables)| tables.iter().map(move |handle| (level, handle)));
         let wanted = tables.filter(|(level, handle)| is_wanted(*level, handle));
-        failure.come_upon(wanted.map(|(_, handle)| handle.open(store, blocks)))
+        table::come_upon(failure, wanted.map(|(_, handle)| handle.open(store, blocks)))
     }
 
     /// Whether one of the view's tables is file `id`.

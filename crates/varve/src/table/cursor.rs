@@ -9,7 +9,8 @@
 use std::rc::Rc;
 
 use super::block::{Block, Entry, Malformed};
-use super::{BlockKind, Blocks, ReadError, Table, TableValue};
+use super::{BlockKind, Blocks, Table, TableValue};
+use crate::error::{Error, Result};
 use crate::types::{Kind, SEQUENCE_MAX, Sequence};
 
 /// Bytes that are copied at once when that is cheaper than copying the exact number.
@@ -56,18 +57,13 @@ impl TableCursor {
     }
 
     /// Goes to the first entry whose key is `key` or greater.
-    pub fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<()> {
         self.seek_version(key, SEQUENCE_MAX, blocks)
     }
 
     /// Goes to the first entry at or after (`key`, `sequence`): the newest version of `key` that a snapshot at
     /// `sequence` may see, if there is one.
-    pub fn seek_version(
-        &mut self,
-        key: &[u8],
-        sequence: Sequence,
-        blocks: &dyn Blocks,
-    ) -> Result<(), ReadError> {
+    pub fn seek_version(&mut self, key: &[u8], sequence: Sequence, blocks: &dyn Blocks) -> Result<()> {
         let at = self.table.index().find(key, sequence);
         if at == self.table.index().len() {
             self.block = None;
@@ -82,7 +78,7 @@ impl TableCursor {
     }
 
     /// Goes to the last entry whose key is before `key`.
-    pub fn seek_before(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub fn seek_before(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<()> {
         let at = self.table.index().find(key, SEQUENCE_MAX);
         if at == self.table.index().len() {
             return self.seek_last(blocks);
@@ -96,19 +92,19 @@ impl TableCursor {
     }
 
     /// Goes to the first entry of the table.
-    pub fn seek_first(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub fn seek_first(&mut self, blocks: &dyn Blocks) -> Result<()> {
         self.enter_first_of(0, blocks)
     }
 
     /// Goes to the last entry of the table.
-    pub fn seek_last(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub fn seek_last(&mut self, blocks: &dyn Blocks) -> Result<()> {
         self.enter_last_before(self.table.index().len(), blocks)
     }
 
     /// Goes one entry forward. After the last one, the cursor is on no entry. A cursor on no entry stays there.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
-    pub fn next(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub fn next(&mut self, blocks: &dyn Blocks) -> Result<()> {
         let Some(block) = &self.block else {
             return Ok(());
         };
@@ -123,7 +119,7 @@ impl TableCursor {
         Ok(())
     }
 
-    fn next_run(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    fn next_run(&mut self, blocks: &dyn Blocks) -> Result<()> {
         match &self.block {
             Some(block) if self.index + 1 < block.entries() => {
                 self.enter(Rc::clone(block), self.block_index, self.index + 1)
@@ -134,7 +130,7 @@ impl TableCursor {
     }
 
     /// Goes one entry backward. Before the first one, the cursor is on no entry. A cursor on no entry stays there.
-    pub fn prev(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub fn prev(&mut self, blocks: &dyn Blocks) -> Result<()> {
         let Some(block) = &self.block else {
             return Ok(());
         };
@@ -153,7 +149,7 @@ impl TableCursor {
     }
 
     /// Goes to the first entry of block `block_index`, or to no entry if there is no such block.
-    fn enter_first_of(&mut self, block_index: usize, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    fn enter_first_of(&mut self, block_index: usize, blocks: &dyn Blocks) -> Result<()> {
         if block_index >= self.table.index().len() {
             self.block = None;
             return Ok(());
@@ -163,7 +159,7 @@ impl TableCursor {
     }
 
     /// Goes to the last entry of the block before block `block_index`, or to no entry if there is no such block.
-    fn enter_last_before(&mut self, block_index: usize, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    fn enter_last_before(&mut self, block_index: usize, blocks: &dyn Blocks) -> Result<()> {
         let Some(block_index) = block_index.checked_sub(1) else {
             self.block = None;
             return Ok(());
@@ -173,12 +169,12 @@ impl TableCursor {
         self.enter(block, block_index, last)
     }
 
-    fn read(&self, block_index: usize, blocks: &dyn Blocks) -> Result<Rc<Block>, ReadError> {
+    fn read(&self, block_index: usize, blocks: &dyn Blocks) -> Result<Rc<Block>> {
         blocks.block(self.table.id(), self.table.index().handle(block_index), BlockKind::Data)
     }
 
     /// Goes to entry `index` of a block.
-    fn enter(&mut self, block: Rc<Block>, block_index: usize, index: usize) -> Result<(), ReadError> {
+    fn enter(&mut self, block: Rc<Block>, block_index: usize, index: usize) -> Result<()> {
         let run_index = block.run_of(index);
         let run = *block.run(run_index);
         let entry = block.entry(&run, index).map_err(|error| self.corrupt(block_index, error))?;
@@ -213,7 +209,7 @@ impl TableCursor {
     }
 
     #[cold]
-    fn corrupt(&self, block_index: usize, error: Malformed) -> ReadError {
+    fn corrupt(&self, block_index: usize, error: Malformed) -> Error {
         self.table.corrupt(self.table.index().handle(block_index), error)
     }
 

@@ -1,13 +1,13 @@
 //! Tables in memory, for tests and tools.
 //!
-//! Invariant: in asking mode, every first read of a place returns [`ReadError::Need`]. The fetched bytes are dropped as
+//! Invariant: in asking mode, every first read of a place returns [`Error::Pending`]. The fetched bytes are dropped as
 //! soon as the read that needed them is complete, as in a host that only reads asynchronously.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, open_block};
+use super::{Block, BlockHandle, BlockKind, Blocks, open_block};
 use crate::error::{Error, Result};
 use crate::types::{FileName, StoreId};
 
@@ -18,7 +18,8 @@ pub struct MemoryBlocks {
     files: BTreeMap<u64, Vec<u8>>,
     opened: RefCell<BTreeMap<(u64, u64), Rc<Block>>>,
     asks: bool,
-    fetched: RefCell<BTreeSet<Need>>,
+    /// The places that the read in progress has come upon: their bytes are there when it is run again.
+    fetched: RefCell<BTreeSet<(u64, u64, u32)>>,
 }
 
 impl MemoryBlocks {
@@ -34,7 +35,7 @@ impl MemoryBlocks {
         }
     }
 
-    /// No tables; reads return [`ReadError::Need`] until the bytes were fetched.
+    /// No tables; reads return [`Error::Pending`] until the bytes were fetched.
     #[must_use]
     pub fn asking(store: StoreId) -> Self {
         Self { asks: true, ..Self::new(store) }
@@ -46,34 +47,30 @@ impl MemoryBlocks {
         self.files.insert(table, bytes);
     }
 
-    /// Runs `read` until it completes, and fetches the bytes it needs.
-    pub fn run<T>(&self, mut read: impl FnMut() -> Result<T, ReadError>) -> Result<T> {
-        let result = loop {
-            match read() {
-                Err(ReadError::Need(need)) => self.fetched.borrow_mut().insert(*need),
-                Err(ReadError::Error(error)) => break Err(error),
-                Ok(value) => break Ok(value),
-            };
-        };
+    /// Runs `read` until no bytes are missing.
+    pub fn run<T>(&self, mut read: impl FnMut() -> Result<T>) -> Result<T> {
+        let mut result = read();
+        while matches!(result, Err(Error::Pending)) {
+            result = read();
+        }
         self.fetched.borrow_mut().clear();
         result
     }
 
-    fn bytes(&self, table: u64, offset: u64, len: u32) -> Result<&[u8], ReadError> {
-        let need = Need { file: FileName::table(table), offset, len };
-        if self.asks && !self.fetched.borrow().contains(&need) {
-            return Err(ReadError::Need(Box::new(need)));
+    fn bytes(&self, table: u64, offset: u64, len: u32) -> Result<&[u8]> {
+        if self.asks && self.fetched.borrow_mut().insert((table, offset, len)) {
+            return Err(Error::Pending);
         }
         let end = offset.checked_add(u64::from(len));
         let range = usize::try_from(offset).ok().zip(end.and_then(|end| usize::try_from(end).ok()));
         let file = self.files.get(&table);
         let bytes = file.zip(range).and_then(|(file, (start, end))| file.get(start..end));
-        bytes.ok_or_else(|| Error::corrupt(need.file, offset, "short read").into())
+        bytes.ok_or_else(|| Error::corrupt(FileName::table(table), offset, "short read"))
     }
 }
 
 impl Blocks for MemoryBlocks {
-    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError> {
+    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>> {
         let place = (table, handle.offset);
         if !self.asks
             && let Some(block) = self.opened.borrow().get(&place)
@@ -86,7 +83,7 @@ impl Blocks for MemoryBlocks {
         Ok(block)
     }
 
-    fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError> {
+    fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>> {
         Ok(self.bytes(table, offset, len)?.to_vec())
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! Invariants: a finished table never changes. Every byte of it is covered by a checksum that is seeded with the store,
 //! the file and the place. So a flipped, torn, misdirected or foreign block causes an error, never a wrong result. A
-//! read changes nothing before all the blocks it needs are available: it may be run again.
+//! read changes nothing before all the blocks it needs are available: after [`Error::Pending`] it may be run again.
 
 mod block;
 mod builder;
@@ -42,7 +42,7 @@ pub use reader::{Table, TableValue};
 pub use salvage::{Remains, find_footers, salvage_table};
 pub use tombstones::RangeTombstones;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::types::FileName;
 
 /// The kind of contents of a block. The byte is part of the block's trailer, so one kind is never read as another.
@@ -78,7 +78,7 @@ impl BlockHandle {
     }
 }
 
-/// Bytes that a read needs to continue.
+/// Bytes that a job or a check asks its host for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Need {
     /// The file to read.
@@ -89,40 +89,22 @@ pub struct Need {
     pub len: u32,
 }
 
-/// Why a read gave no result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReadError {
-    /// Fetch these bytes, then run the read again: it changed nothing.
-    Need(Box<Need>),
-    /// The read failed.
-    Error(Error),
-}
-
-impl From<Error> for ReadError {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
+/// After a read found that bytes are missing, tries the other reads of the same call, so that the storage learns what is missing for all
+/// of them. Then the host can fetch all of it together, and not one after the other. Returns the error of the first read.
+pub(crate) fn come_upon<T>(failure: Error, others: impl Iterator<Item = Result<T>>) -> Error {
+    if failure == Error::Pending {
+        others.for_each(drop);
     }
+    failure
 }
 
-impl ReadError {
-    /// Tries the other reads of the same call after one failed. A host that fetches the data of failed reads (over an
-    /// asynchronous storage) then fetches all of it together, and not one after the other. A read that returns what it
-    /// needs does not require this.
-    pub(crate) fn come_upon<T>(self, others: impl Iterator<Item = Result<T, Self>>) -> Self {
-        if matches!(self, Self::Error(_)) {
-            others.for_each(drop);
-        }
-        self
-    }
-}
-
-/// The source of blocks: the cache, then the storage.
+/// The source of blocks: the cache, then the storage. Its errors are [`Error::Pending`] while bytes are missing, and those of the storage.
 pub trait Blocks {
     /// The block at `handle` of table `table`, opened (see [`open_block`]).
-    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError>;
+    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>>;
 
     /// `len` raw bytes of the file from `offset` on: a table's footer, and its blocks after the data.
-    fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError>;
+    fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>>;
 
     /// Keeps an open table for later reads, as long as it is read often enough for its memory. Unless overridden, only its readers keep it.
     fn keep(&self, table: &Rc<Table>) {
@@ -139,6 +121,12 @@ pub trait Blocks {
     fn has_room(&self, bytes: usize) -> bool {
         let _ = bytes;
         true
+    }
+
+    /// Whether the bytes that several reads are missing are noted, to be fetched together. Unless overridden, they are not: then a read that
+    /// is only tried would take the place of one that is needed.
+    fn notes_missing(&self) -> bool {
+        false
     }
 
     /// Counts the filter checks of a finished get: it checked the filters of `checks` tables, and `negatives` of them

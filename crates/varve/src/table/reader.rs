@@ -15,7 +15,7 @@ use std::rc::Rc;
 use super::block::{Malformed, verify};
 use super::{
     Block, BlockHandle, BlockKind, Blocks, FOOTER_BYTES, Filter, Footer, Index, Properties, RangeTombstones,
-    ReadError, TableCursor, TableMeta, hash_key,
+    TableCursor, TableMeta, hash_key,
 };
 use crate::error::{Error, Result};
 use crate::types::{FileName, Kind, RangeTombstone, Sequence, StoreId};
@@ -62,28 +62,23 @@ impl TableValue {
 
 impl Table {
     /// Opens the table that `meta` describes.
-    pub fn open(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self, ReadError> {
+    pub fn open(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self> {
         Self::open_as(store, meta, blocks, false)
     }
 
     /// As [`Table::open`], without the filter when there is no room for it (see [`Blocks::has_room`]) and it is most of the bytes to read.
-    pub fn open_lean(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self, ReadError> {
+    pub fn open_lean(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self> {
         Self::open_as(store, meta, blocks, true)
     }
 
-    fn open_as(
-        store: &StoreId,
-        meta: &TableMeta,
-        blocks: &dyn Blocks,
-        may_be_lean: bool,
-    ) -> Result<Self, ReadError> {
+    fn open_as(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks, may_be_lean: bool) -> Result<Self> {
         let file = FileName::table(meta.id);
         let start = meta.size.checked_sub(FOOTER_BYTES as u64);
         let start = start.ok_or_else(|| Error::corrupt(file, 0, "table cut short"))?;
         let bytes = blocks.raw(meta.id, start, FOOTER_BYTES as u32)?;
         let (footer, hash) = Footer::decode(&bytes, store, file, start)?;
         if hash != meta.footer_hash || footer.file_id != meta.id {
-            return Err(Error::corrupt(file, start, "another table than the manifest names").into());
+            return Err(Error::corrupt(file, start, "another table than the manifest names"));
         }
         let mut parts = parts_of(&footer);
         let tail_start = parts.first().map_or(start, |(_, handle)| handle.offset);
@@ -94,7 +89,7 @@ impl Table {
         }
         let len = start.checked_sub(tail_start).and_then(|len| u32::try_from(len).ok());
         let (Some(len), true) = (len, end == start) else {
-            return Err(Error::corrupt(file, start, "footer handles").into());
+            return Err(Error::corrupt(file, start, "footer handles"));
         };
         let may_be_lean = may_be_lean && footer.filter.len > len / 2;
         let is_lean = may_be_lean && !blocks.has_room(len as usize);
@@ -106,7 +101,7 @@ impl Table {
         };
         let tail = blocks.raw(meta.id, read_start, len)?;
         if tail.len() != len as usize {
-            return Err(Error::corrupt(file, read_start, "table cut short").into());
+            return Err(Error::corrupt(file, read_start, "table cut short"));
         }
         let mut table = Self {
             id: meta.id,
@@ -127,7 +122,7 @@ impl Table {
         }
         let has_filter = table.filter.get().is_some() || is_lean || table.index.is_empty();
         if table.index.data_end() != tail_start || !has_filter {
-            return Err(Error::corrupt(file, tail_start, "index and footer disagree").into());
+            return Err(Error::corrupt(file, tail_start, "index and footer disagree"));
         }
         // An index takes more room than its block.
         if may_be_lean && !blocks.has_room(table.resident_bytes()) {
@@ -149,12 +144,7 @@ impl Table {
 
     /// The newest version of `key` at or below `snapshot`, tombstones included. Range tombstones are queried
     /// separately: [`Table::tombstone_over`].
-    pub fn get(
-        &self,
-        key: &[u8],
-        snapshot: Sequence,
-        blocks: &dyn Blocks,
-    ) -> Result<Option<TableValue>, ReadError> {
+    pub fn get(&self, key: &[u8], snapshot: Sequence, blocks: &dyn Blocks) -> Result<Option<TableValue>> {
         if self.may_contain(hash_key(key)) { self.get_admitted(key, snapshot, blocks) } else { Ok(None) }
     }
 
@@ -165,7 +155,7 @@ impl Table {
         key: &[u8],
         snapshot: Sequence,
         blocks: &dyn Blocks,
-    ) -> Result<Option<TableValue>, ReadError> {
+    ) -> Result<Option<TableValue>> {
         let at = self.index.find(key, snapshot);
         if at == self.index.len() {
             return Ok(None);
@@ -202,7 +192,7 @@ impl Table {
 
     /// Reads the filter of a lean table.
     #[cold]
-    pub fn read_filter(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    pub fn read_filter(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<()> {
         let handle = self.footer.filter;
         let stored = blocks.raw(self.id, handle.offset, handle.len)?;
         let filter = verify(store, self.id, handle.offset, &stored, BlockKind::Filter)
@@ -286,8 +276,8 @@ impl Table {
         size_of::<Self>() + filter + self.index.bytes() + self.range_tombstones.bytes()
     }
 
-    pub(super) fn corrupt(&self, handle: BlockHandle, Malformed(what): Malformed) -> ReadError {
-        Error::corrupt(FileName::table(self.id), handle.offset, what).into()
+    pub(super) fn corrupt(&self, handle: BlockHandle, Malformed(what): Malformed) -> Error {
+        Error::corrupt(FileName::table(self.id), handle.offset, what)
     }
 }
 

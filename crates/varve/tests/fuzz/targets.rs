@@ -14,7 +14,7 @@ use varve::memtable::Memtable;
 use varve::storage::{MemorySlots, SlotHeader, SlotPool, Storage};
 use varve::table::{
     Block, BlockHandle, BlockKind, Blocks, FOOTER_BYTES, Filter, Footer, Index, MemoryBlocks, Properties,
-    RangeTombstones, ReadError, find_footers, open_block, open_block_to_copy, salvage_table,
+    RangeTombstones, find_footers, open_block, open_block_to_copy, salvage_table,
 };
 use varve::types::FileName;
 use varve::wal::{SegmentHeader, find_salt, header_was_lost, salvage_segment, scan_segment};
@@ -94,11 +94,11 @@ pub fn slot_header(bytes: &[u8]) {
 struct OneBlock(Rc<Block>);
 
 impl Blocks for OneBlock {
-    fn block(&self, _: u64, _: BlockHandle, _: BlockKind) -> Result<Rc<Block>, ReadError> {
+    fn block(&self, _: u64, _: BlockHandle, _: BlockKind) -> varve::Result<Rc<Block>> {
         Ok(Rc::clone(&self.0))
     }
 
-    fn raw(&self, _: u64, _: u64, _: u32) -> Result<Vec<u8>, ReadError> {
+    fn raw(&self, _: u64, _: u64, _: u32) -> varve::Result<Vec<u8>> {
         Ok(Vec::new())
     }
 }

@@ -288,7 +288,7 @@ export class BufferedDevice implements SettlingDevice {
     await this.settle();
     const held: Chunk[] = [];
     this.#isHeld = true;
-    // The call that opens a pool of slots regards a slot as lost when its first page cannot be read.
+    // The call that opens a pool of slots reads the first page of each, one after the other. So they are fetched together before it.
     await this.#fetch(this.#slots.beginnings(), held);
     this.#slots.begin();
     try {
