@@ -63,9 +63,13 @@ pub fn varve_open(
 /// The values that a host supplies when a store opens.
 fn host(now_ms: f64) -> Result<Host, Error> {
     let missing = Error::InvalidArgument("A store id has 16 bytes, and entropy 8.");
-    let Some((id, entropy)) = scratch::bytes(OPENING_BYTES).split_first_chunk() else { return Err(missing) };
-    let Some(entropy) = entropy.first_chunk() else { return Err(missing) };
-    Ok(Host { now_ms: now_ms as u64, entropy: u64::from_le_bytes(*entropy), store_id: StoreId::from(*id) })
+    registry::scratch(|scratch| {
+        let bytes = scratch.bytes(OPENING_BYTES);
+        let Some((id, entropy)) = bytes.split_first_chunk() else { return Err(missing) };
+        let Some(entropy) = entropy.first_chunk() else { return Err(missing) };
+        let (now_ms, entropy) = (now_ms as u64, u64::from_le_bytes(*entropy));
+        Ok(Host { now_ms, entropy, store_id: StoreId::from(*id) })
+    })
 }
 
 fn tell(report: &RecoveryReport) {

@@ -14,13 +14,13 @@ use varve::options::Durability;
 use varve::store::Entry;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::registry::{Open, raw};
+use crate::registry::{self, Open, raw, with_bytes};
 use crate::scratch;
 
 /// Makes the scratch `bytes` long. Returns where it begins. Null: there is no memory for that many bytes, and no scratch.
 #[wasm_bindgen]
 pub fn varve_scratch(bytes: usize) -> *const u8 {
-    scratch::reserve(bytes)
+    registry::scratch(|scratch| scratch.reserve(bytes))
 }
 
 /// Makes room for the input of one call. Returns where it begins, or null.
@@ -53,8 +53,8 @@ pub fn varve_now(h: u32, ms: f64) -> i32 {
 /// Stages a set of the key and the value in the scratch. Returns how many bytes are staged; its sequence is in cells 0 and 1.
 #[wasm_bindgen]
 pub fn varve_set(h: u32, key: usize, value: usize) -> i32 {
-    let (key, value) = scratch::pair(key, value);
-    raw(h, |open| {
+    with_bytes(h, |open, scratch| {
+        let (key, value) = scratch.pair(key, value);
         let sequence = open.store.set(key, value)?;
         Ok(staged(open, sequence))
     })
@@ -63,9 +63,8 @@ pub fn varve_set(h: u32, key: usize, value: usize) -> i32 {
 /// Stages a delete. Returns the same as `varve_set`.
 #[wasm_bindgen]
 pub fn varve_delete(h: u32, key: usize) -> i32 {
-    let key = scratch::bytes(key);
-    raw(h, |open| {
-        let sequence = open.store.delete(key)?;
+    with_bytes(h, |open, scratch| {
+        let sequence = open.store.delete(scratch.bytes(key))?;
         Ok(staged(open, sequence))
     })
 }
@@ -73,11 +72,10 @@ pub fn varve_delete(h: u32, key: usize) -> i32 {
 /// Stages the removal of a range; an empty end means the end of the store. Returns the same as `varve_set`.
 #[wasm_bindgen]
 pub fn varve_delete_range(h: u32, start: usize, end: usize) -> i32 {
-    let (start, end) = scratch::pair(start, end);
-    // Encoded keys never begin with 0xff.
-    let end = if end.is_empty() { &[0xff] } else { end };
-    raw(h, |open| {
-        let sequence = open.store.delete_range(start, end)?;
+    with_bytes(h, |open, scratch| {
+        let (start, end) = scratch.pair(start, end);
+        // Encoded keys never begin with 0xff.
+        let sequence = open.store.delete_range(start, if end.is_empty() { &[0xff] } else { end })?;
         Ok(staged(open, sequence))
     })
 }
@@ -86,8 +84,8 @@ pub fn varve_delete_range(h: u32, start: usize, end: usize) -> i32 {
 /// `varve_set`. For a conflict, the cells have its key (0 and 1) and the sequence found (2 and 3).
 #[wasm_bindgen]
 pub fn varve_batch(h: u32, length: usize, snapshot: u32) -> i32 {
-    raw(h, |open| {
-        let batch = frame::parse_batch(scratch::bytes(length), open.store.now_ms())?;
+    with_bytes(h, |open, bytes| {
+        let batch = frame::parse_batch(bytes.bytes(length), open.store.now_ms())?;
         let checked = batch.check(&open.store, snapshot);
         if let Err(Error::Conflict(conflict)) = &checked {
             scratch::answer(conflict.key.clone());
@@ -108,21 +106,21 @@ fn staged(open: &Open, sequence: u64) -> u32 {
 /// Finds a value. Returns 1, with pointer and length in cells 0 and 1, or 0.
 #[wasm_bindgen]
 pub fn varve_get(h: u32, key: usize) -> i32 {
-    raw(h, |open| found(open, 0, scratch::bytes(key), |_| {}))
+    with_bytes(h, |open, scratch| found(open, 0, scratch.bytes(key), |_| {}))
 }
 
 /// Whether a key exists.
 #[wasm_bindgen]
 pub fn varve_has(h: u32, key: usize) -> i32 {
-    raw(h, |open| Ok(u32::from(open.store.sequence_of(scratch::bytes(key))? > 0)))
+    with_bytes(h, |open, scratch| Ok(u32::from(open.store.has(scratch.bytes(key))?)))
 }
 
 /// Finds a value in a snapshot or, for 0, in the current state of the store, with its sequence (cells 2 and 3) and its expiry (cells 4 and
 /// 5, an f64; 0 for none).
 #[wasm_bindgen]
 pub fn varve_get_entry(h: u32, key: usize, snapshot: u32) -> i32 {
-    raw(h, |open| {
-        found(open, snapshot, scratch::bytes(key), |entry| {
+    with_bytes(h, |open, bytes| {
+        found(open, snapshot, bytes.bytes(key), |entry| {
             scratch::set_out_u64(2, entry.sequence);
             scratch::set_out_u64(4, (entry.expires.unwrap_or(0) as f64).to_bits());
         })
@@ -199,10 +197,9 @@ const RESPONSE_BYTES: usize = 4 << 20;
 /// 0 when all are done.
 #[wasm_bindgen]
 pub fn varve_frame(h: u32, length: usize, from: usize) -> i32 {
-    raw(h, |open| {
+    with_bytes(h, |open, bytes| {
         let mut answer = scratch::take_answer();
-        let next =
-            frame::run_part(&mut open.store, scratch::bytes(length), from, RESPONSE_BYTES, &mut answer)?;
+        let next = frame::run_part(&mut open.store, bytes.bytes(length), from, RESPONSE_BYTES, &mut answer)?;
         scratch::answer(answer);
         Ok(next as u32)
     })

@@ -13,6 +13,7 @@ use varve::table::Block;
 use varve_host::HostSlots;
 
 use crate::job::CompactionJob;
+use crate::scratch::Scratch;
 
 /// The engine over the slots of a JavaScript device.
 pub(crate) type HostStore = Store<SlotPool<HostSlots>>;
@@ -59,8 +60,15 @@ impl<T> Numbered<T> {
     }
 }
 
+/// What calls on stores work on: the stores, and the bytes that came with the call.
+struct Instance {
+    stores: Numbered<Open>,
+    scratch: Scratch,
+}
+
 thread_local! {
-    static STORES: RefCell<Numbered<Open>> = const { RefCell::new(Numbered::new()) };
+    static INSTANCE: RefCell<Instance> =
+        const { RefCell::new(Instance { stores: Numbered::new(), scratch: Scratch::new() }) };
     static JOBS: RefCell<Numbered<CompactionJob>> = const { RefCell::new(Numbered::new()) };
     static ERROR: RefCell<Option<Error>> = const { RefCell::new(None) };
 }
@@ -89,13 +97,13 @@ pub(crate) fn last_error<R>(tell: impl FnOnce(&Error) -> R) -> R {
 
 /// Stores an open store. Returns its number.
 pub(crate) fn add(open: Open) -> u32 {
-    STORES.with_borrow_mut(|stores| stores.add(open))
+    INSTANCE.with_borrow_mut(|instance| instance.stores.add(open))
 }
 
 /// Closes a store and removes it.
 pub(crate) fn close(handle: u32) -> Result<u32, Error> {
-    STORES.with_borrow_mut(|stores| {
-        let Some(mut open) = stores.remove(handle) else { return Ok(0) };
+    INSTANCE.with_borrow_mut(|instance| {
+        let Some(mut open) = instance.stores.remove(handle) else { return Ok(0) };
         open.store.close().map(|()| 0)
     })
 }
@@ -103,7 +111,20 @@ pub(crate) fn close(handle: u32) -> Result<u32, Error> {
 /// Runs a call on a store, inlined: for the calls that are made most often.
 #[inline]
 pub(crate) fn raw(handle: u32, call: impl FnOnce(&mut Open) -> Result<u32, Error>) -> i32 {
-    STORES.with_borrow_mut(|stores| status(stores.get(handle).and_then(call)))
+    with_bytes(handle, |open, _| call(open))
+}
+
+/// As [`raw`], for a call that reads the scratch.
+#[inline]
+pub(crate) fn with_bytes(handle: u32, call: impl FnOnce(&mut Open, &Scratch) -> Result<u32, Error>) -> i32 {
+    INSTANCE.with_borrow_mut(|Instance { stores, scratch }| {
+        status(stores.get(handle).and_then(|open| call(open, scratch)))
+    })
+}
+
+/// Runs a call on the scratch alone.
+pub(crate) fn scratch<R>(call: impl FnOnce(&mut Scratch) -> R) -> R {
+    INSTANCE.with_borrow_mut(|instance| call(&mut instance.scratch))
 }
 
 /// Runs a call on a store. This is one function in the compiled program, instead of code in every export.
@@ -118,7 +139,7 @@ pub(crate) fn with_two(
     second: u32,
     call: impl FnOnce(&mut Open, &mut Open) -> Result<u32, Error>,
 ) -> i32 {
-    STORES.with_borrow_mut(|stores| {
+    INSTANCE.with_borrow_mut(|Instance { stores, .. }| {
         let Some(mut other) = stores.remove(second) else { return failed(Error::Closed) };
         let answer = status(stores.get(first).and_then(|open| call(open, &mut other)));
         stores.0[second as usize] = Some(other);

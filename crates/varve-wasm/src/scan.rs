@@ -11,13 +11,13 @@ use varve::frame;
 use varve::scan::Progress;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::registry::{raw, with_two};
+use crate::registry::{raw, with_bytes, with_two};
 use crate::scratch;
 
 /// Opens a scan. Returns its number, above 0.
 #[wasm_bindgen]
 pub fn varve_scan_open(h: u32, length: usize) -> i32 {
-    raw(h, |open| open.store.open_cursor(frame::parse_scan(scratch::bytes(length))?))
+    with_bytes(h, |open, scratch| open.store.open_cursor(frame::parse_scan(scratch.bytes(length))?))
 }
 
 /// Returns the next batch of about `bytes` in cells 0 and 1. The result is 1 when there may be more, 0 when the scan is finished.

@@ -9,52 +9,55 @@
 //!
 //! All regions except the cells may be long, so allocating them may fail. Then the pointer is null, and JavaScript refuses the call.
 //!
-//! Invariant: JavaScript writes the scratch only between calls, and a call reads it only before it returns, so no
-//! borrow outlives a call. There are no threads.
+//! Invariant: JavaScript writes the scratch and the input only between calls, through the pointers that it got, and a call borrows the
+//! scratch, which lies beside the open stores (`registry`), only before it returns. There are no threads.
 
-use core::cell::{RefCell, UnsafeCell};
-
-struct Regions {
-    scratch: UnsafeCell<Vec<u8>>,
-    out: UnsafeCell<[u32; 16]>,
-}
-
-// SAFETY: a WebAssembly instance without shared memory has one thread.
-unsafe impl Sync for Regions {}
-
-static REGIONS: Regions = Regions { scratch: UnsafeCell::new(Vec::new()), out: UnsafeCell::new([0; 16]) };
+use core::cell::{Cell, RefCell};
 
 thread_local! {
     static INPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static OUT: [Cell<u32>; 16] = const { [const { Cell::new(0) }; 16] };
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A vector of zeros; empty if there is no memory for them.
-fn zeros(bytes: usize) -> Vec<u8> {
-    varve::codec::room::zeros(bytes).unwrap_or_default()
+/// Makes a region `bytes` long and drops its old contents. Returns where it begins. Null: there is no memory, and the region is empty.
+fn renew(region: &mut Vec<u8>, bytes: usize) -> *mut u8 {
+    // First, so that there is room for the new contents.
+    *region = Vec::new();
+    *region = varve::codec::room::zeros(bytes).unwrap_or_default();
+    if region.is_empty() { core::ptr::null_mut() } else { region.as_mut_ptr() }
 }
 
-/// The address of the first byte; null for no bytes.
-fn start(bytes: &[u8]) -> *const u8 {
-    if bytes.is_empty() { core::ptr::null() } else { bytes.as_ptr() }
-}
+/// The scratch.
+pub(crate) struct Scratch(Vec<u8>);
 
-/// Makes the scratch `bytes` long, at least one, and drops its old contents. Returns where it begins. Null: there is no memory, and no
-/// scratch.
-pub(crate) fn reserve(bytes: usize) -> *const u8 {
-    // SAFETY: one thread, and no other call has a slice of the scratch while this one runs.
-    let scratch = unsafe { &mut *REGIONS.scratch.get() };
-    *scratch = Vec::new();
-    *scratch = zeros(bytes);
-    start(scratch)
+impl Scratch {
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Makes it `bytes` long, at least one. Returns where it begins, or null if there is no memory.
+    pub(crate) fn reserve(&mut self, bytes: usize) -> *mut u8 {
+        renew(&mut self.0, bytes)
+    }
+
+    /// Its first `length` bytes, or fewer if it is shorter.
+    #[inline]
+    pub(crate) fn bytes(&self, length: usize) -> &[u8] {
+        self.0.get(..length).unwrap_or(&self.0)
+    }
+
+    /// Two adjacent slices at its start.
+    #[inline]
+    pub(crate) fn pair(&self, first: usize, second: usize) -> (&[u8], &[u8]) {
+        let all = self.bytes(first.saturating_add(second));
+        all.split_at(first.min(all.len()))
+    }
 }
 
 /// Makes the input `bytes` long, at least one. Returns where it begins, or null if there is no memory.
-pub(crate) fn reserve_input(bytes: usize) -> *const u8 {
-    INPUT.with_borrow_mut(|input| {
-        *input = zeros(bytes);
-        start(input)
-    })
+pub(crate) fn reserve_input(bytes: usize) -> *mut u8 {
+    INPUT.with_borrow_mut(|input| renew(input, bytes))
 }
 
 /// Takes the input: the caller owns it.
@@ -75,31 +78,19 @@ pub(crate) fn take_answer() -> Vec<u8> {
     answer
 }
 
-/// The first `length` bytes of the scratch, or fewer if it is shorter.
-pub(crate) fn bytes<'a>(length: usize) -> &'a [u8] {
-    // SAFETY: one thread; JavaScript writes between calls only, and `reserve` runs in a call of its own.
-    let scratch = unsafe { &*REGIONS.scratch.get() };
-    scratch.get(..length).unwrap_or(scratch)
-}
-
-/// Two adjacent slices at the start of the scratch.
-pub(crate) fn pair<'a>(first: usize, second: usize) -> (&'a [u8], &'a [u8]) {
-    let all = bytes(first.saturating_add(second));
-    all.split_at(first.min(all.len()))
-}
-
 /// The address of the out cells.
 pub(crate) fn out() -> *const u32 {
-    REGIONS.out.get().cast()
+    OUT.with(|cells| cells.as_ptr().cast())
 }
 
 /// Writes one out cell.
+#[inline]
 pub(crate) fn set_out(cell: usize, value: u32) {
-    // SAFETY: one thread, and no reference to the cells is ever handed out.
-    let cells = unsafe { &mut *REGIONS.out.get() };
-    if let Some(place) = cells.get_mut(cell) {
-        *place = value;
-    }
+    OUT.with(|cells| {
+        if let Some(place) = cells.get(cell) {
+            place.set(value);
+        }
+    });
 }
 
 /// Puts the address of bytes in out cell 0 (pointer) and their length in cell 1.
@@ -119,26 +110,27 @@ mod tests {
     use super::*;
 
     /// Does what JavaScript does between calls: writes through the pointer that it got.
-    fn write(at: *const u8, bytes: &[u8]) {
+    fn write(at: *mut u8, bytes: &[u8]) {
         // SAFETY: `reserve` returned `at` for at least this many bytes, and no slice of the scratch is in use.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.cast_mut(), bytes.len()) };
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
     }
 
-    /// One test, because the regions are global. Run it under Miri, which checks every access.
+    /// Run it under Miri, which checks every access.
     #[test]
     fn what_is_written_between_calls_is_read_in_the_next_one() {
-        let at = reserve(8);
+        let mut scratch = Scratch::new();
+        let at = scratch.reserve(8);
         write(at, b"siltfine");
-        assert_eq!(pair(4, 4), (&b"silt"[..], &b"fine"[..]));
+        assert_eq!(scratch.pair(4, 4), (&b"silt"[..], &b"fine"[..]));
         write(at, b"sand");
-        assert_eq!(bytes(8), b"sandfine");
-        assert_eq!(bytes(1000), b"sandfine", "never beyond its end");
-        assert_eq!(pair(6, 1000), (&b"sandfi"[..], &b"ne"[..]));
-        assert_eq!(pair(usize::MAX, 1).0, b"sandfine");
+        assert_eq!(scratch.bytes(8), b"sandfine");
+        assert_eq!(scratch.bytes(1000), b"sandfine", "never beyond its end");
+        assert_eq!(scratch.pair(6, 1000), (&b"sandfi"[..], &b"ne"[..]));
+        assert_eq!(scratch.pair(usize::MAX, 1).0, b"sandfine");
 
-        let grown = reserve(1 << 16);
+        let grown = scratch.reserve(1 << 16);
         write(grown, &[7; 1 << 16]);
-        assert_eq!(bytes(1 << 16), [7; 1 << 16]);
+        assert_eq!(scratch.bytes(1 << 16), [7; 1 << 16]);
 
         set_out_u64(0, 0x1122_3344_5566_7788);
         set_out(16, 1);

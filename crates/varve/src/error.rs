@@ -147,14 +147,6 @@ impl Error {
         }
     }
 
-    /// The number of its code, a space and [`Error::message`].
-    #[must_use]
-    pub fn numbered(&self) -> String {
-        let mut text = decimal(self.code() as u64);
-        put(&mut text, &[" ", &self.message()]);
-        text
-    }
-
     /// What happened and what to do, as a sentence. It is built without `core::fmt`: the compiled engine would contain that only for this.
     #[must_use]
     pub fn message(&self) -> String {
@@ -185,7 +177,7 @@ impl Error {
             Self::Retry => said.push_str(
                 "The tab that led the store is gone, and with it what this call depended on. Call again.",
             ),
-            Self::Pending => said.push_str("Bytes of the store have to be fetched first. Call again."),
+            Self::Pending => said.push_str("Bytes are missing."),
             Self::Poisoned => said.push_str(
                 "An earlier write to the storage failed, so nothing more is accepted. Reopen the store to recover.",
             ),

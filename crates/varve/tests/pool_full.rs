@@ -383,6 +383,25 @@ impl Slots for Granted {
     }
 }
 
+/// The step by which a slot grows was refused, and then the slot was written up to its granted size, which is enough. The pool knew only of
+/// the refusal, so the segment moved, or its write was refused.
+#[test]
+fn a_slot_that_was_granted_enough_is_long_enough() {
+    let mut pool = SlotPool::open(Granted::new(1, 1 << 20)).expect("opens");
+    pool.adopt(STORE);
+    let (table, wal) = (FileName::table(1), FileName::wal(1));
+    pool.create(table, 0).expect("created");
+    pool.write(table, 0, &[1; 700_000]).expect("written");
+    pool.trim(table, 700_000);
+    pool.create(wal, 0).expect("created");
+    pool.write(wal, 0, &[2; 1000]).expect("there is room");
+    let slot_bytes = pool.bytes_on_disk();
+    assert!(!slot_bytes.is_multiple_of(256 << 10), "the next step would end beyond the granted size");
+    pool.write(wal, 1000, &[3; 220_000]).expect("there is room");
+    assert!(pool.bytes_on_disk() > slot_bytes);
+    assert_eq!(pool.bytes_on_disk(), 1 << 20);
+}
+
 /// A life of files of both kinds on a small storage: after every call each file holds the bytes that were written to it.
 ///
 /// The story: a segment moved into a gap took all of its place along, including room that was never written, and ran over the table behind

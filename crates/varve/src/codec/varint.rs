@@ -23,14 +23,6 @@ pub fn put_u64(into: &mut Vec<u8>, value: u64) {
     into.push(rest as u8);
 }
 
-/// How many bytes [`put_u64`] appends for `value`.
-#[inline]
-#[must_use]
-pub fn len_u64(value: u64) -> usize {
-    let bits = 64 - (value | 1).leading_zeros() as usize;
-    bits.div_ceil(7)
-}
-
 /// Reads the number at `at`. Returns it with the offset after it; `None` when it is cut off or not canonical.
 #[inline]
 #[must_use]
@@ -88,7 +80,8 @@ mod tests {
         for value in edges() {
             let mut bytes = vec![0xaa];
             put_u64(&mut bytes, value);
-            assert_eq!(bytes.len() - 1, len_u64(value), "{value}");
+            let bits = 64 - (value | 1).leading_zeros() as usize;
+            assert_eq!(bytes.len() - 1, bits.div_ceil(7), "{value}");
             assert_eq!(get_u64(&bytes, 1), Some((value, bytes.len())), "{value}");
             for cut in 1..bytes.len() {
                 assert_eq!(get_u64(&bytes[..cut], 1), None, "{value} cut at {cut}");

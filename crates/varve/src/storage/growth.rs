@@ -30,9 +30,10 @@ impl<D: Slots> SlotPool<D> {
                 Ok(len) if len == zeros.len() => self.lengthened(slot, grown(size)),
                 Ok(_) | Err(SlotError::Full) => {
                     // The count may be wrong, the length is not.
-                    let size = self.device.size(slot);
-                    self.slots[slot as usize].size = size;
+                    self.slots[slot as usize].size = self.device.size(slot);
                     self.was_refused();
+                    // Now it may have the length that it was granted.
+                    let size = self.slots[slot as usize].size;
                     return if size >= need { Ok(()) } else { Err(Error::StorageFull) };
                 }
                 Err(error) => return Err(failed(error)),

@@ -9,7 +9,7 @@
 use std::rc::Rc;
 
 use super::block::{Block, Entry, Malformed};
-use super::{BlockKind, Blocks, Table, TableValue};
+use super::{BlockKind, Blocks, Table};
 use crate::error::{Error, Result};
 use crate::types::{Kind, SEQUENCE_MAX, Sequence};
 
@@ -267,20 +267,6 @@ impl TableCursor {
     #[must_use]
     pub fn value_block(&self) -> Option<&Rc<Block>> {
         self.block.as_ref()
-    }
-
-    /// The entry as a value that keeps its block alive.
-    #[must_use]
-    pub fn table_value(&self) -> Option<TableValue> {
-        let entry = &self.entry;
-        self.block.as_ref().map(|block| TableValue {
-            sequence: entry.sequence,
-            kind: entry.kind,
-            expires: entry.expires,
-            block: Rc::clone(block),
-            start: entry.value,
-            len: entry.next - entry.value,
-        })
     }
 
     /// The table that the cursor walks.
