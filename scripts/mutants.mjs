@@ -292,8 +292,8 @@ const OF_THE_ENGINE = [
     edits: [
       [
         'crates/varve/src/store/choose.rs',
-        'if self.purge.is_wanted && !is_flushing',
-        'if self.purge.is_wanted && self.next_table == 0 && !is_flushing',
+        'if self.jobs.purge.is_wanted && !is_flushing',
+        'if self.jobs.purge.is_wanted && self.fresh.next_table == 0 && !is_flushing',
       ],
     ],
   },

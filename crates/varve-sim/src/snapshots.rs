@@ -4,8 +4,7 @@
 //! Invariant: a snapshot returns what the model contained when it was taken, except for writes that the store
 //! refused since.
 
-use varve::frame::ScanRequest;
-use varve::scan::{Progress, ScanOptions};
+use varve::scan::{Progress, ScanOptions, ScanRequest};
 
 use crate::change::{State, show};
 use crate::scan::Entries;

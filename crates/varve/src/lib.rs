@@ -42,6 +42,7 @@ pub mod storage;
 pub mod store;
 pub mod table;
 pub mod types;
+mod view;
 pub mod wal;
 
 pub use error::{Code, Error, Result};

@@ -3,8 +3,7 @@
 //!
 //! Measured in batches: a scan that looks at 20,000 entries and delivers nothing ends its batch, for the caller to go on.
 
-use varve::frame::ScanRequest;
-use varve::scan::{Batch, Cursor, Progress, ScanOptions};
+use varve::scan::{Batch, Cursor, Progress, ScanOptions, ScanRequest};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::store::Caller;
 use varve::{Durability, Error, Host, Op, Options, Store};

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use varve::frame::{Operation, ScanRequest, header};
-use varve::scan::{Progress, ScanOptions};
+use varve::frame::{Operation, header};
+use varve::scan::{Progress, ScanOptions, ScanRequest};
 use varve::storage::{MemorySlots, SlotPool, Storage};
 use varve::types::{FileKind, FileName, StoreId};
 use varve::{Durability, Error, Host, Op, Options, Result, Store};

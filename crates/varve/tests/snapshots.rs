@@ -1,7 +1,6 @@
 //! Snapshots by number. The simulator tests that they outlive flushes and merges.
 
-use varve::frame::ScanRequest;
-use varve::scan::{Batch, Progress, ScanOptions};
+use varve::scan::{Batch, Progress, ScanOptions, ScanRequest};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::store::{Caller, Op};
 use varve::{Durability, Error, Host, Options, Store};

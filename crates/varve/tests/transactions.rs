@@ -156,7 +156,7 @@ fn present(state: &State, start: u8, end: u8, now_ms: u64) -> Vec<u8> {
 
 fn scan(store: &mut Store<Slots>, snapshot: u32, start: u8, end: u8) -> Vec<u8> {
     let options = ScanOptions { lower: vec![start], upper: Some(vec![end]), ..ScanOptions::default() };
-    let request = varve::frame::ScanRequest {
+    let request = varve::scan::ScanRequest {
         options,
         want_keys: true,
         want_values: false,

@@ -1,9 +1,8 @@
 //! Snapshots, transactions over them, and writes with a condition, in a run whose answers are compared with other runs'.
 
 use varve::Error;
-use varve::frame::ScanRequest;
 use varve::options::Durability;
-use varve::scan::ScanOptions;
+use varve::scan::{ScanOptions, ScanRequest};
 use varve::store::Condition;
 
 use super::{Answer, Runner};

@@ -15,9 +15,9 @@ use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::scan::{LevelCursor, Merge, Source, Start};
-use crate::store::view::TableHandle;
 use crate::table::Need;
 use crate::types::{RangeTombstone, Sequence};
+use crate::view::TableHandle;
 
 /// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]

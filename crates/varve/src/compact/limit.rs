@@ -13,7 +13,7 @@
 use std::rc::Rc;
 
 use super::spec::JobResult;
-use crate::store::view::TableHandle;
+use crate::view::TableHandle;
 
 /// Counts the bytes that a merge took in.
 pub(crate) struct Limit {

@@ -33,7 +33,6 @@ mod response;
 mod run;
 
 pub use request::{
-    Batch, FRAME_HEADER_BYTES, FRAME_MAGIC, Frame, Operation, Request, ScanRequest, header, parse,
-    parse_batch, parse_scan,
+    Batch, FRAME_HEADER_BYTES, FRAME_MAGIC, Frame, Operation, Request, header, parse, parse_batch, parse_scan,
 };
 pub use run::{run, run_part};

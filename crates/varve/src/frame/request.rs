@@ -3,7 +3,7 @@
 use crate::codec::reader::{Reader, Truncated};
 use crate::error::{Error, Result};
 use crate::options::Durability;
-use crate::scan::ScanOptions;
+use crate::scan::{ScanOptions, ScanRequest};
 use crate::storage::Storage;
 use crate::store::{Condition, Dependency, Name, Op, Store};
 
@@ -251,23 +251,6 @@ pub(super) fn parse_keys(bytes: &[u8]) -> Result<Vec<&[u8]>> {
 /// data: a range without an end ends before them.
 pub(super) fn end_of_range(end: &[u8]) -> &[u8] {
     if end.is_empty() { &[0xff] } else { end }
-}
-
-/// The description of a scan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScanRequest {
-    /// The range, direction and limit.
-    pub options: ScanOptions,
-    /// Deliver keys.
-    pub want_keys: bool,
-    /// Deliver values.
-    pub want_values: bool,
-    /// Deliver expiries, before the values; only for a forward scan.
-    pub want_expiries: bool,
-    /// The snapshot to scan; 0 for the current state of the store.
-    pub snapshot: u32,
-    /// Target size of the first batch in bytes (in entries, when neither keys nor values are wanted).
-    pub batch_bytes: usize,
 }
 
 /// Decodes the description of a scan.

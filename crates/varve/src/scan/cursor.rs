@@ -15,9 +15,9 @@ use crate::codec::bytes::{append, compare, equal};
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::mutant::{self, Mutant};
-use crate::store::view::{TableHandle, View};
 use crate::table::{Blocks, Table};
 use crate::types::{Kind, SEQUENCE_MAX, Sequence, StoreId};
+use crate::view::{TableHandle, View};
 
 /// The most entries that one batch looks at before it returns, found or not: this limits the time of a call.
 const STEPS_MAX: u32 = 20_000;
@@ -35,6 +35,23 @@ pub struct ScanOptions {
     pub reverse: bool,
     /// Most entries to deliver.
     pub limit: Option<u64>,
+}
+
+/// What a caller outside the engine wants of a scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanRequest {
+    /// The range, direction and limit.
+    pub options: ScanOptions,
+    /// Deliver keys.
+    pub want_keys: bool,
+    /// Deliver values.
+    pub want_values: bool,
+    /// Deliver expiries, before the values; only for a forward scan.
+    pub want_expiries: bool,
+    /// The snapshot to scan; 0 for the current state of the store.
+    pub snapshot: u32,
+    /// Target size of the first batch in bytes (in entries, when neither keys nor values are wanted).
+    pub batch_bytes: usize,
 }
 
 /// Whether a scan has more.

@@ -15,7 +15,7 @@ mod source;
 
 pub use batch::Batch;
 pub(crate) use cursor::Known;
-pub use cursor::{Cursor, Progress, ScanOptions};
+pub use cursor::{Cursor, Progress, ScanOptions, ScanRequest};
 pub(crate) use gaps::Gaps;
 pub(crate) use merge::{Merge, Start};
 pub(crate) use source::{LevelCursor, Source};

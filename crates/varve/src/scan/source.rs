@@ -8,9 +8,9 @@ use std::rc::Rc;
 use crate::codec::bytes::compare;
 use crate::error::Result;
 use crate::memtable::MemtableCursor;
-use crate::store::view::TableHandle;
 use crate::table::{Block, Blocks, TableCursor};
 use crate::types::{Kind, Sequence, StoreId};
+use crate::view::TableHandle;
 
 /// A sorted level read as one run: its tables are opened one after the other. Entries of a narrowed table's file before
 /// its bounds are never shown.

@@ -17,7 +17,6 @@
 //!   is.
 
 use super::history::{Place, Span};
-use super::view::SharedMemtable;
 use super::{Frozen, Store};
 use crate::codec::bytes::compare;
 use crate::codec::frame::{Frame, record_from};
@@ -25,6 +24,7 @@ use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::types::{FileName, Kind, Sequence};
+use crate::view::SharedMemtable;
 use crate::wal::{Entry, Record, Records, SEGMENT_HEADER_BYTES, SegmentHeader};
 
 /// Bytes of records that one call examines, approximately, once it is past `since`.

@@ -10,7 +10,7 @@ use std::cell::Cell;
 
 use super::Store;
 use super::jobs::Offer;
-use crate::compact::{JobKind, Merge, Pick, Situation, covered};
+use crate::compact::{Merge, Pick, Situation, covered};
 use crate::error::{Error, Result};
 use crate::manifest::Edit;
 use crate::storage::Storage;
@@ -21,13 +21,51 @@ const RANGES_MAX: usize = 1000;
 
 /// A `compact()` in progress.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sweep {
+struct Sweep {
     /// All writes up to this sequence become one run.
-    pub(super) until: Sequence,
+    until: Sequence,
     /// Bytes to read, known once the first job is picked.
-    pub(super) planned_bytes: u64,
+    planned_bytes: u64,
     /// Bytes that its jobs have read.
-    pub(super) done_bytes: u64,
+    done_bytes: u64,
+}
+
+/// The sweep that a caller wants, or the last one.
+#[derive(Debug, Default)]
+pub(super) struct Sweeping {
+    /// Set while a caller wants all tables merged.
+    now: Option<Sweep>,
+    /// For the last sweep: bytes done, and bytes planned.
+    last: (u64, u64),
+}
+
+impl Sweeping {
+    pub(super) fn is_running(&self) -> bool {
+        self.now.is_some()
+    }
+
+    fn begin(&mut self, until: Sequence) {
+        *self = Self { now: Some(Sweep { until, planned_bytes: 0, done_bytes: 0 }), last: (0, 0) };
+    }
+
+    /// A job of the sweep has read so many bytes.
+    pub(super) fn has_read(&mut self, bytes: u64) {
+        if let Some(sweep) = &mut self.now {
+            sweep.done_bytes += bytes;
+        }
+    }
+
+    /// Ends the sweep: keeps its numbers for `stats`, and makes way for other jobs.
+    pub(super) fn end(&mut self) {
+        if let Some(sweep) = self.now.take() {
+            self.last = (sweep.planned_bytes, sweep.planned_bytes);
+        }
+    }
+
+    /// Bytes done, and bytes planned.
+    pub(super) fn progress(&self) -> (u64, u64) {
+        self.now.map_or(self.last, |sweep| (sweep.done_bytes, sweep.planned_bytes))
+    }
 }
 
 /// Rewriting tables on a full storage, to free the room of deleted entries.
@@ -67,7 +105,7 @@ impl Purge {
 impl<S: Storage> Store<S> {
     pub(super) fn next_job(&mut self) -> Result<Option<Offer>> {
         self.fit_history()?;
-        let is_flushing = self.running.iter().any(|running| running.kind == JobKind::Flush);
+        let is_flushing = self.jobs.is_flushing();
         // A batch larger than a memtable gets a memtable of its own; nothing may be added to that.
         let active = self.active.borrow();
         let is_oversized = !active.is_empty() && active.bytes() > self.memtable_bytes;
@@ -75,13 +113,13 @@ impl<S: Storage> Store<S> {
         if is_oversized && self.frozen.is_empty() && !self.log.in_reserve && !self.is_staged() {
             self.freeze();
         }
-        if self.purge.is_wanted && !is_flushing && !self.is_compacting() {
+        if self.jobs.purge.is_wanted && !is_flushing && !self.jobs.is_compacting() {
             self.begin_purge()?;
         }
         // Where a flush found no room, a purge has to free some first.
         if self.is_flush_refused()
-            && !self.is_compacting()
-            && self.purge.before > 0
+            && !self.jobs.is_compacting()
+            && self.jobs.purge.before > 0
             && let Some(job) = self.next_purge()
         {
             return Ok(Some(job));
@@ -89,7 +127,7 @@ impl<S: Storage> Store<S> {
         if !is_flushing && let Some(job) = self.flush_job()? {
             return Ok(Some(job));
         }
-        if self.is_compacting() {
+        if self.jobs.is_compacting() {
             return Ok(None);
         }
         self.next_compaction()
@@ -97,11 +135,7 @@ impl<S: Storage> Store<S> {
 
     /// Whether a flush failed and none has succeeded since.
     pub(super) fn is_flush_refused(&self) -> bool {
-        self.flush_refused == Some(self.version.floors.log_floor)
-    }
-
-    pub(super) fn is_compacting(&self) -> bool {
-        self.running.iter().any(|running| running.kind == JobKind::Compaction)
+        self.jobs.is_flush_refused(self.version.floors.log_floor)
     }
 
     /// Begins a round on a full storage. It does nothing if nothing was written since the last round and a job that found no room then
@@ -109,17 +143,18 @@ impl<S: Storage> Store<S> {
     /// this flushes here and now, or waits for the flush.
     fn begin_purge(&mut self) -> Result<()> {
         let is_longer = |lacking| self.longest_piece().is_some_and(|longest| longest > lacking);
-        let is_due = self.purge.seen != self.acknowledged || self.purge.lacking.is_some_and(is_longer);
+        let is_due =
+            self.jobs.purge.seen != self.acknowledged || self.jobs.purge.lacking.is_some_and(is_longer);
         if !is_due || self.is_staged() {
-            self.purge.is_wanted = false;
+            self.jobs.purge.is_wanted = false;
             return Ok(());
         }
-        let seen = self.purge.flushing.unwrap_or(self.acknowledged);
+        let seen = self.jobs.purge.flushing.unwrap_or(self.acknowledged);
         let flushed = if self.options.flush_when_full {
             // If no flush finds room, later writes are not frozen: each additional memtable would take more room.
             let fresh = if self.is_flush_refused() { Ok(()) } else { self.freeze_active() };
             fresh.and_then(|()| self.flush_frozen()).and_then(|()| self.release())
-        } else if self.purge.flushing.is_none() && !self.is_flush_refused() {
+        } else if self.jobs.purge.flushing.is_none() && !self.is_flush_refused() {
             self.freeze_active()
         } else {
             Ok(())
@@ -129,29 +164,30 @@ impl<S: Storage> Store<S> {
             flushed => flushed?,
         }
         if !self.options.flush_when_full && !self.frozen.is_empty() && !self.is_flush_refused() {
-            self.purge.flushing = Some(seen);
+            self.jobs.purge.flushing = Some(seen);
             return Ok(());
         }
-        self.purge = Purge { seen, before: self.next_table, ..Purge::default() };
+        self.jobs.purge = Purge { seen, before: self.fresh.next_table, ..Purge::default() };
         Ok(())
     }
 
     /// A purge found no room: it is tried again when there is a longer piece.
     pub(super) fn purge_failed(&mut self) {
         let longest = self.longest_piece().unwrap_or(u64::MAX);
-        self.purge.lacking = Some(self.purge.lacking.map_or(longest, |lacking| lacking.min(longest)));
+        self.jobs.purge.lacking =
+            Some(self.jobs.purge.lacking.map_or(longest, |lacking| lacking.min(longest)));
     }
 
     /// Requests a purge: a write was refused before it reached the store, so tables must be rewritten without the
     /// entries that newer tables hide.
     pub fn want_room(&mut self) {
-        self.purge.is_wanted = true;
+        self.jobs.purge.is_wanted = true;
     }
 
     /// The next table of the round. A table that a scan or a snapshot reads would keep its room: the round stays open
     /// until the read ends.
     fn next_purge(&mut self) -> Option<Offer> {
-        let Purge { before, done, .. } = &self.purge;
+        let Purge { before, done, .. } = &self.jobs.purge;
         let is_waiting = Cell::new(false);
         let is_done = |id| {
             let is_done = id >= *before || done.contains(&id);
@@ -161,18 +197,18 @@ impl<S: Storage> Store<S> {
         };
         let Some(merge) = self.situation().purge(is_done) else {
             if !is_waiting.get() {
-                let Purge { seen, is_wanted, lacking, .. } = self.purge;
-                self.purge = Purge { seen, is_wanted, lacking, ..Purge::default() };
+                let Purge { seen, is_wanted, lacking, .. } = self.jobs.purge;
+                self.jobs.purge = Purge { seen, is_wanted, lacking, ..Purge::default() };
             }
             return None;
         };
-        self.purge.done.extend(merge.runs.iter().flatten().map(|table| table.id));
+        self.jobs.purge.done.extend(merge.runs.iter().flatten().map(|table| table.id));
         Some(self.compaction_job(merge))
     }
 
     /// The next merge, if one is due. Tables that need only a move or a drop get it here.
     pub(super) fn next_compaction(&mut self) -> Result<Option<Offer>> {
-        if self.purge.before > 0
+        if self.jobs.purge.before > 0
             && let Some(job) = self.next_purge()
         {
             return Ok(Some(job));
@@ -189,7 +225,7 @@ impl<S: Storage> Store<S> {
             return Ok(Some(self.compaction_job(merge)));
         }
         // Nothing was due for these tables when they were looked at last.
-        while self.settled_at != Some(self.obsolete.edits()) {
+        while !self.jobs.is_settled(self.obsolete.edits()) {
             let mut is_waiting = false;
             let done = match self.edit_for_deleted(&mut is_waiting) {
                 Some(edit) => self.commit_edit(edit),
@@ -207,7 +243,7 @@ impl<S: Storage> Store<S> {
                     // Not all tables could be looked at.
                     None if is_waiting => return Ok(None),
                     None => {
-                        self.settled_at = Some(self.obsolete.edits());
+                        self.jobs.settle(self.obsolete.edits());
                         Ok(())
                     }
                 },
@@ -230,7 +266,7 @@ impl<S: Storage> Store<S> {
             free_bytes: storage.free_bytes(),
             unit_bytes_max: self.unit_bytes_max(),
             tombstones_until: self.oldest_snapshot(),
-            is_idle: self.is_idle,
+            is_idle: self.jobs.is_idle(),
         }
     }
 
@@ -271,14 +307,13 @@ impl<S: Storage> Store<S> {
     pub fn ask_for_compaction(&mut self) -> Result<()> {
         self.freeze_active()?;
         let until = self.last_sequence;
-        self.sweep = Some(Sweep { until, planned_bytes: 0, done_bytes: 0 });
-        self.swept = (0, 0);
+        self.jobs.sweep.begin(until);
         Ok(())
     }
 
     /// The next job of a sweep that was asked for, once all the writes that it covers are in tables.
     pub(super) fn next_of_sweep(&mut self) -> Option<Merge> {
-        let sweep = self.sweep?;
+        let sweep = self.jobs.sweep.now?;
         let is_flushed = self.frozen.is_empty() || self.version.floors.last_sequence >= sweep.until;
         // Writers that wait come first.
         let fresh = self.version.level(0).iter().take_while(|table| table.min_sequence > sweep.until).count();
@@ -288,20 +323,13 @@ impl<S: Storage> Store<S> {
         // Under steady writes a sweep might never find everything merged: twice the planned bytes are enough.
         let is_long = sweep.planned_bytes > 0 && sweep.done_bytes / 2 > sweep.planned_bytes;
         let merge = self.situation().whole(sweep.until).filter(|_| !is_long);
-        match (&merge, &mut self.sweep) {
+        match (&merge, &mut self.jobs.sweep.now) {
             (Some(merge), Some(sweep)) if sweep.planned_bytes == 0 => {
                 sweep.planned_bytes = merge.picked_bytes
             }
             (Some(_), _) => {}
-            (None, _) => self.end_sweep(),
+            (None, _) => self.jobs.sweep.end(),
         }
         merge
-    }
-
-    /// Ends the sweep: keeps its numbers for `stats`, and makes way for other jobs.
-    pub(super) fn end_sweep(&mut self) {
-        if let Some(sweep) = self.sweep.take() {
-            self.swept = (sweep.planned_bytes, sweep.planned_bytes);
-        }
     }
 }

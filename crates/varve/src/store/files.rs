@@ -6,12 +6,12 @@
 use std::rc::{Rc, Weak};
 
 use super::Store;
-use super::view::{TableHandle, View};
 use crate::error::{Error, Result};
 use crate::manifest::Edit;
 use crate::mutant::{self, Mutant};
 use crate::storage::Storage;
 use crate::types::{FileKind, FileName};
+use crate::view::{TableHandle, View};
 
 /// Files waiting to be deleted, and the views that may still read them.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ pub(super) struct Obsolete {
     files: Vec<(FileName, u64)>,
     /// Edits committed in this session.
     edits: u64,
+    /// Their number when files were last cut because of a lack of room.
+    cut_at: Option<u64>,
     views: Vec<Weak<View>>,
 }
 
@@ -44,6 +46,11 @@ impl Obsolete {
     /// Edits committed in this session.
     pub(super) fn edits(&self) -> u64 {
         self.edits
+    }
+
+    /// Whether an edit was committed since this was asked last.
+    fn is_cut_due(&mut self) -> bool {
+        self.cut_at.replace(self.edits) != Some(self.edits)
     }
 }
 
@@ -78,8 +85,8 @@ impl<S: Storage> Store<S> {
 
     /// Commits an edit and switches to the version after it.
     pub(super) fn commit_edit(&mut self, mut edit: Edit) -> Result<()> {
-        edit.floors.next_table = self.next_table;
-        edit.floors.next_segment = self.next_segment;
+        edit.floors.next_table = self.fresh.next_table;
+        edit.floors.next_segment = self.fresh.next_segment;
         if !mutant::has(Mutant::ClockNotKept) {
             edit.floors.clock_ms = self.now_ms;
         }
@@ -117,7 +124,7 @@ impl<S: Storage> Store<S> {
     pub(super) fn delete_obsolete(&mut self) -> Result<()> {
         self.obsolete.views.retain(|view| view.strong_count() > 0);
         let (edits, views) = (self.obsolete.edits, self.obsolete.views.clone());
-        let is_input = |id| self.running.iter().any(|running| running.reads(id));
+        let is_input = |id| self.jobs.read(id);
         let is_read = |file: &FileName| {
             file.kind == FileKind::Table
                 && (is_input(file.id)
@@ -177,10 +184,7 @@ impl<S: Storage> Store<S> {
     /// Tells the store that there are no writes for a while, or ends that state; a flush ends it, too. While the store is idle, levels are
     /// merged sooner, so that fewer overwritten entries are kept.
     pub fn set_idle(&mut self, is_idle: bool) {
-        if self.is_idle != is_idle {
-            self.is_idle = is_idle;
-            self.settled_at = None;
-        }
+        self.jobs.set_idle(is_idle);
     }
 
     /// Releases the room that tables were expected to need but do not use. The slot headers still include it until they
@@ -196,10 +200,8 @@ impl<S: Storage> Store<S> {
     /// an edit was committed since the last time.
     pub(super) fn cut_for_room(&mut self) -> Result<bool> {
         self.release()?;
-        let edits = Some(self.obsolete.edits());
-        let is_due = self.cut_at != edits;
+        let is_due = self.obsolete.is_cut_due();
         if is_due {
-            self.cut_at = edits;
             self.shrink(0)?;
         }
         Ok(is_due)

@@ -49,7 +49,7 @@ impl<S: Storage> Store<S> {
     pub fn is_stalled(&self) -> bool {
         let queued = self.frozen.len() >= self.options.frozen_max;
         queued && self.active.borrow().bytes() > self.memtable_bytes / 2
-            || self.level_zero_full
+            || self.jobs.level_zero_full
             || !self.frozen.is_empty() && self.storage.room_when_full().is_some()
     }
 
@@ -59,8 +59,8 @@ impl<S: Storage> Store<S> {
         // Tables that a merge has begun to read keep their files until it ends.
         let bytes: u64 = tables.iter().map(|table| table.size).sum();
         let target_bytes = Levels::of(&self.version, &self.options, false).target_bytes[0];
-        let is_long = self.overwrites && bytes > OVERWRITTEN_MAX * target_bytes;
-        self.level_zero_full = is_long | (tables.len() >= self.options.l0_stall);
+        let is_long = self.jobs.overwrites && bytes > OVERWRITTEN_MAX * target_bytes;
+        self.jobs.level_zero_full = is_long | (tables.len() >= self.options.l0_stall);
     }
 
     /// Merges some of level 0 inside a synchronous turn when it is full, or the store is small. It has priority over a compactor's job. A
@@ -68,10 +68,10 @@ impl<S: Storage> Store<S> {
     pub(super) fn thin_level_zero(&mut self) -> Result<()> {
         for _ in 0..THINNING_JOBS {
             let is_small = !self.version.level(0).is_empty() && self.is_small();
-            if !self.options.flush_when_full || !(self.level_zero_full || is_small) {
+            if !self.options.flush_when_full || !(self.jobs.level_zero_full || is_small) {
                 break;
             }
-            let next = if is_small || self.is_compacting() {
+            let next = if is_small || self.jobs.is_compacting() {
                 let merge = self.situation().level_zero();
                 merge.map(|merge| self.compaction_job(merge))
             } else {
@@ -207,7 +207,7 @@ impl<S: Storage> Store<S> {
     /// The error of the job; the job is dropped and offered again. After `Pending` it goes on with the next call.
     pub fn run_slice(&mut self, budget: usize) -> Result<bool> {
         self.check_writable()?;
-        let mut inline = match self.inline.take() {
+        let mut inline = match self.jobs.inline.take() {
             Some(inline) => inline,
             None => match self.next_job()? {
                 Some(job) => self.begin_inline(job)?,
@@ -217,11 +217,11 @@ impl<S: Storage> Store<S> {
         match self.advance_inline(&mut inline, budget) {
             Ok(true) => Ok(true),
             Ok(false) => {
-                self.inline = Some(inline);
+                self.jobs.inline = Some(inline);
                 Ok(true)
             }
             Err(Error::Pending) => {
-                self.inline = Some(inline);
+                self.jobs.inline = Some(inline);
                 Err(Error::Pending)
             }
             Err(error) => Err(self.drop_inline(&inline, error)),
@@ -243,7 +243,7 @@ impl<S: Storage> Store<S> {
         let gives_room = running.gives_room();
         let inline =
             Inline { id: running.id, job: Job::new(spec)?, bytes_hint, created: Vec::new(), gives_room };
-        self.begin(running);
+        self.jobs.begin(running);
         Ok(inline)
     }
 
@@ -312,7 +312,7 @@ impl<S: Storage> Store<S> {
         // room: the host adds slots.
         let is_full = error == Error::StorageFull && self.storage.pieces_when_full().is_some();
         if error == Error::Pending {
-            self.put_back_job(inline.id);
+            self.jobs.put_back(inline.id);
         } else {
             self.forget_job(inline.id, is_full);
         }

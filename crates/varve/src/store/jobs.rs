@@ -6,7 +6,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::view::SharedMemtable;
+use super::choose::{Purge, Sweeping};
+use super::inline::Inline;
 use super::{Frozen, Store};
 use crate::codec::room;
 use crate::compact::{JOB_SHARE_SMALL, JobInput, JobKind, JobResult, JobSpec, Merge};
@@ -17,6 +18,7 @@ use crate::mutant::{self, Mutant};
 use crate::storage::Storage;
 use crate::table::TableMeta;
 use crate::types::FileName;
+use crate::view::SharedMemtable;
 
 /// Filter bits per key in levels 0 and 1, which most lookups pass.
 const BITS_PER_KEY: u32 = 14;
@@ -97,6 +99,96 @@ impl Running {
     }
 }
 
+/// The jobs of a store: those that were handed out, and what decides about the next ones.
+#[derive(Debug, Default)]
+pub(super) struct Jobs {
+    running: Vec<Running>,
+    /// The one that this store runs itself, in slices.
+    pub(super) inline: Option<Inline>,
+    last_number: u32,
+    pub(super) sweep: Sweeping,
+    pub(super) purge: Purge,
+    /// The log's floor when a flush failed last. While the floor is the same, no flush has succeeded since.
+    flush_refused: Option<u64>,
+    /// The last merge of level 0 dropped many entries.
+    pub(super) overwrites: bool,
+    /// Level 0 is as large as writers may make it.
+    pub(super) level_zero_full: bool,
+    /// No compaction was due after this many edits.
+    settled_at: Option<u64>,
+    /// See [`Store::set_idle`].
+    is_idle: bool,
+}
+
+impl Jobs {
+    /// Remembers a job as handed out.
+    pub(super) fn begin(&mut self, running: Running) {
+        self.running.push(running);
+    }
+
+    /// Forgets a job, and returns what was known of it.
+    fn take(&mut self, id: u32) -> Option<Running> {
+        let at = self.running.iter().position(|running| running.id == id)?;
+        Some(self.running.remove(at))
+    }
+
+    /// Forgets a job for which only bytes are missing, as if it had not been offered.
+    pub(super) fn put_back(&mut self, id: u32) {
+        for input in self.take(id).into_iter().flat_map(|running| running.inputs) {
+            self.purge.put_back(input.id);
+        }
+    }
+
+    pub(super) fn is_flushing(&self) -> bool {
+        self.running.iter().any(|running| running.kind == JobKind::Flush)
+    }
+
+    pub(super) fn is_compacting(&self) -> bool {
+        self.running.iter().any(|running| running.kind == JobKind::Compaction)
+    }
+
+    /// Whether a job reads this table.
+    pub(super) fn read(&self, table: u64) -> bool {
+        self.running.iter().any(|running| running.reads(table))
+    }
+
+    fn new_running(&mut self, kind: JobKind, segments: (u64, u64), inputs: Vec<Input>, level: u8) -> Running {
+        self.last_number += 1;
+        Running { id: self.last_number, kind, segments, inputs, newer: Vec::new(), level, swept: false }
+    }
+
+    /// Whether a flush failed and none has succeeded since.
+    pub(super) fn is_flush_refused(&self, log_floor: u64) -> bool {
+        self.flush_refused == Some(log_floor)
+    }
+
+    /// Whether no compaction was due when the tables after this edit were looked at.
+    pub(super) fn is_settled(&self, edits: u64) -> bool {
+        self.settled_at == Some(edits)
+    }
+
+    /// No compaction is due after this edit.
+    pub(super) fn settle(&mut self, edits: u64) {
+        self.settled_at = Some(edits);
+    }
+
+    /// Something other than an edit may have made a compaction due.
+    pub(super) fn look_again(&mut self) {
+        self.settled_at = None;
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_idle
+    }
+
+    pub(super) fn set_idle(&mut self, is_idle: bool) {
+        if self.is_idle != is_idle {
+            self.is_idle = is_idle;
+            self.look_again();
+        }
+    }
+}
+
 impl<S: Storage> Store<S> {
     /// The next job to run, if one is due: at most one flush and one compaction at a time. Tables that need only a move
     /// or a drop get it here.
@@ -117,18 +209,12 @@ impl<S: Storage> Store<S> {
             bytes_hint,
             spec: spec.encode(),
         };
-        self.begin(running);
+        self.jobs.begin(running);
         Ok(Some(ticket))
     }
 
-    /// Remembers a job as handed out.
-    pub(super) fn begin(&mut self, running: Running) {
-        self.running.push(running);
-    }
-
     fn job_spec(&mut self, outputs_max: u64, table_bytes: u64, level: u8, bottom: bool) -> JobSpec {
-        let first_output = self.next_table;
-        self.next_table += outputs_max;
+        let first_output = self.fresh.tables(outputs_max);
         JobSpec {
             store: self.id,
             level,
@@ -148,11 +234,6 @@ impl<S: Storage> Store<S> {
             above: Vec::new(),
             input: JobInput::Runs(Vec::new()),
         }
-    }
-
-    fn running(&mut self, kind: JobKind, segments: (u64, u64), inputs: Vec<Input>, level: u8) -> Running {
-        self.next_job += 1;
-        Running { id: self.next_job, kind, segments, inputs, newer: Vec::new(), level, swept: false }
     }
 
     /// A flush of the oldest memtable, together with the next ones as long as they fit one memtable of the usual size: short sessions leave
@@ -182,7 +263,7 @@ impl<S: Storage> Store<S> {
         };
         let mut spec = self.job_spec(outputs_max, table_bytes, 0, bottom);
         spec.input = JobInput::Memtable { image, order };
-        let running = self.running(JobKind::Flush, (first, last), Vec::new(), 0);
+        let running = self.jobs.new_running(JobKind::Flush, (first, last), Vec::new(), 0);
         Ok(Some((spec, running, bytes_hint)))
     }
 
@@ -251,8 +332,8 @@ impl<S: Storage> Store<S> {
         spec.above = merge.above;
         spec.raw_bytes_max = merge.raw_bytes_max;
         spec.end = merge.end;
-        let mut running = self.running(JobKind::Compaction, (0, 0), inputs, merge.level as u8);
-        running.swept = self.sweep.is_some() && spec.above.is_empty();
+        let mut running = self.jobs.new_running(JobKind::Compaction, (0, 0), inputs, merge.level as u8);
+        running.swept = self.jobs.sweep.is_running() && spec.above.is_empty();
         running.newer = newer;
         (spec, running, merge.table_bytes.min(stored) + hint_slack)
     }
@@ -265,10 +346,9 @@ impl<S: Storage> Store<S> {
     pub fn finish_job(&mut self, id: u32, result: &[u8]) -> Result<()> {
         self.check_writable()?;
         let result = JobResult::decode(result)?;
-        let Some(at) = self.running.iter().position(|running| running.id == id) else {
+        let Some(running) = self.jobs.take(id) else {
             return Err(Error::InvalidArgument("There is no such job."));
         };
-        let running = self.running.remove(at);
         let read = result.bytes_read;
         let outputs: Vec<u64> = result.tables.iter().map(|table| table.id).collect();
         let installed = match running.kind {
@@ -308,31 +388,22 @@ impl<S: Storage> Store<S> {
     pub fn fail_job(&mut self, id: u32, is_full: bool) {
         let failed = self.forget_job(id, is_full);
         if let Some(running) = failed.filter(Running::is_purge) {
-            self.purge.retry(running.inputs[0].id);
+            self.jobs.purge.retry(running.inputs[0].id);
         }
     }
 
     pub(super) fn forget_job(&mut self, id: u32, is_full: bool) -> Option<Running> {
-        let at = self.running.iter().position(|running| running.id == id)?;
-        let failed = self.running.remove(at);
+        let failed = self.jobs.take(id)?;
         if failed.is_purge() {
             self.purge_failed();
         }
         if failed.swept {
-            self.end_sweep();
+            self.jobs.sweep.end();
         }
         if failed.kind == JobKind::Flush && is_full {
-            self.flush_refused = Some(self.version.floors.log_floor);
+            self.jobs.flush_refused = Some(self.version.floors.log_floor);
         }
         Some(failed)
-    }
-
-    /// Forgets a job for which only bytes are missing, as if it had not been offered.
-    pub(super) fn put_back_job(&mut self, id: u32) {
-        let Some(at) = self.running.iter().position(|running| running.id == id) else { return };
-        for input in self.running.remove(at).inputs {
-            self.purge.put_back(input.id);
-        }
     }
 
     fn install_flush(&mut self, running: &Running, result: JobResult) -> Result<bool> {
@@ -399,10 +470,10 @@ impl<S: Storage> Store<S> {
         self.counters.count_compaction(&result, self.now_ms);
         if running.inputs.first().is_some_and(|newest| newest.level == 0) {
             let kept: u64 = result.tables.iter().map(|table| table.entries).sum();
-            self.overwrites = result.entries_dropped > kept / OVERWRITTEN_SHARE;
+            self.jobs.overwrites = result.entries_dropped > kept / OVERWRITTEN_SHARE;
         }
-        if let Some(sweep) = self.sweep.as_mut().filter(|_| running.swept) {
-            sweep.done_bytes += result.bytes_read;
+        if running.swept {
+            self.jobs.sweep.has_read(result.bytes_read);
         }
         edit.added.extend(result.tables.into_iter().map(|table| (running.level, table)));
         self.commit_edit(edit)?;

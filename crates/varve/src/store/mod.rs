@@ -16,6 +16,7 @@ mod changes;
 mod choose;
 mod clients;
 mod condition;
+mod cursors;
 mod files;
 mod history;
 mod inline;
@@ -27,7 +28,6 @@ mod recover;
 mod reserve;
 mod snapshot;
 mod stats;
-pub(crate) mod view;
 mod write;
 
 use std::cell::RefCell;
@@ -39,26 +39,26 @@ use crate::error::{Error, Result};
 use crate::manifest::{Edit, Manifest, Version};
 use crate::memtable::Memtable;
 use crate::options::{Host, Options};
-use crate::scan::{Batch, Cursor, Gaps};
+use crate::scan::Gaps;
 use crate::storage::Storage;
 use crate::types::{Sequence, StoreId};
 use crate::wal::{SegmentHeader, segment_salt};
 
+pub use crate::view::Entry;
+use crate::view::{SharedMemtable, View};
 pub use changes::{ChangesFound, ChangesWanted};
-use choose::{Purge, Sweep};
 use clients::Clients;
 pub use clients::{Caller, Past};
 pub use condition::{Condition, Dependency};
+use cursors::Cursors;
 use files::Obsolete;
 use history::History;
-use inline::Inline;
 pub use jobs::JobTicket;
-use jobs::Running;
+use jobs::Jobs;
 pub use name::Name;
 pub use recover::RecoveryReport;
+use snapshot::Snapshots;
 pub use stats::{LevelStats, Stats};
-pub use view::Entry;
-use view::{SharedMemtable, View};
 use write::Log;
 pub use write::Op;
 
@@ -69,14 +69,31 @@ struct Frozen {
     segment: u64,
 }
 
-/// A scan that a caller outside the engine refers to by number.
+/// Numbers that no file of this store has had.
 #[derive(Debug)]
-struct Numbered {
-    name: Name,
-    cursor: Cursor,
-    want_keys: bool,
-    want_values: bool,
-    want_expiries: bool,
+struct Fresh {
+    next_table: u64,
+    next_segment: u64,
+    entropy: u64,
+    salts: u64,
+}
+
+impl Fresh {
+    /// The first of so many numbers of tables.
+    fn tables(&mut self, count: u64) -> u64 {
+        let first = self.next_table;
+        self.next_table += count;
+        first
+    }
+
+    /// The number of a segment, and bits that no other segment of this or an earlier session has used, except with a probability of
+    /// 2^-32.
+    fn segment(&mut self) -> (u64, u64) {
+        let segment = self.next_segment;
+        self.next_segment += 1;
+        self.salts += 1;
+        (segment, crate::codec::hash::xxh3(&self.salts.to_le_bytes(), self.entropy))
+    }
 }
 
 /// An open store.
@@ -97,34 +114,10 @@ pub struct Store<S: Storage> {
     cache: RefCell<Cache>,
     /// Ranges where scans found no live entry.
     gaps: RefCell<Gaps>,
-    cursors: Vec<Numbered>,
-    /// Sorted by name.
-    snapshots: Vec<(Name, Cursor)>,
-    /// Reused by every batch of a numbered scan.
-    batch: Batch,
-    next_cursor: u32,
-    running: Vec<Running>,
-    inline: Option<Inline>,
-    /// Set while a caller wants all tables merged.
-    sweep: Option<Sweep>,
-    /// For the last sweep: bytes done, and bytes planned.
-    swept: (u64, u64),
-    purge: Purge,
-    /// See [`Store::set_idle`].
-    is_idle: bool,
-    /// The log's floor when a flush failed last. While the floor is the same, no flush has succeeded since.
-    flush_refused: Option<u64>,
-    /// Number of edits when files were last cut because of a lack of room.
-    cut_at: Option<u64>,
-    /// The last merge of level 0 dropped many entries.
-    overwrites: bool,
-    /// Level 0 is as large as writers may make it.
-    level_zero_full: bool,
-    /// No compaction was due after this many edits.
-    settled_at: Option<u64>,
-    next_job: u32,
-    next_table: u64,
-    next_segment: u64,
+    cursors: Cursors,
+    snapshots: Snapshots,
+    jobs: Jobs,
+    fresh: Fresh,
     /// Sequence of the last staged write.
     last_sequence: Sequence,
     /// Sequence of the last write that a commit acknowledged.
@@ -134,8 +127,6 @@ pub struct Store<S: Storage> {
     clients: Clients,
     obsolete: Obsolete,
     history: History,
-    entropy: u64,
-    salts: u64,
     now_ms: u64,
     memtable_bytes: usize,
     poisoned: bool,
@@ -224,8 +215,8 @@ impl<S: Storage> Store<S> {
             return result;
         }
         self.closed = true;
-        self.cursors.clear();
-        self.snapshots.clear();
+        self.cursors.close_all();
+        self.snapshots.close_all();
         result
     }
 
@@ -273,17 +264,10 @@ impl<S: Storage> Store<S> {
         if error.is_lack() { error } else { self.poison(error) }
     }
 
-    /// Bits that no other segment of this or an earlier session has used, except with a probability of 2^-32.
-    fn fresh_entropy(&mut self) -> u64 {
-        self.salts += 1;
-        crate::codec::hash::xxh3(&self.salts.to_le_bytes(), self.entropy)
-    }
-
     /// An empty memtable whose segment follows `previous` (its number and where it ends).
     fn new_memtable(&mut self, previous: u64, previous_end: u64) -> SharedMemtable {
-        let segment = self.next_segment;
-        self.next_segment += 1;
-        let salt = segment_salt(segment, self.fresh_entropy());
+        let (segment, entropy) = self.fresh.segment();
+        let salt = segment_salt(segment, entropy);
         Rc::new(RefCell::new(Memtable::new(SegmentHeader { segment, salt, previous, previous_end })))
     }
 }

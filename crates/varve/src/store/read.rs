@@ -4,16 +4,13 @@
 //! because tables never change and a read remembers nothing of a failed attempt.
 
 use super::blocks::StoreBlocks;
-use super::view::Entry;
-use super::{Name, Numbered, Store};
+use super::{Name, Store};
 use crate::codec::room;
 use crate::error::{Error, Result};
-use crate::frame::ScanRequest;
-use crate::scan::{Batch, Cursor, Known, Progress, ScanOptions};
+use crate::scan::{Batch, Cursor, Known, Progress, ScanOptions, ScanRequest};
 use crate::storage::Storage;
 use crate::types::{FileName, Sequence};
-
-const NO_ITERATOR: Error = Error::InvalidArgument("This iterator is closed or unknown. Start a new one.");
+use crate::view::Entry;
 
 impl<S: Storage> Store<S> {
     /// Finds the newest version of `key` and passes it to `then` without copying; `None` when it is absent.
@@ -39,7 +36,7 @@ impl<S: Storage> Store<S> {
         let (view, snapshot, now_ms) = match name.number {
             0 => (&self.view, self.last_sequence, self.now_ms),
             _ => {
-                let taken = self.snapshot(name)?;
+                let taken = self.snapshots.get(name)?;
                 (&taken.view, taken.snapshot(), taken.now_ms)
             }
         };
@@ -94,9 +91,9 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// As [`Store::open_cursor_as`].
     pub fn open_cursor(&mut self, scan: ScanRequest) -> Result<u32> {
-        let number = self.next_cursor.checked_add(1).unwrap_or(1);
+        let number = self.cursors.next_number();
         self.open_cursor_as(number.into(), scan)?;
-        self.next_cursor = number;
+        self.cursors.gave(number);
         Ok(number)
     }
 
@@ -106,17 +103,17 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `Closed`; `InvalidArgument` when there is no such snapshot, or the number is 0.
     pub fn open_cursor_as(&mut self, name: Name, scan: ScanRequest) -> Result<()> {
-        let ScanRequest { options, want_keys, want_values, want_expiries, snapshot, .. } = scan;
         self.check_open()?;
         self.close_cursor(name);
         if name.number == 0 {
             return Err(Error::InvalidArgument("An iterator needs a number above 0."));
         }
-        let cursor = match snapshot {
+        let options = scan.options.clone();
+        let cursor = match scan.snapshot {
             0 => self.scan(options)?,
-            _ => self.snapshot(Name { number: snapshot, ..name })?.again(options),
+            number => self.snapshots.get(Name { number, ..name })?.again(options),
         };
-        self.cursors.push(Numbered { name, cursor, want_keys, want_values, want_expiries });
+        self.cursors.open(name, cursor, &scan);
         Ok(())
     }
 
@@ -126,9 +123,8 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `InvalidArgument` when there is no such scan.
     pub fn moment_of_cursor(&self, name: impl Into<Name>) -> Result<(Sequence, u64)> {
-        let name = name.into();
-        let scan = self.cursors.iter().find(|scan| scan.name == name).ok_or(NO_ITERATOR)?;
-        Ok((scan.cursor.snapshot(), scan.cursor.now_ms))
+        let cursor = self.cursors.get(name.into())?;
+        Ok((cursor.snapshot(), cursor.now_ms))
     }
 
     /// Advances a numbered scan; a finished one is forgotten.
@@ -136,26 +132,16 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `InvalidArgument` when there is no such scan; else as [`Store::find`].
     pub fn next_of_cursor(&mut self, name: impl Into<Name>, bytes_max: usize) -> Result<(Progress, &Batch)> {
-        let name = name.into();
-        let Some(at) = self.cursors.iter().position(|scan| scan.name == name) else {
-            return Err(NO_ITERATOR);
-        };
-        let mut scan = self.cursors.swap_remove(at);
-        let mut batch = std::mem::take(&mut self.batch);
-        batch.reset(scan.want_keys, scan.want_values);
-        batch.want_expiries(scan.want_expiries);
+        let (mut scan, mut batch) = self.cursors.take(name.into())?;
         let progress = self.scan_next(&mut scan.cursor, bytes_max, &mut batch);
-        self.batch = batch;
-        if !matches!(progress, Ok(Progress::Finished)) {
-            self.cursors.push(scan);
-        }
-        progress.map(|progress| (progress, &self.batch))
+        let is_over = matches!(progress, Ok(Progress::Finished));
+        self.cursors.put_back((!is_over).then_some(scan), batch);
+        progress.map(|progress| (progress, &self.cursors.batch))
     }
 
     /// Closes a numbered scan; its files may then be deleted.
     pub fn close_cursor(&mut self, name: impl Into<Name>) {
-        let name = name.into();
-        self.cursors.retain(|scan| scan.name != name);
+        self.cursors.close(name.into());
     }
 
     /// Reads a range of an input table for a job that runs elsewhere.

@@ -14,13 +14,14 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::choose::Purge;
 use super::clients::Clients;
+use super::cursors::Cursors;
 use super::files::Obsolete;
 use super::history::History;
-use super::view::View;
+use super::jobs::Jobs;
+use super::snapshot::Snapshots;
 use super::write::Log;
-use super::{Frozen, Store};
+use super::{Fresh, Frozen, Store};
 use crate::cache::Cache;
 use crate::codec::hash::xxh3;
 use crate::codec::room;
@@ -28,9 +29,9 @@ use crate::error::{Error, Result};
 use crate::manifest::{Manifest, Version};
 use crate::memtable::Memtable;
 use crate::options::{Host, Options};
-use crate::scan::Batch;
 use crate::storage::Storage;
 use crate::types::{FileKind, FileName, Sequence, StoreId};
+use crate::view::View;
 use crate::wal::{HeaderError, Record, SEGMENT_VERSION, SegmentHeader, Tail, header_was_lost, scan_segment};
 
 /// An opening that finds at least this many segments first flushes them to a table.
@@ -268,32 +269,16 @@ fn assemble<S: Storage>(
         log: Log::fresh(unsynced, false),
         segments: replay.segments,
         gaps: RefCell::default(),
-        cursors: Vec::new(),
-        snapshots: Vec::new(),
-        batch: Batch::default(),
-        next_cursor: 0,
-        running: Vec::new(),
-        inline: None,
-        sweep: None,
-        swept: (0, 0),
-        purge: Purge::default(),
-        is_idle: false,
-        flush_refused: None,
-        cut_at: None,
-        settled_at: None,
-        next_job: 0,
-        next_table,
-        next_segment,
+        cursors: Cursors::default(),
+        snapshots: Snapshots::default(),
+        jobs: Jobs::default(),
+        fresh: Fresh { next_table, next_segment, entropy: host.entropy, salts: 0 },
         last_sequence,
         acknowledged: last_sequence,
         recovered: last_sequence,
         clients: replay.clients,
-        overwrites: false,
-        level_zero_full: false,
         obsolete: Obsolete::default(),
         history,
-        entropy: host.entropy,
-        salts: 0,
         now_ms: host.now_ms.max(floors.clock_ms),
         poisoned: false,
         closed: false,

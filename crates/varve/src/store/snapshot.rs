@@ -12,16 +12,85 @@
 
 use std::rc::Rc;
 
-use super::view::View;
 use super::{Name, Store};
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
 use crate::scan::{Cursor, ScanOptions};
 use crate::storage::Storage;
 use crate::types::{SEQUENCE_MAX, Sequence};
+use crate::view::View;
 
 /// Snapshots open at once, at most: frames give their numbers 16 bits.
 const SNAPSHOTS_MAX: usize = u16::MAX as usize;
+
+/// The open snapshots, sorted by name.
+#[derive(Debug, Default)]
+pub(super) struct Snapshots(Vec<(Name, Cursor)>);
+
+impl Snapshots {
+    fn find(&self, name: Name) -> core::result::Result<usize, usize> {
+        self.0.binary_search_by(|(held, _)| held.cmp(&name))
+    }
+
+    /// The snapshot of this name.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when there is none; `Retry` for a client that must have opened it elsewhere.
+    pub(super) fn get(&self, name: Name) -> Result<&Cursor> {
+        match self.find(name) {
+            Ok(at) if !self.0[at].1.is_finished() => Ok(&self.0[at].1),
+            // A client uses only names that it has opened, so the leader that opened this one is gone.
+            _ if name.client != 0 => Err(Error::Retry),
+            _ => Err(Error::InvalidArgument("This snapshot is closed or unknown. Take a new one.")),
+        }
+    }
+
+    /// The lowest number that no caller in this realm uses.
+    fn free_number(&self) -> u32 {
+        let mut number = 1;
+        // Those of client 0 come first.
+        while self.0.get(number as usize - 1).is_some_and(|(name, _)| *name == number.into()) {
+            number += 1;
+        }
+        number
+    }
+
+    fn keep(&mut self, name: Name, taken: Cursor) -> Result<()> {
+        if name.number == 0 {
+            return Err(Error::InvalidArgument("A snapshot needs a number above 0."));
+        }
+        match self.find(name) {
+            Ok(at) => self.0[at].1 = taken.kept(),
+            Err(at) => self.0.insert(at, (name, taken.kept())),
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, name: Name) {
+        if let Ok(at) = self.find(name) {
+            self.0.remove(at);
+        }
+    }
+
+    pub(super) fn close_all(&mut self) {
+        self.0.clear();
+    }
+
+    pub(super) fn all(&self) -> impl ExactSizeIterator<Item = &Cursor> {
+        self.0.iter().map(|(_, taken)| taken)
+    }
+
+    /// Takes over the snapshots of another store. Those that cannot go on here read nothing, so they keep no file either.
+    fn adopt(&mut self, former: &mut Self, can_go_on: impl Fn(&mut Cursor) -> bool) {
+        let nothing = Rc::new(View { memtables: Vec::new(), levels: Vec::new() });
+        self.0 = core::mem::take(&mut former.0);
+        for (_, taken) in &mut self.0 {
+            if !can_go_on(taken) {
+                taken.lose(nothing.clone());
+            }
+        }
+    }
+}
 
 impl<S: Storage> Store<S> {
     /// Takes a snapshot for a caller in this realm; returns its number, which is above 0. Close it with
@@ -30,11 +99,7 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `Closed`; `InvalidArgument` when 65,535 are open.
     pub fn open_snapshot(&mut self) -> Result<u32> {
-        let mut number = 1;
-        // Those of client 0 come first.
-        while self.snapshots.get(number as usize - 1).is_some_and(|(name, _)| *name == number.into()) {
-            number += 1;
-        }
+        let number = self.snapshots.free_number();
         if number as usize > SNAPSHOTS_MAX {
             return Err(Error::InvalidArgument("65,535 snapshots are open. Close some."));
         }
@@ -48,7 +113,7 @@ impl<S: Storage> Store<S> {
     /// `Closed`; `InvalidArgument` for a number that is 0.
     pub fn open_snapshot_as(&mut self, name: Name) -> Result<()> {
         let taken = self.scan(ScanOptions::default())?;
-        self.keep_snapshot(name, taken)
+        self.snapshots.keep(name, taken)
     }
 
     /// Opens a snapshot again that was taken while another process had this store open. `sequence` and `now_ms`
@@ -80,18 +145,7 @@ impl<S: Storage> Store<S> {
             return Err(Error::Retry);
         }
         let taken = Cursor::new(self.view.clone(), sequence, now_ms, ScanOptions::default());
-        self.keep_snapshot(name, taken)
-    }
-
-    fn keep_snapshot(&mut self, name: Name, taken: Cursor) -> Result<()> {
-        if name.number == 0 {
-            return Err(Error::InvalidArgument("A snapshot needs a number above 0."));
-        }
-        match self.find_snapshot(name) {
-            Ok(at) => self.snapshots[at].1 = taken.kept(),
-            Err(at) => self.snapshots.insert(at, (name, taken.kept())),
-        }
-        Ok(())
+        self.snapshots.keep(name, taken)
     }
 
     /// The sequence that a snapshot sees.
@@ -108,17 +162,15 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `InvalidArgument` when there is no such snapshot.
     pub fn moment_of_snapshot(&self, name: impl Into<Name>) -> Result<(Sequence, u64)> {
-        let taken = self.snapshot(name.into())?;
+        let taken = self.snapshots.get(name.into())?;
         Ok((taken.snapshot(), taken.now_ms))
     }
 
     /// Closes a snapshot; its files may then be deleted. Its number may be used for another snapshot.
     pub fn close_snapshot(&mut self, name: impl Into<Name>) {
-        if let Ok(at) = self.find_snapshot(name.into()) {
-            self.snapshots.remove(at);
-        }
+        self.snapshots.close(name.into());
         // Some tombstones that had to stay may be dropped now.
-        self.settled_at = None;
+        self.jobs.look_again();
     }
 
     /// The sequence of the oldest snapshot. A job that starts now has no newer inputs than a snapshot that is taken later.
@@ -126,21 +178,8 @@ impl<S: Storage> Store<S> {
         if mutant::has(Mutant::TombstonesForgotten) {
             return SEQUENCE_MAX;
         }
-        let held = self.snapshots.iter().map(|(_, taken)| taken).filter(|taken| !taken.is_finished());
-        held.map(Cursor::snapshot).min().unwrap_or(SEQUENCE_MAX)
-    }
-
-    fn find_snapshot(&self, name: Name) -> core::result::Result<usize, usize> {
-        self.snapshots.binary_search_by(|(held, _)| held.cmp(&name))
-    }
-
-    pub(super) fn snapshot(&self, name: Name) -> Result<&Cursor> {
-        match self.find_snapshot(name) {
-            Ok(at) if !self.snapshots[at].1.is_finished() => Ok(&self.snapshots[at].1),
-            // A client uses only names that it has opened, so the leader that opened this one is gone.
-            _ if name.client != 0 => Err(Error::Retry),
-            _ => Err(Error::InvalidArgument("This snapshot is closed or unknown. Take a new one.")),
-        }
+        let readable = self.snapshots.all().filter(|taken| !taken.is_finished());
+        readable.map(Cursor::snapshot).min().unwrap_or(SEQUENCE_MAX)
     }
 
     /// Takes over the snapshots and numbered scans of the store that was open here before this one. That store has ended:
@@ -157,17 +196,8 @@ impl<S: Storage> Store<S> {
                 true
             }
         };
-        // A lost snapshot reads nothing, so it must not keep any file.
-        let nothing = Rc::new(View { memtables: Vec::new(), levels: Vec::new() });
-        self.snapshots = core::mem::take(&mut former.snapshots);
-        for (_, taken) in &mut self.snapshots {
-            if !moved(taken) {
-                taken.lose(nothing.clone());
-            }
-        }
-        self.cursors = core::mem::take(&mut former.cursors);
-        self.cursors.retain_mut(|scan| moved(&mut scan.cursor));
-        self.next_cursor = former.next_cursor;
+        self.snapshots.adopt(&mut former.snapshots, moved);
+        self.cursors.adopt(&mut former.cursors, moved);
         self.clients.adopt(&former.clients);
     }
 
@@ -179,17 +209,16 @@ impl<S: Storage> Store<S> {
 
     /// Closes the scans and snapshots of a client that seems to be gone. If it comes back, it can still ask for the outcomes of its writes.
     pub fn release_client(&mut self, client: u64) {
-        self.cursors.retain(|scan| scan.name.client != client);
-        self.snapshots.retain(|(name, _)| name.client != client);
-        self.settled_at = None;
+        self.cursors.release_client(client);
+        self.snapshots.0.retain(|(name, _)| name.client != client);
+        self.jobs.look_again();
     }
 
     /// Undoes the sequences after `last` in client outcomes, open scans and snapshots: other writes will get these
     /// numbers.
     pub(super) fn forget_refused(&mut self, last: Sequence) {
         self.clients.roll_back(last);
-        let held = self.cursors.iter_mut().map(|scan| &mut scan.cursor);
-        held.chain(self.snapshots.iter_mut().map(|(_, taken)| taken))
-            .for_each(|cursor| cursor.see_at_most(last));
+        self.cursors.see_at_most(last);
+        self.snapshots.0.iter_mut().for_each(|(_, taken)| taken.see_at_most(last));
     }
 }

@@ -181,8 +181,8 @@ impl<S: Storage> Store<S> {
         let counters = &self.counters;
         let filters = counters.filters.get();
         let frozen_bytes = self.frozen.iter().map(|frozen| frozen.memtable.borrow().bytes() as u64).sum();
-        let targets = Levels::of(&self.version, &self.options, self.is_idle);
-        let swept = self.sweep.map_or(self.swept, |sweep| (sweep.done_bytes, sweep.planned_bytes));
+        let targets = Levels::of(&self.version, &self.options, self.jobs.is_idle());
+        let swept = self.jobs.sweep.progress();
         let level = |level: usize| {
             let tables = self.version.level(level);
             LevelStats {
@@ -193,7 +193,7 @@ impl<S: Storage> Store<S> {
                 score: targets.score(&self.version, &self.options, level),
             }
         };
-        let opened = self.snapshots.iter().map(|(_, taken)| taken.now_ms);
+        let opened = self.snapshots.all().map(|taken| taken.now_ms);
         let oldest = opened.min().unwrap_or(self.now_ms);
         Stats {
             sequence: self.last_sequence,
@@ -227,7 +227,7 @@ impl<S: Storage> Store<S> {
             last_compaction_ms: counters.last_compaction_ms,
             moves: counters.moves,
             drops: counters.drops,
-            sweeping: self.sweep.is_some(),
+            sweeping: self.jobs.sweep.is_running(),
             sweep_bytes: swept.0.min(swept.1),
             sweep_bytes_max: swept.1,
             stalled: self.is_stalled(),
@@ -235,8 +235,8 @@ impl<S: Storage> Store<S> {
             level_0_trigger: self.options.l0_trigger as u64,
             level_0_stall: self.options.l0_stall as u64,
             disk_bytes: self.storage.bytes_on_disk(),
-            cursors: self.cursors.len() as u64,
-            snapshots: self.snapshots.len() as u64,
+            cursors: self.cursors.count() as u64,
+            snapshots: self.snapshots.all().len() as u64,
             snapshot_age_ms: self.now_ms.saturating_sub(oldest),
             obsolete_files: self.obsolete.len() as u64,
             epoch: self.manifest.epoch(),

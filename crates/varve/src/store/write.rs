@@ -258,7 +258,7 @@ impl<S: Storage> Store<S> {
         }
         let Err(error) = appended else { return Ok(()) };
         self.roll_back();
-        self.purge.is_wanted |= matches!(error, Error::StorageFull);
+        self.jobs.purge.is_wanted |= matches!(error, Error::StorageFull);
         Err(self.poison_unless_lack(error))
     }
 
@@ -292,7 +292,7 @@ impl<S: Storage> Store<S> {
             sure = self.grow_log(bytes);
         }
         // Nothing of this batch is staged yet; if the failure persists, the next commit reports it again.
-        self.purge.is_wanted |= matches!(sure, Err(Error::StorageFull));
+        self.jobs.purge.is_wanted |= matches!(sure, Err(Error::StorageFull));
         sure
     }
 
@@ -448,14 +448,14 @@ impl<S: Storage> Store<S> {
     pub(super) fn make_room(&mut self, bytes: usize, only_deletes: bool) -> Result<()> {
         if !only_deletes && (self.log.in_reserve || self.is_short()) {
             let left = self.leave_reserve();
-            self.purge.is_wanted |= matches!(left, Err(Error::StorageFull));
+            self.jobs.purge.is_wanted |= matches!(left, Err(Error::StorageFull));
             left?;
         }
         if !only_deletes && self.options.flush_when_full && self.is_behind() {
             // A memtable that cannot be flushed keeps its room, and its deletes free none: no more writes may follow it.
             self.flush_for_room()?;
             if self.is_behind() {
-                self.purge.is_wanted = true;
+                self.jobs.purge.is_wanted = true;
                 return Err(Error::StorageFull);
             }
         }
@@ -472,7 +472,7 @@ impl<S: Storage> Store<S> {
         }
         let is_full = self.frozen.len() >= self.options.frozen_max;
         // New keys are merged later, by jobs, as long as flushes keep up.
-        if is_full || self.overwrites {
+        if is_full || self.jobs.overwrites {
             self.thin_level_zero()?;
         }
         if is_full {
@@ -480,7 +480,7 @@ impl<S: Storage> Store<S> {
                 // There is no room for a flush. Deletes may use the reserve, and one more memtable for that.
                 Err(error) if only_deletes && self.options.log && error.is_lack() => {}
                 relieved => {
-                    self.purge.is_wanted |= matches!(relieved, Err(Error::StorageFull));
+                    self.jobs.purge.is_wanted |= matches!(relieved, Err(Error::StorageFull));
                     relieved?;
                 }
             }
