@@ -7,11 +7,11 @@
 export type { LockOptions, StorageAdapter } from './storage/adapter.ts';
 export type { CompactorPort, SpawnCompactor } from './storage/compactor-port.ts';
 export type {
+  DeferredDevice,
   DeviceCompactor,
-  HeldBytes,
   ManagedDevice,
   OutputGate,
-  SettlingDevice,
+  PinnedBytes,
   SlotDevice,
   SlotErrorKind,
 } from './storage/device.ts';

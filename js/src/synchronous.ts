@@ -76,7 +76,7 @@ export async function open<K = Key, V = unknown>(
   const spawn = compactor ? spawnCompactor : undefined;
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   const host = await EngineHost.open(name, { ...engine, adapter, signal, compactor: spawn, slices: !compactor });
-  if (host.settling) {
+  if (host.deferred !== undefined) {
     await host.close();
     throw unsupported();
   }

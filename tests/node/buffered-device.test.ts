@@ -28,7 +28,7 @@ function equal(a: readonly Uint8Array[], b: readonly Uint8Array[]): boolean {
 test('what a turn writes is one commit, and what follows while it is under way is the next one', async () => {
   const chunks = new FakeChunks();
   const device = await BufferedDevice.open(chunks);
-  await device.settle();
+  await device.committed();
   const before = chunks.commits.length;
   chunks.pause();
   for (let i = 0; i < 5; i++) device.write(0, Uint8Array.of(i + 1), i);
@@ -39,42 +39,42 @@ test('what a turn writes is one commit, and what follows while it is under way i
   }
   expect(chunks.commits.length - before).toBe(1);
   chunks.resume();
-  await device.settle();
+  await device.committed();
   expect(chunks.commits.length - before).toBe(2);
 });
 
-test('a write is read back at once, and settles with its commit only', async () => {
+test('a write is read back at once, and committed with its commit only', async () => {
   const chunks = new FakeChunks();
   const device = await BufferedDevice.open(chunks);
-  await device.settle();
+  await device.committed();
   chunks.pause();
   device.write(2, Uint8Array.of(1, 2, 3), 0);
-  let isSettled = false;
-  const settled = device.settle().then(() => {
-    isSettled = true;
+  let isCommitted = false;
+  const commit = device.committed().then(() => {
+    isCommitted = true;
   });
   expect(image(device)[2]).toEqual(Uint8Array.of(1, 2, 3));
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
-  expect(isSettled).toBe(false);
+  expect(isCommitted).toBe(false);
   chunks.resume();
-  await settled;
+  await commit;
 });
 
 test('a flush makes its commit strict, and a relaxed commit before it is followed by a strict one', async () => {
   const chunks = new FakeChunks();
   const device = await BufferedDevice.open(chunks);
-  await device.settle();
+  await device.committed();
   device.write(0, Uint8Array.of(1), 0);
-  await device.settle();
+  await device.committed();
   device.write(0, Uint8Array.of(2), 0);
   device.flush(0);
-  await device.settle();
+  await device.committed();
   device.flush(0);
-  await device.settle();
+  await device.committed();
   device.write(0, Uint8Array.of(3), 0);
-  await device.settle();
+  await device.committed();
   device.flush(0);
-  await device.settle();
+  await device.committed();
   // A flush with nothing left to make durable does no commit.
   expect(chunks.commits.slice(1).map(({ isStrict }) => isStrict)).toEqual([false, true, false, true]);
 });
@@ -83,10 +83,10 @@ test('a flush after opening makes durable what a former holder left in relaxed c
   const state = new ChunkState();
   const first = await BufferedDevice.open(new FakeChunks(state));
   first.write(0, Uint8Array.of(7), 5);
-  await first.settle();
+  await first.committed();
   const second = await BufferedDevice.open(new FakeChunks(state));
   second.flush(0);
-  await second.settle();
+  await second.committed();
   state.losePower();
   const third = await BufferedDevice.open(new FakeChunks(state));
   expect(await third.resident(() => image(third)[0]?.[5])).toBe(7);
@@ -98,7 +98,7 @@ test('small writes go to the journal, long ones to chunks, zeros behind the end 
   device.write(0, new Uint8Array(256 * KIB), 4 * KIB);
   device.write(1, new Uint8Array(120 * KIB).fill(7), 4 * KIB);
   device.write(2, new Uint8Array(100).fill(9), 4 * KIB);
-  await device.settle();
+  await device.committed();
   const puts = chunks.commits.flatMap((commit) => commit.puts.map(({ slot, index }) => [slot, index]));
   expect(puts).toEqual([
     [1, 1],
@@ -113,10 +113,10 @@ test('a journal that has grown long is folded into chunks, and opens as before',
   const chunks = new FakeChunks(state);
   const device = await BufferedDevice.open(chunks);
   device.write(0, new Uint8Array(70 * KIB).fill(1), 0);
-  await device.settle();
+  await device.committed();
   for (let i = 0; i < 1100; i++) {
     device.write(i % 3, Uint8Array.of(i), 5 * KIB + i);
-    await device.settle();
+    await device.committed();
   }
   expect(chunks.commits.filter(({ folds }) => folds).length).toBe(1);
   expect(state.rows.length).toBeLessThan(150);
@@ -131,7 +131,7 @@ test('a fold that finds no room refuses no write, and is tried seldom, until the
   chunks.refuses = ({ folds, puts }) => folds || puts.length > 0;
   const write = async (i: number): Promise<void> => {
     device.write(i % 7, Uint8Array.of(i), 5 * KIB + i * 50);
-    await device.settle();
+    await device.committed();
   };
   for (let i = 0; i < 5000; i++) await write(i);
   const folds = (): number => chunks.commits.filter((commit) => commit.folds).length;
@@ -234,19 +234,19 @@ test('a commit that fails ends all writing, reads go on, and opening again gives
   const chunks = new FakeChunks(state);
   const device = await BufferedDevice.open(chunks);
   device.write(0, Uint8Array.of(1, 1, 1), 0);
-  await device.settle();
+  await device.committed();
   const failures: string[] = [];
   device.onFailure = ({ kind }) => failures.push(kind);
   chunks.failure = new SlotError('full', 'The quota is used up.');
   device.write(0, Uint8Array.of(2, 2, 2), 0);
-  const [one, two] = [device.settle(), device.settle()];
+  const [one, two] = [device.committed(), device.committed()];
   await expect(one).rejects.toMatchObject({ kind: 'full' });
   await expect(two).rejects.toMatchObject({ kind: 'full' });
   expect(failures).toEqual(['full']);
   for (const call of [() => device.write(0, Uint8Array.of(3), 0), () => device.flush(0), () => device.truncate(0, 0)]) {
     expect(kindOf(call)).toBe('full');
   }
-  await expect(device.settle()).rejects.toMatchObject({ kind: 'full' });
+  await expect(device.committed()).rejects.toMatchObject({ kind: 'full' });
   await device.closeAll();
   const again = await BufferedDevice.open(new FakeChunks(state));
   const bytes = await again.resident(() => image(again));
@@ -258,11 +258,11 @@ test('after a commit that was refused slots are not even added, until the device
   const chunks = new FakeChunks(state);
   const device = await BufferedDevice.open(chunks);
   device.write(0, Uint8Array.of(1), 0);
-  await device.settle();
+  await device.committed();
   chunks.failure = new SlotError('full', 'The quota is used up.');
   device.write(0, Uint8Array.of(2), 0);
   device.flush(0);
-  await expect(device.settle()).rejects.toMatchObject({ kind: 'full' });
+  await expect(device.committed()).rejects.toMatchObject({ kind: 'full' });
   chunks.failure = undefined;
   // The device once added slots in a commit behind the refused one. The refused one was then missing in the middle.
   const { commits } = chunks;
@@ -272,7 +272,7 @@ test('after a commit that was refused slots are not even added, until the device
   expect(commits.length).toBe(before);
   await device.goBack();
   expect(await device.grow(2)).toBe(2);
-  await device.settle();
+  await device.committed();
   expect([device.count(), image(device)[0]]).toEqual([10, Uint8Array.of(1)]);
 });
 
@@ -289,10 +289,10 @@ test('who was taken over from commits nothing more', async () => {
   const state = new ChunkState();
   const zombie = await BufferedDevice.open(new FakeChunks(state));
   zombie.write(0, Uint8Array.of(1), 0);
-  await zombie.settle();
+  await zombie.committed();
   const heir = await BufferedDevice.open(new FakeChunks(state));
   zombie.write(0, Uint8Array.of(2), 0);
-  await expect(zombie.settle()).rejects.toMatchObject({ kind: 'closed' });
+  await expect(zombie.committed()).rejects.toMatchObject({ kind: 'closed' });
   expect((await heir.resident(() => image(heir)))[0]).toEqual(Uint8Array.of(1));
 });
 
@@ -300,7 +300,7 @@ test('an attempt to recover that misses something is taken back before the next 
   const state = new ChunkState();
   const first = await BufferedDevice.open(new FakeChunks(state));
   for (let slot = 0; slot < 3; slot++) first.write(slot, new Uint8Array(70 * KIB).fill(slot + 1), 0);
-  await first.settle();
+  await first.committed();
   first.write(1, Uint8Array.of(9), 10);
   await first.closeAll();
   const chunks = new FakeChunks(state);
@@ -323,7 +323,7 @@ test('an attempt to recover that misses something is taken back before the next 
     seen.push(values);
   });
   expect(seen).toEqual([[1, 9, 3, 0]]);
-  await device.settle();
+  await device.committed();
   expect(chunks.commits.length).toBe(1);
   const bytes = await device.resident(() => image(device));
   expect(bytes.map((slot) => [slot[10], slot[11]])).toEqual(
@@ -360,8 +360,8 @@ class Twins {
     this.device = await BufferedDevice.open(this.chunks);
   }
 
-  async settle(): Promise<void> {
-    await this.device.settle();
+  async committed(): Promise<void> {
+    await this.device.committed();
     // After going back, recovered changes are in no commit before the next write.
     if (!this.device.isQuiet) this.#possible = [shared(this.model)];
   }
@@ -424,7 +424,7 @@ class Twins {
   async refuse(): Promise<void> {
     this.chunks.failure = new SlotError('full', 'The quota is used up.');
     this.device.write(0, Uint8Array.of(99), 0);
-    await expect(this.device.settle()).rejects.toMatchObject({ kind: 'full' });
+    await expect(this.device.committed()).rejects.toMatchObject({ kind: 'full' });
     await this.device.goBack();
     const left = await this.device.resident(() => shared(this.device));
     expect(this.#possible.some((one) => equal(one, left))).toBe(true);
@@ -437,7 +437,7 @@ class Twins {
       this.device.truncate(2, 100);
     });
     expect(this.device.isQuiet).toBe(true);
-    await this.device.settle();
+    await this.device.committed();
     const commits = this.chunks.commits.length;
     this.model.write(1, Uint8Array.of(7), 70 * KIB);
     this.model.truncate(2, 100);
@@ -484,11 +484,11 @@ test.each([1, 2, 3, 4, 5, 6])(
     const random = randomFrom(seed);
     const twins = new Twins(random);
     await twins.open();
-    await twins.settle();
+    await twins.committed();
     for (let round = 0; round < 150; round++) {
       for (let left = random(4); left >= 0; left--) await twins.step();
       const what = random(20);
-      if (what < 6) await twins.settle();
+      if (what < 6) await twins.committed();
       else if (what < 12) await new Promise((resolve) => setImmediate(resolve));
       else if (what < 14) await twins.crash();
       else if (what < 16) await twins.refuse();

@@ -136,7 +136,7 @@ test('a check asks nothing of slots that hold no table once it has looked at the
   await device.closeAll();
 });
 
-test('over a storage that settles later a check is of the moment in which all it needs was there', async () => {
+test('over a storage that commits later a check is of the moment in which all it needs was there', async () => {
   const storage = new ChunkAdapter();
   const opening = vi.spyOn(storage, 'open');
   const store = await open<Key, unknown>('later', { storage, wasm, memoryBytes: 2 ** 20 });

@@ -57,7 +57,7 @@ test('a job is told of its end, and a close is done, when the worker writes no m
   const worker = new IdleWorker();
   const link = new CompactorLink(() => worker, module, 'store');
   const job = link.run({ ...ticket }, services);
-  const stopped = link.stop();
+  const stopped = link.shutDown();
   expect([await hasSettled(job), await hasSettled(stopped)]).toEqual([false, false]);
   worker.end();
   await expect(job).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });

@@ -99,7 +99,7 @@ describe('rows of a Durable Object', () => {
     losePower: async (storage) => {
       // A turn is kept or lost as a whole, and nothing outside knows of a lost turn: sql-device.test.ts.
       await sql.committed();
-      storage.abandon();
+      storage.abort();
       sql.crash();
     },
     setRoom: async (_, bytes) => {
@@ -142,7 +142,7 @@ describe('a fake of Deno KV', () => {
   });
   storageContract({
     test: define,
-    settles: true,
+    deferred: true,
     create: () => new Shared(),
     other: ({ state }) => connect(state),
     losePower: (storage) => storage.losePower(),
@@ -191,7 +191,7 @@ describe('a fake of IndexedDB', () => {
   });
   storageContract({
     test: define,
-    settles: true,
+    deferred: true,
     create: () => indexedDbStorage,
     losePower: async () => {
       await databases.losePower(random);

@@ -66,27 +66,27 @@ const STEPS: readonly Step[] = [
 
 /** Writes all steps; returns how many are committed when it ends, or when the connection has died. */
 async function write(kv: FakeKv, from: number): Promise<number> {
-  let settled = from;
+  let committed = from;
   const writing = async (): Promise<void> => {
     const device = await new DenoKvStorage(kv, SETTINGS).open('store', { lockTimeout: 0 });
     for (const step of STEPS.slice(from)) {
       step(device);
-      await device.settle();
-      settled++;
+      await device.committed();
+      committed++;
     }
     await device.closeAll();
   };
   await Promise.race([writing(), kv.died]);
-  return settled;
+  return committed;
 }
 
 /** Opens the store after a death; returns how many steps are in it. */
-async function found(state: FakeKvState, settled: number, images: readonly Image[]): Promise<number> {
+async function found(state: FakeKvState, committed: number, images: readonly Image[]): Promise<number> {
   state.expire();
   const device = await new DenoKvStorage(new FakeKv(state), SETTINGS).open('store', { lockTimeout: 0 });
-  await device.settle();
+  await device.committed();
   const left = await device.resident(() => image(device));
-  const steps = equal(left, images[settled] as Image) ? settled : settled + 1;
+  const steps = equal(left, images[committed] as Image) ? committed : committed + 1;
   expect(equal(left, images[steps] as Image)).toBe(true);
   await device.closeAll();
   return steps;
@@ -111,8 +111,8 @@ test.each(['dead before', 'dead after'] as const)(
       const state = new FakeKvState();
       const kv = new FakeKv(state);
       kv.fault = (number) => (number === call ? fault : undefined);
-      const settled = await write(kv, 0);
-      const steps = await found(state, settled, images);
+      const committed = await write(kv, 0);
+      const steps = await found(state, committed, images);
       if (call % 3 === 0) {
         const next = new FakeKv(state);
         expect(await write(next, steps)).toBe(STEPS.length);
@@ -138,7 +138,7 @@ test('a successor that dies while it takes the store over, at any of its calls, 
     const state = new FakeKvState();
     const first = new FakeKv(state);
     first.fault = (number) => (number === calls ? 'dead after' : undefined);
-    const settled = await write(first, 0);
+    const committed = await write(first, 0);
     expect(state.keys('debris').length).toBe(1);
     state.expire();
     const second = new FakeKv(state);
@@ -147,7 +147,7 @@ test('a successor that dies while it takes the store over, at any of its calls, 
       .open('store', { lockTimeout: 0 })
       .then((device) => device.closeAll());
     await Promise.race([opened, second.died]);
-    await found(state, settled, images);
+    await found(state, committed, images);
     expect(state.keys('debris').length).toBe(0);
     await expectNothingLeft(state);
   }
@@ -190,7 +190,7 @@ test.each([1, 2, 3, 4])(
       return new DenoKvStorage(kv, SETTINGS).open('store', { lockTimeout: 0 });
     };
     let device = await open();
-    await device.settle();
+    await device.committed();
     let model = new MemoryDevice({ slots: SLOTS });
     /** The model after each step since the last step that is certainly committed. */
     let possible: Image[] = [image(model)];
@@ -210,14 +210,14 @@ test.each([1, 2, 3, 4])(
       possible.push(image(model));
       const then = random(12);
       if (then < 4) {
-        await device.settle();
+        await device.committed();
         possible = [image(model)];
       } else if (then < 8) await new Promise((resolve) => setImmediate(resolve));
       else if (then === 8) {
         kv.kill();
         state.expire();
         device = await open();
-        await device.settle();
+        await device.committed();
         const left = await device.resident(() => image(device));
         expect(possible.some((one) => equal(one, left))).toBe(true);
         model = new MemoryDevice({ slots: SLOTS });

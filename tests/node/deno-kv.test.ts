@@ -82,7 +82,7 @@ test('a commit that one operation does not hold is several, within the limits, a
   for (let round = 1; round <= 3; round++) {
     for (let slot = 0; slot < 4; slot++)
       device.write(slot, new Uint8Array(1200 * KIB).fill(round * 10 + slot), 4 * KIB);
-    await device.settle();
+    await device.committed();
   }
   expect(await read(device, 3, 1100 * KIB, 2)).toEqual(bytes(33, 33));
   await device.closeAll();
@@ -106,7 +106,7 @@ test('more is deleted than one operation can delete', async () => {
   const device = await storage.open(name, { lockTimeout: 0 });
   for (let slot = 0; slot < 8; slot++) {
     device.write(slot, new Uint8Array(8000 * KIB).fill(slot + 1), 4 * KIB);
-    await device.settle();
+    await device.committed();
   }
   expect(state.keys('chunk').length).toBe(8 * chunks(8000));
   for (let slot = 0; slot < 8; slot++) device.truncate(slot, 0);
@@ -140,7 +140,7 @@ test('a journal that has grown long is folded, and its rows are deleted', async 
   const device = await storage.open('fold', { lockTimeout: 0 });
   for (let i = 0; i < 1100; i++) {
     device.write(i % 3, bytes(i), 5 * KIB + i);
-    await device.settle();
+    await device.committed();
   }
   await device.closeAll();
   expect(state.keys('row').length).toBeLessThan(150);
@@ -169,7 +169,7 @@ test('a second opener is refused, waits for the first to close, and is aborted b
 test('a lease is renewed while nothing is written, so nobody gets the store', async () => {
   const state = new FakeKvState();
   const device = await storageOn(state, 1500).storage.open('idle', { lockTimeout: 0 });
-  await device.settle();
+  await device.committed();
   const { commits } = state;
   await expect(storageOn(state).storage.open('idle', { lockTimeout: 3500 })).rejects.toMatchObject({
     code: 'VARVE_LOCKED',
@@ -186,7 +186,7 @@ test('whoever died leaves the store to the next one when the lease is over, and 
   const dead = storageOn(state, 2000);
   const device = await dead.storage.open('dead', { lockTimeout: 0 });
   device.write(0, bytes(1, 2, 3), 0);
-  await device.settle();
+  await device.committed();
   dead.kv.kill();
   await expect(storageOn(state).storage.open('dead', { lockTimeout: 0 })).rejects.toMatchObject({
     code: 'VARVE_LOCKED',
@@ -221,15 +221,15 @@ test('a zombie in the middle of a large commit is fenced between its operations'
   const { kv, storage } = storageOn(state);
   const zombie = await storage.open('middle', { lockTimeout: 0 });
   zombie.write(0, new Uint8Array(3000 * KIB).fill(1), 4 * KIB);
-  await zombie.settle();
+  await zombie.committed();
   const before = kv.calls;
   zombie.write(0, new Uint8Array(3000 * KIB).fill(2), 4 * KIB);
-  const settled = zombie.settle();
-  settled.catch(() => undefined);
+  const commit = zombie.committed();
+  commit.catch(() => undefined);
   while (kv.calls < before + 2) await new Promise((resolve) => setImmediate(resolve));
   state.expire();
   const heir = await storageOn(state).storage.open('middle', { lockTimeout: 0 });
-  await expect(settled).rejects.toMatchObject({ kind: 'closed' });
+  await expect(commit).rejects.toMatchObject({ kind: 'closed' });
   expect(await read(heir, 0, 2900 * KIB, 2)).toEqual(bytes(1, 1));
   heir.write(0, bytes(3), 4 * KIB);
   await heir.closeAll();

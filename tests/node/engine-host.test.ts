@@ -98,7 +98,7 @@ function expectFilled(store: SyncStore<Key, unknown>, count: number): void {
 
 /** The worker of a host dies: no part of it goes on, and (with `power`) everything that was not flushed is lost. */
 async function die(host: EngineHost, power = false): Promise<void> {
-  await host.settled();
+  await host.upkeep.idle();
   if (power) opfs.losePower();
   else opfs.killWorkers();
   vi.useRealTimers();
@@ -196,7 +196,7 @@ describe.each([
     const host = await openHost(options());
     const store = storeOf(host);
     await fill(store, 8000);
-    await host.settled();
+    await host.upkeep.idle();
     const stats = host.stats();
     expect(stats.flush.count).toBeGreaterThan(8);
     expect(stats.compaction.count).toBeGreaterThan(0);
@@ -212,7 +212,7 @@ describe.each([
     const host = await openHost(options());
     const store = storeOf(host);
     for (let round = 0; round < 3; round++) await fill(store, 8000);
-    await host.settled();
+    await host.upkeep.idle();
     expect(host.stats().flush.count).toBeGreaterThan(8);
     expect(host.stats().compaction.count).toBeGreaterThan(0);
     expectFilled(store, 8000);
@@ -269,13 +269,13 @@ describe('a full disk', () => {
       store.commit();
       freeze(host);
       opfs.quota = opfs.used() + 4096;
-      await host.settled();
+      await host.upkeep.idle();
       expect(host.stats().flush.count).toBe(0);
       expectFilled(store, FULL_SETS);
 
       opfs.quota = Number.POSITIVE_INFINITY;
       await vi.advanceTimersByTimeAsync(60_000);
-      await host.settled();
+      await host.upkeep.idle();
       expect(host.stats().flush.count).toBeGreaterThan(0);
       expectFilled(store, FULL_SETS);
     },
@@ -478,8 +478,8 @@ test('a store that is only looked into begins no job for a while', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const host = await openHost(withCompactor());
   expect(storeOf(host).get(7)).toBe(7);
-  host.afterTurn();
-  expect([compactors.length, host.isDue()]).toEqual([0, true]);
+  host.upkeep.afterTurn();
+  expect([compactors.length, host.upkeep.isDue()]).toEqual([0, true]);
   await vi.advanceTimersByTimeAsync(200);
   expect(compactors).toHaveLength(1);
 });
@@ -491,21 +491,22 @@ test('a host that goes back starts no job either before those are back who had s
     new Promise((resolve) => {
       back = resolve;
     });
-  const host = await openHost({ device: await BufferedDevice.open(chunks), hold });
+  const device = await BufferedDevice.open(chunks);
+  const host = await openHost({ device, hold });
   const failed = new Promise((resolve) => {
-    host.onFailure = resolve;
+    device.onFailure = resolve;
   });
   chunks.failure = new SlotError('full', 'There is no room.');
   storeOf(host).set(1, value(1));
   await failed;
   chunks.failure = undefined;
-  const next = await host.revived(new VarveError('VARVE_STORAGE_FULL', 'The storage is full.'));
+  const next = await host.goBack(new VarveError('VARVE_STORAGE_FULL', 'The storage is full.'));
   hosts.push(next);
   storeOf(next).set(2, value(2));
-  await expect.poll(() => next.isQuiet).toBe(false);
+  await expect.poll(() => device.isQuiet).toBe(false);
   freeze(next);
   const taken = vi.spyOn(EngineStore.prototype, 'takeJob');
-  next.afterTurn();
+  next.upkeep.afterTurn();
   expect(taken).not.toHaveBeenCalled();
   back();
   await expect.poll(() => taken.mock.calls.length).toBeGreaterThan(0);
@@ -514,7 +515,7 @@ test('a host that goes back starts no job either before those are back who had s
 test('a storage that does not say how much room it has is not taken for one without any after a write was refused', async () => {
   const host = await openHost({ device: await BufferedDevice.open(new FakeChunks()) });
   const told = vi.spyOn(EngineStore.prototype, 'setRoom');
-  await host.makeRoom(0, 0);
+  await host.upkeep.makeRoom(0, 0);
   expect(told).not.toHaveBeenCalled();
 });
 
@@ -543,13 +544,13 @@ test('a compactor that dies fails its job, which is done by the next one', async
   const store = storeOf(host);
   for (let n = 0; n < 100; n++) store.set(n, value(n));
   freeze(host);
-  host.afterTurn();
+  host.upkeep.afterTurn();
   const died = new Event('error');
   compactors[0]?.dispatchEvent(died);
-  await host.settled();
+  await host.upkeep.idle();
   expect(host.stats().flush.count).toBe(0);
   await vi.advanceTimersByTimeAsync(60_000);
-  await host.settled();
+  await host.upkeep.idle();
   expect(compactors).toHaveLength(2);
   expect(host.stats().flush.count).toBe(1);
   expectFilled(store, 100);

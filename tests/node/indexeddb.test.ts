@@ -55,12 +55,12 @@ async function firstBytes(name: string): Promise<Uint8Array> {
   return into;
 }
 
-test('what was settled is there for the next opening', async () => {
+test('what was committed is there for the next opening', async () => {
   const device = await openIndexedDb('one');
   device.write(0, bytes(1, 2, 3), 0);
   device.write(1, new Uint8Array(200 * 1024).fill(9), 4096);
   device.flush(1);
-  await device.settle();
+  await device.committed();
   await device.closeAll();
   const again = await openIndexedDb('one');
   const into = new Uint8Array(4);
@@ -72,7 +72,7 @@ test('what was settled is there for the next opening', async () => {
 
 test('commits ask for the durability that they need, and are one transaction each', async () => {
   const device = await openIndexedDb('durability');
-  await device.settle();
+  await device.committed();
   const asked: unknown[] = [];
   const { transaction } = IDBDatabase.prototype;
   vi.spyOn(IDBDatabase.prototype, 'transaction').mockImplementation(function (this: IDBDatabase, ...args) {
@@ -80,10 +80,10 @@ test('commits ask for the durability that they need, and are one transaction eac
     return transaction.apply(this, args);
   });
   for (let i = 0; i < 10; i++) device.write(0, bytes(i), i);
-  await device.settle();
+  await device.committed();
   device.write(0, bytes(1), 0);
   device.flush(0);
-  await device.settle();
+  await device.committed();
   expect(asked).toEqual([
     ['readwrite', 'relaxed'],
     ['readwrite', 'strict'],
@@ -95,12 +95,12 @@ test('a zombie, who was taken over from, changes and reads nothing any more', as
   const zombie = await openIndexedDb('zombie');
   zombie.write(0, bytes(1, 1, 1), 0);
   zombie.write(1, new Uint8Array(100_000).fill(1), 4096);
-  await zombie.settle();
+  await zombie.committed();
   const heir = await openIndexedDb('zombie');
   // The heir has not written anything yet: its opening alone is the fence.
   zombie.write(0, bytes(2, 2, 2), 0);
   zombie.write(2, new Uint8Array(100_000).fill(2), 4096);
-  await expect(zombie.settle()).rejects.toMatchObject({ kind: 'closed' });
+  await expect(zombie.committed()).rejects.toMatchObject({ kind: 'closed' });
   const into = new Uint8Array(3);
   await heir.resident(() => heir.read(0, into, 0));
   expect(into).toEqual(bytes(1, 1, 1));

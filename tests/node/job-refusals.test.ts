@@ -18,7 +18,7 @@ function runnerOver(engine: Partial<EngineStore>): JobRunner {
   const compactor: JobsBeside = {
     run: async () => new Uint8Array(0),
     warm: () => undefined,
-    stop: () => undefined,
+    shutDown: () => undefined,
   };
   return new JobRunner(store, device, new SlotKeeper(store, device), compactor);
 }
@@ -39,7 +39,7 @@ test('an engine that refuses to plan the next job is asked again after a pause',
     expect(takeJob).toHaveBeenCalledTimes(2);
     await vi.advanceTimersByTimeAsync(1000);
     expect(takeJob).toHaveBeenCalledTimes(3);
-    await runner.stop();
+    await runner.shutDown();
   } finally {
     vi.useRealTimers();
   }
@@ -53,6 +53,6 @@ test('a job that can be neither finished nor given up keeps nobody from closing'
   const runner = runnerOver({ takeJob, finishJob: refuse, failJob: refuse });
   runner.kick();
   await runner.progress();
-  await runner.stop();
+  await runner.shutDown();
   expect(runner.isBusy()).toBe(false);
 });

@@ -34,12 +34,12 @@ async function runJob(end: 'fails' | 'is done', finishJob: () => void = () => un
       return new Uint8Array();
     },
     warm: () => undefined,
-    stop: async () => undefined,
+    shutDown: async () => undefined,
   } as unknown as JobsBeside;
   const runner = new JobRunner(engine, device, slots, beside);
   runner.kick();
   await runner.progress();
-  await runner.stop();
+  await runner.shutDown();
   return calls;
 }
 

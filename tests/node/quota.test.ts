@@ -46,7 +46,7 @@ test('a closed store is not called, whenever the answer comes', async () => {
   let answer: (estimate: StorageEstimate) => void = () => undefined;
   const { quota, rooms } = told(() => new Promise((resolve) => (answer = resolve)));
   quota.look();
-  quota.stop();
+  quota.shutDown();
   answer({ quota: 10, usage: 1 });
   await turn();
   expect(rooms).toEqual([]);

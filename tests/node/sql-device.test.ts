@@ -76,12 +76,12 @@ test.each(Array.from({ length: 12 }, (_, i) => 4000 + i))(
         // In the middle of a turn: nothing of the turn is left, not even rows that were written before its end.
         if (random(2) === 0) await null;
         sql.crash();
-        device.abandon();
+        device.abort();
         models = before;
       } else {
         await sql.committed();
         if (random(2) === 0) continue;
-        device.abandon();
+        device.abort();
       }
       device = deviceOn(sql);
       expectSame(device, models, true);
@@ -194,7 +194,7 @@ test.each([1, 2, 3, 4])(
       } else if (random(2) === 0) {
         await null;
       }
-      storage.abandon();
+      storage.abort();
       sql.crash();
       await db.close().catch(() => undefined);
       ({ storage } = objectOn(sql));

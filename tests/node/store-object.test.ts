@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest';
 import { StoreObject, type VarveObjectOptions } from '../../js/src/cloudflare/object.ts';
 import type { ObjectContext, ObjectStorage } from '../../js/src/cloudflare/platform.ts';
 import { serve, unwrap } from '../../js/src/cloudflare/rpc.ts';
-import { EngineHost } from '../../js/src/engine/engine-host.ts';
+import { Upkeep } from '../../js/src/engine/upkeep.ts';
 import type { Key } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
 import { FakeSql } from './support/fake-sql.ts';
@@ -192,7 +192,7 @@ test('after an alarm that failed there is another one', { timeout: 60_000 }, asy
     expect(storage.alarm).not.toBe(null);
   };
   await fill(0);
-  const slice = vi.spyOn(EngineHost.prototype, 'slice').mockImplementation(() => {
+  const slice = vi.spyOn(Upkeep.prototype, 'slice').mockImplementation(() => {
     throw new Error('no slice');
   });
   await expect(object.ring(storage)).rejects.toThrow('no slice');

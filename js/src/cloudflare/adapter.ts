@@ -84,8 +84,8 @@ export class ObjectStorageAdapter implements StorageAdapter {
   }
 
   /** Closes all open stores without another write. */
-  abandon(): void {
-    for (const { device } of [...this.#open().values()]) device.abandon();
+  abort(): void {
+    for (const { device } of [...this.#open().values()]) device.abort();
   }
 
   async list(): Promise<string[]> {

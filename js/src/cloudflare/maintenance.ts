@@ -45,7 +45,7 @@ export class Maintenance {
   async #workLong(): Promise<boolean> {
     for (let turn = 0; turn < TURNS_PER_ALARM; turn++) {
       if (!this.#work()) {
-        this.#host.tidy();
+        this.#host.upkeep.releaseFiles();
         return false;
       }
       await nextEvent();
@@ -56,14 +56,14 @@ export class Maintenance {
   /** Runs a few slices; returns false when nothing is left. */
   #work(): boolean {
     for (let slice = 0; slice < SLICES_PER_TURN; slice++) {
-      if (!this.#host.slice()) return false;
+      if (!this.#host.upkeep.slice()) return false;
     }
     return true;
   }
 
   /** To be called after each turn: makes sure that the alarm goes off if there is something to do. */
   look(): void {
-    if (this.#isArmed || !this.#host.isDue()) return;
+    if (this.#isArmed || !this.#host.upkeep.isDue()) return;
     this.#isArmed = true;
     this.#arm().catch(() => {
       // The object is shutting down; its next incarnation checks again.

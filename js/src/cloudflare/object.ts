@@ -134,19 +134,19 @@ function storeOf<K, V>(host: EngineHost, options: VarveObjectOptions<K, V>): Syn
 /** Functions that release the memory and handles that objects of this isolate left in the engine, by the object's id. */
 const predecessors = new Map<string, () => void>();
 
-const collected = whenCollected<() => void>((letGo) => letGo());
+const collected = whenCollected<() => void>((release) => release());
 
 /**
  * The platform evicts an object without notice, and its memory and handles in the engine would stay. They are released when the
  * object is collected or constructed again, whichever comes first.
  */
 function whenGone(object: object, id: string, host: EngineHost, adapter: ObjectStorageAdapter): void {
-  const letGo = (): void => {
-    if (predecessors.get(id) === letGo) predecessors.delete(id);
+  const release = (): void => {
+    if (predecessors.get(id) === release) predecessors.delete(id);
     // The device is abandoned first, so that the engine cannot write any more.
-    adapter.abandon();
-    host.abandon();
+    adapter.abort();
+    host.abort();
   };
-  predecessors.set(id, letGo);
-  collected.register(object, letGo);
+  predecessors.set(id, release);
+  collected.register(object, release);
 }

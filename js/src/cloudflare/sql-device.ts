@@ -157,12 +157,12 @@ export class SqlDevice implements ManagedDevice {
     try {
       this.#settle();
     } finally {
-      this.abandon();
+      this.abort();
     }
   }
 
   /** Closes the device without writing anything: its object no longer exists, and may have a successor. */
-  abandon(): void {
+  abort(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#held.clear();
@@ -244,7 +244,7 @@ export class SqlDevice implements ManagedDevice {
   }
 
   #fail(cause: unknown): void {
-    this.abandon();
+    this.abort();
     this.#options.onFailure(cause);
   }
 

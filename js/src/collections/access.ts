@@ -87,7 +87,7 @@ export class StoreAccess implements Access {
     const [before, scanned, behind] = await Promise.allSettled([view.snapshot(), scanning, view.snapshot()]);
     const failed = [before, scanned, behind].find(({ status }) => status === 'rejected');
     if (failed !== undefined) {
-      for (const snapshot of [before, behind]) letGo(snapshot);
+      for (const snapshot of [before, behind]) release(snapshot);
       if (scanned.status === 'fulfilled') void scanned.value.return?.();
       throw (failed as PromiseRejectedResult).reason;
     }
@@ -97,7 +97,7 @@ export class StoreAccess implements Access {
       void scan.return?.();
       scan = open(snapshot);
     }
-    letGo(behind);
+    release(behind);
     return { scan, view: snapshot, close: () => void snapshot.close() };
   }
 }
@@ -163,6 +163,6 @@ export class SnapshotAccess implements Access {
   }
 }
 
-function letGo(taken: PromiseSettledResult<Snapshot<Key, unknown>>): void {
+function release(taken: PromiseSettledResult<Snapshot<Key, unknown>>): void {
   if (taken.status === 'fulfilled') void taken.value.close();
 }

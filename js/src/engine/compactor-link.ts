@@ -27,7 +27,7 @@ export interface JobsBeside {
   /** Gets ready ahead of the first job. */
   warm(): void;
   /** Ends what is running; resolves once it writes no more. */
-  stop(): void | Promise<void>;
+  shutDown(): void | Promise<void>;
 }
 
 interface Running {
@@ -76,7 +76,7 @@ export class CompactorLink implements JobsBeside {
   }
 
   /** Ends the worker and all its jobs; resolves once it writes no more. */
-  async stop(): Promise<void> {
+  async shutDown(): Promise<void> {
     this.#die('The store was closed while a job was running.', undefined);
     await this.#ending;
   }

@@ -56,7 +56,7 @@ export class Flusher {
   }
 
   /** Ends all timers. */
-  stop(): void {
+  shutDown(): void {
     this.#stopped = true;
     this.#clear();
   }

@@ -9,18 +9,19 @@ import { VarveError } from '../errors.ts';
 import type { EngineOptions } from '../protocol/messages.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { hasCanary, plantCanary } from '../storage/canary.ts';
+import { commitFailure } from '../storage/commit-failure.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
-import { isSettling, type ManagedDevice, type SettlingDevice, SlotError } from '../storage/device.ts';
+import { type DeferredDevice, isDeferred, type ManagedDevice, SlotError } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { type OpenedDevice, type OpenIndexedDb, openDevice } from '../storage/open-device.ts';
-import { settlingFailure } from '../storage/settling-failure.ts';
 import type { RecoveryReport, StorageReport } from '../types.ts';
 import type { Engine } from '../wasm/engine.ts';
 import type { StoreSettings } from '../wasm/exports.ts';
 import { instantiate, loadEngine, type WasmSource } from '../wasm/load.ts';
 import { EngineStore } from '../wasm/store.ts';
+import { type Commits, commitsOf } from './commits.ts';
 import { CompactorLink, type JobsBeside } from './compactor-link.ts';
-import { SettlingJobs } from './settling-jobs.ts';
+import { DeferredJobs } from './deferred-jobs.ts';
 
 const LOCK_TIMEOUT_DEFAULT = 5000;
 /** How long to wait for a dead worker's handles: they are closed shortly after its lock is free. */
@@ -62,8 +63,9 @@ export interface HostParts {
   readonly storage: StorageReport;
   readonly recovery: RecoveryReport;
   readonly device: ManagedDevice;
-  /** Cuts the engine's store off from the device: it can no longer use it. */
-  readonly cutOff: () => void;
+  readonly commits: Commits;
+  /** Releases the device: the engine's store can no longer use it. */
+  readonly release: () => void;
   readonly lock: StoreLock;
   /** Runs jobs beside the engine; without it they run in slices. */
   readonly compactor: JobsBeside | undefined;
@@ -89,7 +91,7 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
     options.lock ??
     (locksItself(options) ? { release: async () => undefined } : await acquireLock(name, { lockTimeout, signal }));
   let device: ManagedDevice | undefined;
-  let cutOff: (() => void) | undefined;
+  let release: (() => void) | undefined;
   let store: EngineStore | undefined;
   try {
     const opened = await deviceOf(name, options);
@@ -99,20 +101,29 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
     const open = openerOf(device, instantiate(module), {
       ...settings,
       filesMax: device.slotsMax,
-      settles: isSettling(device),
+      deferred: isDeferred(device),
     });
     let first = await open();
-    ({ store, cutOff } = first);
-    if (isSettling(device) && !(await isSettled(device))) {
+    ({ store, release } = first);
+    if (isDeferred(device) && !(await isCommitted(device))) {
       // There is no room for the writes of recovery. They can wait: the store can be read, and they are committed with the first write.
-      leave(first);
+      abort(first);
       first = await open();
-      ({ store, cutOff } = first);
+      ({ store, release } = first);
     }
     const spawn = compactorOf(device, options);
     const compactor = jobsOn(device, module, spawn, name);
     const canary = await askCanary(name, opened.report.kind, store.recovery);
-    const opening = { device, lock, storage: opened.report, ...canary, compactor, spawn, hasLog: settings.log };
+    const opening = {
+      device,
+      commits: commitsOf(device),
+      lock,
+      storage: opened.report,
+      ...canary,
+      compactor,
+      spawn,
+      hasLog: settings.log,
+    };
     return partsOf({ ...opening, ...first }, open, () => jobsOn(opened.device, module, spawn, name));
   } catch (error) {
     try {
@@ -120,18 +131,18 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
     } catch {
       // The next opening recovers the store.
     }
-    cutOff?.();
+    release?.();
     // The reason why the store did not open matters more than an error from closing it.
     await device?.closeAll().catch(() => undefined);
     await lock.release();
-    throw signal?.aborted ? signal.reason : settlingFailure(error);
+    throw signal?.aborted ? signal.reason : commitFailure(error);
   }
 }
 
 /** Commits what opening wrote. Returns false if there is no room for it; then the device went back to the committed state. */
-async function isSettled(device: SettlingDevice): Promise<boolean> {
+async function isCommitted(device: DeferredDevice): Promise<boolean> {
   try {
-    await device.settle();
+    await device.committed();
     return true;
   } catch (error) {
     const isFull = error instanceof SlotError && error.kind === 'full';
@@ -143,13 +154,13 @@ async function isSettled(device: SettlingDevice): Promise<boolean> {
   }
 }
 
-/** Closes an engine's store after its device went back to an older state. */
-function leave({ store, cutOff }: OpenedStore): void {
-  cutOff();
+/** Closes an engine's store without another write. */
+export function abort({ store, release }: OpenedStore): void {
+  release();
   try {
     store.close();
   } catch {
-    // The engine has freed its memory.
+    // It could not be sealed, as intended. The engine has freed its memory.
   }
 }
 
@@ -160,7 +171,7 @@ function jobsOn(
   spawn: SpawnCompactor | undefined,
   name: string,
 ): JobsBeside | undefined {
-  if (isSettling(device)) return new SettlingJobs(module, device);
+  if (isDeferred(device)) return new DeferredJobs(module, device);
   return spawn === undefined ? undefined : new CompactorLink(spawn, module, device.compactor?.place ?? name);
 }
 
@@ -199,7 +210,7 @@ function compactorOf(device: ManagedDevice, options: EngineHostOptions): SpawnCo
 }
 
 /** A store that the engine opened in a device. */
-type OpenedStore = Pick<HostParts, 'store' | 'cutOff'>;
+type OpenedStore = Pick<HostParts, 'store' | 'release'>;
 
 /** Adds `again` to parts, which opens their store once more. */
 function partsOf(
@@ -215,7 +226,7 @@ function partsOf(
 function openerOf(device: ManagedDevice, engine: Engine, settings: StoreSettings): () => Promise<OpenedStore> {
   const recover = async (number: number): Promise<EngineStore> => {
     const open = (): EngineStore => EngineStore.open(engine, number, settings);
-    if (!isSettling(device)) return open();
+    if (!isDeferred(device)) return open();
     device.allowSpare?.(settings.memoryBytes * SPARE_SHARE);
     const store = await device.recover(open);
     // Growing a slot costs nothing here, and spare files would only take room.
@@ -224,11 +235,11 @@ function openerOf(device: ManagedDevice, engine: Engine, settings: StoreSettings
   };
   return async () => {
     const number = engine.devices.register(device);
-    const cutOff = (): void => engine.devices.unregister(number);
+    const release = (): void => engine.devices.unregister(number);
     try {
-      return { store: await recover(number), cutOff };
+      return { store: await recover(number), release };
     } catch (error) {
-      cutOff();
+      release();
       throw error;
     }
   };

@@ -10,7 +10,7 @@
 
 import type { VarveError } from '../errors.ts';
 import { nextTurn } from '../runtime/turn.ts';
-import { isSettling, type ManagedDevice } from '../storage/device.ts';
+import { isDeferred, type ManagedDevice } from '../storage/device.ts';
 import type { JobTicket } from '../wasm/job-ticket.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import type { JobsBeside } from './compactor-link.ts';
@@ -99,16 +99,16 @@ export class JobRunner {
   }
 
   /** Drops the running jobs, and waits until no result of them can come back. */
-  async stop(): Promise<void> {
+  async shutDown(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#pauseTimer);
-    await this.#compactor?.stop();
+    await this.#compactor?.shutDown();
     while (this.isBusy()) await Promise.race([...this.#running, nextTurn()]);
   }
 
   #start(compactor: JobsBeside): void {
     // On a full storage, two jobs would take the room from each other.
-    const most = isSettling(this.#device) && this.#device.isTight ? 1 : JOBS_MAX;
+    const most = isDeferred(this.#device) && this.#device.isTight ? 1 : JOBS_MAX;
     while (this.#running.size < most) {
       const ticket = this.#store.takeJob();
       if (ticket === undefined) return;
@@ -157,7 +157,7 @@ export class JobRunner {
       if (this.#stopped) return;
       const isFull = (error as VarveError).code === 'VARVE_STORAGE_FULL';
       await this.#giveUp(ticket, lent, isFull);
-      // In slices, the engine can find room between its files when no free slot is available. Not so on a settling device: the input
+      // In slices, the engine can find room between its files when no free slot is available. Not so on a deferred device: the input
       // of the slices would have to be fetched.
       if (isFull && this.#device.lendable) await this.#slice();
       else this.#failed(error as VarveError);

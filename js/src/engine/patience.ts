@@ -9,12 +9,12 @@
  * other frames, and closing, wait for it. A set does not run at all while the storage keeps its last room for deletes.
  */
 
-import { codeNumber, type VarveError } from '../errors.ts';
-import { ANSWER_HEADER_BYTES, Op, RESPONSE_HEADER_BYTES, Status } from '../protocol/frame.ts';
-import { refusalsOf } from '../protocol/frame-bytes.ts';
+import type { VarveError } from '../errors.ts';
+import { Op } from '../protocol/frame.ts';
+import { type FrameOperation, isRefusedWith, refusalOf } from '../protocol/frame-bytes.ts';
 import { delay } from '../runtime/wait.ts';
-import { type SettlingDevice, SlotError } from '../storage/device.ts';
-import { settlingFailure } from '../storage/settling-failure.ts';
+import { commitFailure } from '../storage/commit-failure.ts';
+import { type DeferredDevice, SlotError } from '../storage/device.ts';
 
 const SET_MS_MAX = 5000;
 const DELETE_MS_MAX = 2000;
@@ -27,15 +27,10 @@ export const DELETES: readonly number[] = [Op.delete, Op.deleteRange];
 /** Operations that set or delete. */
 export const CHANGES: readonly number[] = [Op.set, Op.batch, ...DELETES];
 
-/** The position of the first answer's status in a response, and of its error number. */
-export const STATUS_AT = RESPONSE_HEADER_BYTES + 4;
-const ERROR_AT = RESPONSE_HEADER_BYTES + ANSWER_HEADER_BYTES;
-const STORAGE_FULL = codeNumber('VARVE_STORAGE_FULL');
-
 /** The host's methods that running frames needs. */
 export interface FrameHost {
   /** Answers a request frame with a response frame. */
-  run(request: Uint8Array): Uint8Array<ArrayBuffer>;
+  respond(request: Uint8Array): Uint8Array<ArrayBuffer>;
   /** Waits while writers should. */
   ready(): Promise<void>;
   /** Whether writers should wait for a job. */
@@ -50,38 +45,38 @@ export interface FrameHost {
 /** The time limits for the writes of one frame. */
 export class Patience {
   readonly #host: FrameHost;
-  readonly #device: SettlingDevice;
+  readonly #device: DeferredDevice;
   /** The times until which sets and deletes wait; 0 if not set yet. */
   #setsUntil = 0;
   #deletesUntil = 0;
   /** A set of this many bytes was refused, and no write has succeeded since. */
   #bytesMax = Number.POSITIVE_INFINITY;
 
-  constructor(host: FrameHost, device: SettlingDevice) {
+  constructor(host: FrameHost, device: DeferredDevice) {
     this.#host = host;
     this.#device = device;
   }
 
   /**
-   * Runs an operation. A write that is refused for lack of room runs again and again, while more room may come. `ensureGoing` throws
+   * Runs an operation, which takes `bytes` in a frame of its own. A write that is refused for lack of room runs again and again, while more room may come. `ensureGoing` throws
    * once later operations could not be committed.
    */
   async spend(
-    code: number,
-    frame: Uint8Array,
+    operation: FrameOperation,
+    bytes: number,
     run: () => Promise<Uint8Array>,
     ensureGoing: () => void,
   ): Promise<Uint8Array> {
+    const { code } = operation;
     if (!CHANGES.includes(code)) return run();
-    const refusal = (): Uint8Array => refusalsOf(frame, noRoom());
-    if (!DELETES.includes(code) && frame.length >= this.#bytesMax) return refusal();
-    const attempt = async (): Promise<Uint8Array> =>
-      this.#device.isTight && isSet(code, frame.length) ? refusal() : run();
+    const refusal = (): Uint8Array => refusalOf(operation, noRoom());
+    if (!DELETES.includes(code) && bytes >= this.#bytesMax) return refusal();
+    const attempt = async (): Promise<Uint8Array> => (this.#device.isTight && isSet(code, bytes) ? refusal() : run());
     let answer = await attempt();
-    for (let attempts = 0; isFull(answer); attempts++) {
+    for (let attempts = 0; isRefusedWith(answer, 'VARVE_STORAGE_FULL'); attempts++) {
       ensureGoing();
       if (!(await this.#waits(DELETES.includes(code), attempts))) {
-        if (!DELETES.includes(code)) this.#bytesMax = frame.length;
+        if (!DELETES.includes(code)) this.#bytesMax = bytes;
         return answer;
       }
       answer = await attempt();
@@ -110,12 +105,6 @@ function isSet(code: number, bytes: number): boolean {
   return code === Op.set || (code === Op.batch && bytes > SHORT_BYTES);
 }
 
-/** Whether a write was refused for lack of room. Such a write changed nothing. */
-function isFull(answer: Uint8Array): boolean {
-  if (answer[STATUS_AT] !== Status.error) return false;
-  return new DataView(answer.buffer, answer.byteOffset).getUint32(ERROR_AT, true) === STORAGE_FULL;
-}
-
 function noRoom(): VarveError {
-  return settlingFailure(new SlotError('full', 'What is set aside was used.')) as VarveError;
+  return commitFailure(new SlotError('full', 'What is set aside was used.')) as VarveError;
 }

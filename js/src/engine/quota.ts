@@ -30,7 +30,7 @@ export class Quota {
   }
 
   /** From now on the store is not called any more. */
-  stop(): void {
+  shutDown(): void {
     this.#stopped = true;
   }
 

@@ -33,7 +33,7 @@ export class SlotKeeper {
   }
 
   /** Resolves when the current growth, if any, has ended. */
-  async settled(): Promise<void> {
+  async idle(): Promise<void> {
     await this.#growing?.catch(() => undefined);
   }
 

@@ -4,12 +4,13 @@
  * Invariant: operations and answers keep the bytes that they have in their frames, padding included.
  */
 
-import { codeNumber, type VarveError } from '../errors.ts';
+import { codeNumber, type VarveError, type VarveErrorCode } from '../errors.ts';
 import {
   ANSWER_HEADER_BYTES,
   FRAME_HEADER_BYTES,
   FRAME_MAGIC,
   OP_HEADER_BYTES,
+  Op,
   RESPONSE_HEADER_BYTES,
   Status,
 } from './frame.ts';
@@ -39,6 +40,14 @@ export function frameOf(request: Uint8Array, operations: readonly FrameOperation
   return joined(request.subarray(0, FRAME_HEADER_BYTES), parts);
 }
 
+/** The operation that ends the scan that `operation` moved. */
+export function closingOf({ bytes }: FrameOperation): FrameOperation {
+  const end = bytes.slice(0, OP_HEADER_BYTES + 4);
+  end[4] = Op.scanClose;
+  new DataView(end.buffer).setUint32(12, 0, true);
+  return { code: Op.scanClose, bytes: end };
+}
+
 /** A response that refuses all operations of a frame. */
 export function refusalsOf(request: Uint8Array, error: VarveError): Uint8Array<ArrayBuffer> {
   return responseOf(operationsOf(request).map((operation) => refusalOf(operation, error)));
@@ -55,6 +64,16 @@ export function refusalOf({ bytes }: FrameOperation, error: VarveError): Uint8Ar
   view.setUint32(ANSWER_HEADER_BYTES, codeNumber(error.code), true);
   answer.set(text, ANSWER_HEADER_BYTES + 4);
   return answer;
+}
+
+/** The status of an answer. */
+export function statusOf(answer: Uint8Array): number | undefined {
+  return answer[4];
+}
+
+/** Whether an answer refuses its operation with this error. */
+export function isRefusedWith(answer: Uint8Array, code: VarveErrorCode): boolean {
+  return statusOf(answer) === Status.error && u32(answer, ANSWER_HEADER_BYTES) === codeNumber(code);
 }
 
 /** The answers in a response. */

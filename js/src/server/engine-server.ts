@@ -2,30 +2,21 @@
  * Answers the clients of one store: frames with frames, messages with messages.
  *
  * Invariant: everything is answered in the order it came, except `compact` and `check`, which may take minutes. They are
- * answered when they are done, and report their progress meanwhile. While the engine is stalled (two memtables wait, or level 0
- * is full), frames queue here until a job has made room, so that no write is refused only because it came too fast. If
- * no job can make room (a full disk), the frame runs and its writes get the error.
- *
- * With a storage that commits later, frames run one after another, without waiting for commits between them. The answer of a frame
- * is sent when everything that the frame may have seen is committed. Answers are still sent in order. When the storage refuses a
- * commit for lack of room, the store goes back to the committed state before anything else runs. Then the waiting answers are
- * computed again: see `refused-frames.ts`.
+ * answered when they are done, and report their progress meanwhile. Frames that cannot run at once queue here, in the same line, so that
+ * no write is refused only because it came too fast: see `frame-runner.ts` and `deferred-runner.ts`.
  */
 
+import { DeferredRunner } from '../engine/deferred-runner.ts';
 import { EngineHost } from '../engine/engine-host.ts';
-import { answerAgain } from '../engine/refused-frames.ts';
-import { FrameProgress, runSettling } from '../engine/settling-frames.ts';
+import { type FrameOwner, type FrameRunner, ImmediateRunner } from '../engine/frame-runner.ts';
 import { toWire, VarveError } from '../errors.ts';
-import { answersOf } from '../protocol/frame-bytes.ts';
 import type { OpenReport, Request, StoreState } from '../protocol/messages.ts';
 import { deleteShared } from '../share/delete-store.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
-import type { SettlingDevice } from '../storage/device.ts';
 import { openIndexedDb } from '../storage/indexeddb/chunk-store.ts';
 import { indexedDbStorage } from '../storage/indexeddb/storage.ts';
 import type { StoreLock } from '../storage/lock.ts';
-import { settlingFailure } from '../storage/settling-failure.ts';
 import { listStores } from '../storage/stores.ts';
 import { type RepairWatch, repairStore } from '../tools/repair.ts';
 import type { CheckOptions } from '../tools/types.ts';
@@ -48,12 +39,6 @@ interface Waiting {
   readonly from: Connection;
 }
 
-/** A frame whose answer waits for a commit. */
-interface LateFrame {
-  readonly from: Connection;
-  readonly progress: FrameProgress;
-}
-
 /** The lock and the clients of a leader, for opening a store that other tabs share. */
 export interface Leadership {
   /** The store's lock, already held. */
@@ -63,7 +48,7 @@ export interface Leadership {
 }
 
 /** Serves the clients of one store. */
-export class EngineServer {
+export class EngineServer implements FrameOwner {
   /** The client that created this server. The server ends with it. */
   readonly own: Connection;
   readonly #compactor: SpawnCompactor | undefined;
@@ -72,13 +57,9 @@ export class EngineServer {
   /** The timers that forget clients that left. */
   readonly #away = new Map<number, ReturnType<typeof setTimeout>>();
   readonly #queue: Waiting[] = [];
-  /** Frames whose answers could not be sent, because the commit was refused. */
-  readonly #refused: LateFrame[] = [];
-  /** The reason of the refusal; set until the store has gone back. */
-  #refusal: VarveError | undefined;
-  /** The reason of the last refusal; stays set. */
-  #lastRefusal: VarveError | undefined;
   #host: EngineHost | undefined;
+  /** Runs frames while a store is open. */
+  #frames: FrameRunner | undefined;
   /** The requests that wait until the store is no longer in the given state. */
   #afters: { readonly id: number; readonly from: Connection; readonly state: StoreState | undefined }[] = [];
   /** A random number that identifies this opening of the store. */
@@ -123,14 +104,13 @@ export class EngineServer {
       return;
     }
     // Finished writes are flushed at once. Writes that still wait in the queue are flushed when their turn comes.
-    if (!(data instanceof ArrayBuffer) && data.type === 'hidden') this.#host?.hidden();
-    if (this.#busy || this.#host?.settling || this.#mustWait(data)) {
-      this.#queue.push({ data, from });
-      if (!this.#busy) this.#drained = this.#drain();
-      return;
-    }
-    if (data instanceof ArrayBuffer) this.#frame(data, from);
-    else if (data.type !== 'hidden') {
+    const isHidden = !(data instanceof ArrayBuffer) && data.type === 'hidden';
+    if (isHidden) this.#host?.upkeep.hidden();
+    if (this.#busy) this.#queue.push({ data, from });
+    else if (data instanceof ArrayBuffer) {
+      const running = this.#frame(data, from);
+      if (running !== undefined) this.#drained = this.#drain(running);
+    } else if (!isHidden) {
       this.#queue.push({ data, from });
       this.#drained = this.#drain();
     }
@@ -159,12 +139,12 @@ export class EngineServer {
     if (!this.#clients.delete(connection)) return;
     connection.leave();
     const { client } = connection;
-    this.#host?.forget(client, mayReturn);
+    this.#host?.releaseClient(client, mayReturn);
     if (!mayReturn) return;
     clearTimeout(this.#away.get(client));
     const forget = (): void => {
       this.#away.delete(client);
-      this.#host?.forget(client, false);
+      this.#host?.releaseClient(client, false);
     };
     this.#away.set(client, setTimeout(forget, RETURN_MS));
   }
@@ -180,136 +160,73 @@ export class EngineServer {
     this.#isRetiring = true;
     await this.#drained;
     const host = this.#host;
-    await host?.settle().catch(() => undefined);
+    await host?.committed().catch(() => undefined);
     // Clients repeat their running requests with the next leader. So they must not get an error because the work ends here.
     for (const client of this.#clients) client.leave();
     this.#isDead = true;
     for (const timer of this.#away.values()) clearTimeout(timer);
-    this.#host = undefined;
-    await host?.close();
+    await this.#closeHost();
   }
 
-  #mustWait(data: Incoming): boolean {
-    return data instanceof ArrayBuffer && this.#host !== undefined && this.#host.isStalled();
-  }
-
-  async #drain(): Promise<void> {
+  /** Answers the messages in the queue, after the frame that runs. */
+  async #drain(running?: Promise<void>): Promise<void> {
     this.#busy = true;
+    await running;
     for (;;) {
-      await this.#answerRefused();
+      await this.#frames?.answerRefused();
       const next = this.#queue.shift();
       if (next === undefined) break;
       const { data, from } = next;
       if (from.isGone) continue;
       if (data instanceof ArrayBuffer) {
-        if (this.#host?.settling) {
-          await this.#frameLater(this.#host, { from, progress: new FrameProgress(new Uint8Array(data)) });
-        } else {
-          while (this.#mustWait(data)) await this.#host?.progress();
-          this.#frame(data, from);
-        }
-      } else if (data.type === 'hidden') this.#host?.hidden();
+        const running = this.#frame(data, from);
+        if (running !== undefined) await running;
+      } else if (data.type === 'hidden') this.#host?.upkeep.hidden();
       else if (data.type === 'returned') this.onReturned(from.client);
       else await this.#answer(data, from);
     }
     this.#busy = false;
   }
 
-  /** After a refused commit: goes back, and answers the frames whose answers could not be sent. */
-  async #answerRefused(): Promise<void> {
-    for (;;) {
-      if (this.#refusal !== undefined) await this.#revive(this.#refusal);
-      const frame = this.#refused.shift();
-      if (frame === undefined) return;
-      if (this.#host !== undefined) await this.#frameLater(this.#host, frame, this.#lastRefusal);
+  /** Runs a frame; when the promise resolves, the next may run. Without a promise it has run. */
+  #frame(request: ArrayBuffer, from: Connection): Promise<void> | undefined {
+    if (this.#isDead) return undefined;
+    if (this.#frames === undefined) {
+      this.onFailure(closedError());
+      return undefined;
     }
+    return this.#frames.run(new Uint8Array(request), ({ buffer }) => from.send(buffer, [buffer]));
   }
 
-  /** Resolves when every frame that ran has its answer. */
-  async #answerAll(): Promise<void> {
-    do {
-      await this.#answerRefused();
-      await this.#host?.settle().catch(() => undefined);
-    } while (this.#refusal !== undefined || this.#refused.length > 0);
-  }
-
-  #frame(request: ArrayBuffer, from: Connection): void {
-    if (this.#isDead) return;
-    const host = this.#host;
-    try {
-      if (host === undefined) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
-      host.respond(new Uint8Array(request), ({ buffer }) => from.send(buffer, [buffer]));
-    } catch (error) {
-      // If a frame cannot be answered at all, the engine or the client is broken: all requests fail.
-      this.#die(error);
-      return;
-    }
-    this.#maintain(host);
-  }
-
-  /** Runs a frame, or answers a refused frame again. The answer is sent when its commit is done; other frames may run meanwhile. */
-  async #frameLater(host: EngineHost, frame: LateFrame, refusal?: VarveError): Promise<void> {
-    const { progress, from } = frame;
-    try {
-      const device = host.settling as SettlingDevice;
-      // A frame that is answered again writes little, and must not wait for a job that fails.
-      if (refusal === undefined) await host.ready();
-      const response = await (refusal === undefined
-        ? runSettling(host, device, progress)
-        : answerAgain(host, device, progress, refusal));
-      const { isQuiet } = host;
-      host.settle().then(
-        () => {
-          const { buffer } = response;
-          from.send(buffer, [buffer]);
-          // There is room again: do the maintenance that was delayed for lack of room.
-          if (isQuiet && !host.isQuiet) this.#maintain(host);
-        },
-        (error: unknown) => {
-          progress.answers = answersOf(response);
-          this.#refuse(host, error, frame);
-        },
-      );
-    } catch (error) {
-      this.#refuse(host, error, frame);
-      return;
-    }
-    if (refusal === undefined) this.#maintain(host);
-  }
-
-  /** Writes that were not committed for lack of room are taken back, and their writers get the error. Any other failure ends the store. */
-  #refuse(host: EngineHost, cause: unknown, frame?: LateFrame): void {
-    const known = settlingFailure(cause);
-    const error = known instanceof VarveError ? known : VarveError.fromWire(toWire(known));
-    if (error.code !== 'VARVE_STORAGE_FULL' || !host.canRevive) {
-      this.#die(error);
-      return;
-    }
-    if (host === this.#host) this.#refusal ??= error;
-    this.#lastRefusal = error;
-    if (frame !== undefined) this.#refused.push(frame);
+  /** The frames of the store need an answer again. */
+  onRefused(): void {
     if (!this.#busy && !this.#isDead) this.#drained = this.#drain();
   }
 
-  async #revive(refusal: VarveError): Promise<void> {
+  /** A frame ran. */
+  onRun(): void {
+    this.#tellAfters();
     try {
-      const host = await this.#host?.revived(refusal);
-      if (host?.hasLost) for (const { progress } of this.#refused) progress.isLost = true;
-      if (this.#isDead) await host?.close();
-      else if (host !== undefined) this.#use(host);
+      this.#host?.upkeep.afterTurn();
     } catch (error) {
-      this.#die(settlingFailure(error));
+      this.onFailure(error);
     }
-    this.#refusal = undefined;
   }
 
-  #use(host: EngineHost): void {
+  /** Uses a host from now on. */
+  onReplaced(host: EngineHost): void {
     this.#host = host;
-    host.onFailure = (error) => this.#refuse(host, error);
-    host.onEnd((cause) => this.#die(cause));
+    host.onEnd((cause) => this.onFailure(cause));
     // The state that was reported before may have been taken back. So this is another state, even with the same sequence.
     this.#opening = Math.random();
     this.#tellAfters();
+  }
+
+  /** All pending and later calls fail with `error`. Files and lock are released, in case the worker lives on. */
+  onFailure(error: unknown): void {
+    if (this.#isDead) return;
+    for (const client of this.#clients) client.send({ type: 'dead', error: toWire(error) });
+    this.end();
   }
 
   /** Answers the requests that wait for a write: at once or, after a very recent answer, a little later. */
@@ -329,27 +246,11 @@ export class EngineServer {
     }, AFTER_MS);
   }
 
-  #maintain(host: EngineHost): void {
-    this.#tellAfters();
-    try {
-      host.afterTurn();
-    } catch (error) {
-      this.#die(error);
-    }
-  }
-
-  /** All pending and later calls fail with `error`. Files and lock are released, in case the worker lives on. */
-  #die(error: unknown): void {
-    if (this.#isDead) return;
-    for (const client of this.#clients) client.send({ type: 'dead', error: toWire(error) });
-    this.end();
-  }
-
   /** No client listens any more: nothing else is answered, and an open store, or one that is opening, is closed. */
   end(): void {
     this.#isDead = true;
     this.#queue.length = 0;
-    this.#refused.length = 0;
+    this.#frames?.abort();
     this.#ended.abort();
     for (const timer of this.#away.values()) clearTimeout(timer);
     for (const client of this.#clients) client.leave();
@@ -406,18 +307,16 @@ export class EngineServer {
         case 'close': {
           if (from !== this.own) {
             // After the answers that wait for their commit.
-            await this.#answerAll();
+            await this.#frames?.answered();
             from.send({ type: 'result', id, value: undefined });
             this.leave(from, false);
             return;
           }
           this.#isRetiring = true;
-          await this.#answerAll();
-          const host = this.#host;
+          await this.#frames?.answered();
           // The next leader answers them.
           for (const client of this.#clients) if (client !== from) client.leave();
-          this.#host = undefined;
-          await host?.close();
+          await this.#closeHost();
           from.send({ type: 'result', id, value: undefined });
           return;
         }
@@ -442,8 +341,19 @@ export class EngineServer {
       await host.close();
       throw new VarveError('VARVE_CLOSED', 'The store was closed while it opened.');
     }
-    this.#use(host);
+    this.#frames =
+      host.deferred === undefined ? new ImmediateRunner(host, this) : new DeferredRunner(host, host.deferred, this);
+    this.onReplaced(host);
     return { storage: host.storage, recovery: host.recovery };
+  }
+
+  /** Closes the store; frames that run from now on get no answer. */
+  async #closeHost(): Promise<void> {
+    const host = this.#host;
+    this.#host = undefined;
+    this.#frames?.abort();
+    this.#frames = undefined;
+    await host?.close();
   }
 
   async #stats(): Promise<StoreStats> {
@@ -480,7 +390,11 @@ export class EngineServer {
   }
 
   #opened(): EngineHost {
-    if (this.#host === undefined) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
+    if (this.#host === undefined) throw closedError();
     return this.#host;
   }
+}
+
+function closedError(): VarveError {
+  return new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
 }

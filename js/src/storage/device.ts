@@ -96,7 +96,7 @@ export interface ManagedDevice extends SlotDevice {
  * A device over an asynchronous storage. It accepts writes at once and commits them later. A read of bytes that are not in memory
  * throws a `SlotError` of kind `pending`, and the whole call is made again once the bytes are in memory.
  */
-export interface SettlingDevice extends ManagedDevice {
+export interface DeferredDevice extends ManagedDevice {
   /** Whether so much waits to be committed that writers should wait for the commit. */
   readonly isPressed: boolean;
   /** Whether slots cannot become longer for lack of room. */
@@ -122,14 +122,14 @@ export interface SettlingDevice extends ManagedDevice {
   /** Goes back to the committed state, after a failure of kind `full`, and accepts writes again. Call `recover` next. */
   goBack(): Promise<void>;
   /** Resolves when all writes so far are committed. Until then nothing that may have seen them is acknowledged. */
-  settle(): Promise<void>;
+  committed(): Promise<void>;
   /** Runs a call until everything that it reads is in memory. An attempt whose reads failed must have changed nothing. */
   resident<T>(call: () => T): Promise<T>;
   /** Runs a call once; undefined when it needs bytes that are not in memory. */
   attempt<T>(call: () => T): { readonly value: T } | undefined;
-  /** Fetches the bytes that the last attempt lacked, and adds them to `held`: they stay in memory until `letGo`. */
-  fetch(held: HeldBytes[]): Promise<void>;
-  letGo(held: readonly HeldBytes[]): void;
+  /** Fetches the bytes that the last attempt lacked, and adds them to `held`: they stay in memory until `unpin`. */
+  fetch(held: PinnedBytes[]): Promise<void>;
+  unpin(held: readonly PinnedBytes[]): void;
   /**
    * As `resident`, for a call that writes before it has read everything: the writes of a failed attempt are undone. The writes of the
    * last attempt are committed. After `goBack` they get no commit of their own, because there may still be no room.
@@ -137,15 +137,15 @@ export interface SettlingDevice extends ManagedDevice {
   recover<T>(call: () => T): Promise<T>;
 }
 
-/** Bytes of a settling device that stay in memory. */
-export interface HeldBytes {
+/** Bytes of a deferred device that stay in memory. */
+export interface PinnedBytes {
   readonly slot: number;
   readonly index: number;
 }
 
 /** Whether the writes of a device are committed later. */
-export function isSettling(device: ManagedDevice): device is SettlingDevice {
-  return 'settle' in device;
+export function isDeferred(device: ManagedDevice): device is DeferredDevice {
+  return 'committed' in device;
 }
 
 /** The first page of a slot is its header. The bytes of its file begin at this offset. */

@@ -13,7 +13,7 @@ import type { Restorable } from '../client/numbers.ts';
 import { type ScanOperations, scanClose, snapshotRestore } from '../client/operations.ts';
 import type { ScanBatch, ScanRequest } from '../protocol/scan.ts';
 import { ScanProgress } from './scan-progress.ts';
-import { letGo } from './snapshot-hold.ts';
+import { releaseSnapshot } from './snapshot-handle.ts';
 import { levelOfSnapshot } from './snapshot-level.ts';
 
 /** Sizes of batches, in bytes. */
@@ -118,7 +118,7 @@ export class Cursor implements BatchSource, Restorable {
     const snapshot = numbers.ofSnapshot();
     const taken = client.submit(snapshotRestore, undefined, progress.readPoint, levelOfSnapshot(snapshot));
     const opened = client.submit(this.#operations.open, this.#number, progress.rest(snapshot, this.#batchBytes), 0);
-    void letGo({ client, number: snapshot });
+    void releaseSnapshot({ client, number: snapshot });
     // Two leaders may have died in a row: the third also opens what the first was asked to open.
     opened.then(() => {
       if (this.#number !== number) client.submit(scanClose, number, undefined, 0).catch(ignore);

@@ -12,9 +12,9 @@ import { whenCollected } from '../runtime/collected.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
 import type { KeyCodec } from '../types.ts';
 import { ReadView, type SnapshotState } from './read-view.ts';
-import { type Held, letGo, type Taken } from './snapshot-hold.ts';
+import { type OpenSnapshot, releaseSnapshot, type SnapshotHandle } from './snapshot-handle.ts';
 
-const forgotten = whenCollected<Held>(letGo);
+const forgotten = whenCollected<SnapshotHandle>(releaseSnapshot);
 
 /**
  * The store as it was when `store.snapshot()` was called. It has all the reads of a store, and no writes.
@@ -27,11 +27,11 @@ const forgotten = whenCollected<Held>(letGo);
 export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
   /** The sequence of the last write that it sees. */
   readonly sequence: number;
-  readonly #held: Held;
+  readonly #held: SnapshotHandle;
   readonly #state: SnapshotState;
 
   /** @internal Made by `store.snapshot()`. */
-  constructor(client: Client, operations: Operations<K, V>, keyCodec: KeyCodec<K> | undefined, taken: Taken) {
+  constructor(client: Client, operations: Operations<K, V>, keyCodec: KeyCodec<K> | undefined, taken: OpenSnapshot) {
     const state: SnapshotState = { number: taken.number, refusal: undefined };
     super(client, operations, keyCodec, state);
     this.sequence = taken.sequence;
@@ -50,7 +50,7 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
     if (this.#state.refusal !== undefined) return;
     this.#state.refusal = new VarveError('VARVE_CLOSED', 'The snapshot is closed. Take a new one.');
     forgotten.unregister(this);
-    await letGo(this.#held);
+    await releaseSnapshot(this.#held);
   }
 
   /** `close()`, for `await using`. */

@@ -58,7 +58,7 @@ import { CHECK, checkDurability, EXPORT, wasmPlace } from './options.ts';
 import type { PortableParts } from './portable.ts';
 import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
-import { take } from './snapshot-hold.ts';
+import { takeSnapshot } from './snapshot-handle.ts';
 import type { Transaction, TransactionParts, Upgrade } from './transaction.ts';
 
 const WATCH: Known<WatchOptions> = { ...WAIT, keysOnly: 1 };
@@ -263,7 +263,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await before.count(); // as many as there were
    */
   async snapshot(): Promise<Snapshot<K, V>> {
-    return new Snapshot(this.#client, this.#operations, this.#keyCodec, await take(this.#client));
+    return new Snapshot(this.#client, this.#operations, this.#keyCodec, await takeSnapshot(this.#client));
   }
 
   /**

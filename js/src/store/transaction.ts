@@ -39,7 +39,7 @@ import { Cursor, firstBatchBytes } from './cursor.ts';
 import { OverlayCursor } from './overlay-cursor.ts';
 import { COUNT, type CountOptions, type Course, ReadView } from './read-view.ts';
 import { ScanIterator, type Unpack } from './scan-iterator.ts';
-import { letGo, take } from './snapshot-hold.ts';
+import { releaseSnapshot, takeSnapshot } from './snapshot-handle.ts';
 import { levelOfSnapshot } from './snapshot-level.ts';
 import { entriesOf, keysOf, valuesOf } from './unpack.ts';
 import type { UpdateParts } from './update.ts';
@@ -315,7 +315,7 @@ async function runOnce<K, V, T>(
   const { keys, values } = operations;
   client.ensureOpen();
   const number = client.numbers.ofSnapshot();
-  const taken = take(client, number);
+  const taken = takeSnapshot(client, number);
   /** Why there is no snapshot. This is more useful than the error of reads that find no snapshot. */
   let refusal: unknown;
   taken.catch((error) => {
@@ -344,7 +344,7 @@ async function runOnce<K, V, T>(
     throw refusal ?? error;
   } finally {
     work.close();
-    void letGo({ client, number });
+    void releaseSnapshot({ client, number });
   }
   await Promise.all([taken, committed]);
   return result;

@@ -151,9 +151,9 @@ export class TurnLog {
     try {
       if (this.#level === 'buffered' && this.#isPending()) this.#log();
       // Jobs free space between turns.
-      if (this.#isFull) this.#host.wantRoom();
+      if (this.#isFull) this.#host.upkeep.wantRoom();
       this.#isFull = false;
-      this.#host.afterTurn();
+      this.#host.upkeep.afterTurn();
     } catch {
       // No caller can catch an error at the end of a turn: every later call reports it.
     }

@@ -7,9 +7,9 @@
 
 import { checkOptions, type Known } from '../options.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import { deferredClauses, deferredPowerClauses, deferredRoomClauses } from './deferred.ts';
 import { adapterClauses, deviceClauses } from './lifecycle.ts';
 import { powerClauses, roomClauses } from './losses.ts';
-import { settlingClauses, settlingPowerClauses, settlingRoomClauses } from './settling.ts';
 import { slotClauses } from './slots.ts';
 import { storeClauses, strictClauses } from './stores.ts';
 import { type Clause, type ContractOptions, Subject } from './subject.ts';
@@ -21,7 +21,7 @@ const CONTRACT: Known<ContractOptions> = {
   other: 1,
   losePower: 1,
   setRoom: 1,
-  settles: 1,
+  deferred: 1,
   farBytes: 1,
   wasm: 1,
   tools: 1,
@@ -33,7 +33,7 @@ const CONTRACT: Known<ContractOptions> = {
  *
  * The options decide which tests there are: `losePower` adds the tests of power cuts, and `setRoom` those of a full storage. A
  * storage is not fully tested without them, so pass them if at all possible. If the devices of a storage commit later, set
- * `settles`; this is then tested too.
+ * `deferred`; this is then tested too.
  *
  * @example
  * import { test } from 'node:test';
@@ -48,10 +48,10 @@ const CONTRACT: Known<ContractOptions> = {
 export function storageContract<S extends StorageAdapter>(options: ContractOptions<S>): void {
   checkOptions(options, CONTRACT);
   const clauses: Clause[] = [...slotClauses, ...deviceClauses, ...adapterClauses];
-  if (options.settles) clauses.push(...settlingClauses);
+  if (options.deferred) clauses.push(...deferredClauses);
   if (options.losePower !== undefined) clauses.push(...powerClauses);
-  if (options.settles && options.losePower !== undefined) clauses.push(...settlingPowerClauses);
-  if (options.setRoom !== undefined) clauses.push(...(options.settles ? settlingRoomClauses : roomClauses));
+  if (options.deferred && options.losePower !== undefined) clauses.push(...deferredPowerClauses);
+  if (options.setRoom !== undefined) clauses.push(...(options.deferred ? deferredRoomClauses : roomClauses));
   clauses.push(...storeClauses);
   if (options.losePower !== undefined) clauses.push(...strictClauses);
   for (const { name, run } of clauses) {

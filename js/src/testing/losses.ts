@@ -30,7 +30,7 @@ export const powerClauses: readonly Clause[] = [
       put(device, 0, written.subarray(4000, 13_000), 4000);
       put(device, 0, pattern(3, 5000), 20_000);
       put(device, 1, pattern(4, 5000), 0);
-      await subject.settle(device);
+      await subject.committed(device);
       const after = await subject.losePower();
       const all = new Uint8Array(25_000);
       all.set(written);
@@ -46,7 +46,7 @@ export const powerClauses: readonly Clause[] = [
       for (let round = 1; round <= 5; round++) {
         put(device, round % 4, pattern(round, 1000 * round), 0);
         device.flush(round % 4);
-        await subject.settle(device);
+        await subject.committed(device);
         device = await subject.losePower();
         expectBytes(
           await subject.part(device, round % 4, 0, 1000 * round),
@@ -67,7 +67,7 @@ export const powerClauses: readonly Clause[] = [
         put(device, manifest, Uint8Array.of(round), 0);
         if (round < 8) device.flush(manifest);
       }
-      await subject.settle(device);
+      await subject.committed(device);
       const after = await subject.losePower();
       const [named = 0] = await subject.part(after, manifest, 0, 1);
       expect(named === 7 || named === 8, `the manifest is that of round ${named}, but that of 7 was flushed.`);
@@ -86,7 +86,7 @@ export const powerClauses: readonly Clause[] = [
       await device.grow(1);
       put(device, slot, pattern(5, 10_000), 0);
       device.flush(slot);
-      await subject.settle(device);
+      await subject.committed(device);
       const after = await subject.losePower();
       expect(after.count() > slot, `slot ${slot} is not there any more.`);
       expectBytes(await subject.contents(after, slot), pattern(5, 10_000), `slot ${slot}`);
@@ -101,7 +101,7 @@ export const powerClauses: readonly Clause[] = [
       device.truncate(0, 2000);
       put(device, 0, pattern(7, 10), 5000);
       device.flush(0);
-      await subject.settle(device);
+      await subject.committed(device);
       const expected = new Uint8Array(5010);
       expected.set(pattern(6, 10_000).subarray(0, 2000));
       expected.set(pattern(7, 10), 5000);

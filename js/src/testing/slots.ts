@@ -124,7 +124,7 @@ export const slotClauses: readonly Clause[] = [
       const view = buffer.subarray(10_001, 20_002);
       put(device, 0, view, 0);
       buffer.fill(0);
-      await subject.settle(device);
+      await subject.committed(device);
       expectBytes(
         await subject.contents(device, 0),
         pattern(5, 30_000).subarray(10_001, 20_002),

@@ -29,7 +29,7 @@ type WholeStore = {
 async function openStore(subject: Subject): Promise<WholeStore> {
   const { storage, options } = subject;
   const settings = { storage, wasm: options.wasm, memoryBytes: MEMORY_BYTES, lockTimeout: 0 };
-  if (!options.settles) {
+  if (!options.deferred) {
     const db = await openSync<Key, Uint8Array>('store', settings);
     const set = (...write: Parameters<WholeStore['set']>): undefined => void db.set(...write);
     return { db, set, turn: nextTurn };

@@ -5,7 +5,7 @@
  */
 
 import type { StorageAdapter } from '../storage/adapter.ts';
-import { isSettling, type ManagedDevice, type SettlingDevice } from '../storage/device.ts';
+import { type DeferredDevice, isDeferred, type ManagedDevice } from '../storage/device.ts';
 import type { WasmSource } from '../wasm/compile.ts';
 import { ContractError, expectBytes } from './assert.ts';
 
@@ -30,11 +30,11 @@ export interface ContractOptions<S extends StorageAdapter = StorageAdapter> {
   /** Limits the storage to this many more bytes; undefined: any number. With it, the tests of a full storage are run. */
   setRoom?(storage: S, bytes: number | undefined): void | Promise<void>;
   /**
-   * True if its devices commit later: their writes are kept when `settle` resolves, and their reads may have to be fetched first.
+   * True if its devices commit later: their writes are kept when `committed` resolves, and their reads may have to be fetched first.
    * The tests then wait for that, whole stores are used through `varve` alone, and the additional features of such a device are
    * tested.
    */
-  readonly settles?: boolean | undefined;
+  readonly deferred?: boolean | undefined;
   /**
    * The offset at which the test of a large file writes; the storage may keep the gap before it as zeros. Default 16 MiB. Use
    * `2 ** 32` if that costs nothing.
@@ -70,9 +70,9 @@ export class Subject {
   }
 
   /** Opens a store of a storage that commits later. */
-  async openSettling(name = 'store'): Promise<SettlingDevice> {
+  async openDeferred(name = 'store'): Promise<DeferredDevice> {
     const device = await this.open(name);
-    if (!isSettling(device)) throw new ContractError('The devices of this storage have no settle.');
+    if (!isDeferred(device)) throw new ContractError('The devices of this storage have no `committed`.');
     return device;
   }
 
@@ -88,13 +88,13 @@ export class Subject {
   }
 
   /** Waits until the device's calls have reached the storage, if the storage writes later. */
-  async settle(device: ManagedDevice): Promise<void> {
-    if (isSettling(device)) await device.settle();
+  async committed(device: ManagedDevice): Promise<void> {
+    if (isDeferred(device)) await device.committed();
   }
 
   /** Returns the result of `call`. If the storage has to fetch the bytes first, it calls `call` again. */
   async read<T>(device: ManagedDevice, call: () => T): Promise<T> {
-    return isSettling(device) ? device.resident(call) : call();
+    return isDeferred(device) ? device.resident(call) : call();
   }
 
   /** Bytes of a slot from `at` on: at most `length`, fewer if the slot ends earlier. */

@@ -7,14 +7,14 @@
  * the size of the damaged store plus the size of the salvaged one.
  */
 
-import { isSettling, type ManagedDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
+import { isDeferred, type ManagedDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
 import { MemoryDevice } from '../storage/memory.ts';
 
 const PIECE_BYTES = 256 * 1024;
 
 /** The device itself, or a copy of it if it commits later. */
 export async function readable(device: ManagedDevice): Promise<ManagedDevice> {
-  if (!isSettling(device)) return device;
+  if (!isDeferred(device)) return device;
   const copy = new MemoryDevice({ slots: device.count(), slotsMax: device.slotsMax });
   const piece = new Uint8Array(PIECE_BYTES);
   for (let slot = 0; slot < device.count(); slot++) {
@@ -31,22 +31,22 @@ export async function readable(device: ManagedDevice): Promise<ManagedDevice> {
 
 /** Copies into an empty device the store that was made in memory in its place. Does nothing if both are the same device. */
 export async function fill(device: ManagedDevice, made: ManagedDevice): Promise<void> {
-  if (device === made || !isSettling(device)) return;
+  if (device === made || !isDeferred(device)) return;
   await device.grow(made.count() - device.count());
   const piece = new Uint8Array(PIECE_BYTES);
   for (let slot = 0; slot < made.count(); slot++) {
     const size = made.size(slot);
     device.truncate(slot, size);
     for (let at = SLOT_DATA_OFFSET; at < size; at += PIECE_BYTES) {
-      while (device.isPressed) await device.settle();
+      while (device.isPressed) await device.committed();
       device.write(slot, piece.subarray(0, made.read(slot, piece, at)), at);
     }
   }
-  await device.settle();
+  await device.committed();
   const page = piece.subarray(0, SLOT_DATA_OFFSET);
   for (let slot = 0; slot < made.count(); slot++) {
     device.write(slot, page.subarray(0, made.read(slot, page, 0)), 0);
     device.flush(slot);
   }
-  await device.settle();
+  await device.committed();
 }

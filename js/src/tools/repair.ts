@@ -11,13 +11,13 @@ import { VarveError } from '../errors.ts';
 import type { RepairRequest } from '../protocol/messages.ts';
 import { nextTurn } from '../runtime/turn.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
-import { isSettling, type ManagedDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
+import { commitFailure } from '../storage/commit-failure.ts';
+import { isDeferred, type ManagedDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
 import { databaseName, hasDatabase } from '../storage/indexeddb/names.ts';
 import { MemoryDevice } from '../storage/memory.ts';
 import { isInOpfs } from '../storage/open-device.ts';
 import { OpfsUnavailable } from '../storage/opfs-directory.ts';
 import { opfsStorage } from '../storage/opfs-storage.ts';
-import { settlingFailure } from '../storage/settling-failure.ts';
 import { listStores } from '../storage/stores.ts';
 import type { Key } from '../types.ts';
 import { loadTools, Tools } from './instance.ts';
@@ -74,14 +74,14 @@ export async function repairStore(
     // Somebody else made the store after the names were listed.
     if (!isEmpty(target)) throw taken();
     isMade = true;
-    const made = isSettling(target) ? new MemoryDevice({ slotsMax: target.slotsMax }) : target;
+    const made = isDeferred(target) ? new MemoryDevice({ slotsMax: target.slotsMax }) : target;
     const report = await salvage(module, await readable(source), made, { strict: request.strict, ...watch });
     await fill(target, made);
     isDone = true;
     return { store: into, ...report };
   } catch (error) {
     if (error instanceof OpfsUnavailable) throw new VarveError('VARVE_UNSUPPORTED', error.message, { cause: error });
-    throw watch.signal?.aborted ? watch.signal.reason : settlingFailure(error);
+    throw watch.signal?.aborted ? watch.signal.reason : commitFailure(error);
   } finally {
     for (const device of devices) await device.closeAll();
     if (isMade && !isDone) await storage.delete(into, { lockTimeout: REMOVE_WAIT_MS }).catch(() => false);
@@ -93,7 +93,7 @@ function isEmpty(device: ManagedDevice): boolean {
   for (let slot = 0; slot < device.count(); slot++) {
     if (device.size(slot) === 0) continue;
     // The bytes of a device that commits later may not be in memory.
-    if (isSettling(device)) return false;
+    if (isDeferred(device)) return false;
     const page = new Uint8Array(SLOT_DATA_OFFSET);
     device.read(slot, page, 0);
     if (page.some((byte) => byte !== 0)) return false;

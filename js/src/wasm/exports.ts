@@ -18,7 +18,7 @@ export interface StoreSettings {
   filesMax: number;
   log: boolean;
   /** When full, the storage refuses commits and not writes: then rewriting tables makes it refuse more. */
-  settles?: boolean;
+  deferred?: boolean;
   /** Bytes of flushed log segments kept for `changes`; negative for a default that depends on the size of the store. */
   historyBytes: number;
 }

@@ -45,7 +45,7 @@ export class EngineStore {
 
   /** Opens the store in a registered device, or makes a new one there. */
   static open(engine: Engine, device: number, settings: StoreSettings): EngineStore {
-    const { memoryBytes, filesMax, log, settles = false, historyBytes } = settings;
+    const { memoryBytes, filesMax, log, deferred = false, historyBytes } = settings;
     const idAndEntropy = crypto.getRandomValues(new Uint8Array(24));
     engine.memory.put(idAndEntropy);
     const h = attempt(engine, () =>
@@ -53,7 +53,7 @@ export class EngineStore {
         device,
         memoryBytes,
         filesMax,
-        Number(log) | (settles ? 2 : 0),
+        Number(log) | (deferred ? 2 : 0),
         historyBytes,
         Date.now(),
       ),

@@ -6,7 +6,7 @@
 
 import type { StorageAdapter } from '../../../js/src/storage/adapter.ts';
 import { BufferedDevice } from '../../../js/src/storage/buffered/device.ts';
-import type { SettlingDevice } from '../../../js/src/storage/device.ts';
+import type { DeferredDevice } from '../../../js/src/storage/device.ts';
 import { ChunkState, FakeChunks } from './fake-chunks.ts';
 
 /** Stores of one test. */
@@ -16,7 +16,7 @@ export class ChunkAdapter implements StorageAdapter {
   /** The chunks of the last opening. */
   chunks = new FakeChunks();
 
-  async open(name: string): Promise<SettlingDevice> {
+  async open(name: string): Promise<DeferredDevice> {
     const state = this.states.get(name) ?? new ChunkState();
     this.states.set(name, state);
     this.chunks = new FakeChunks(state);

@@ -18,7 +18,7 @@ async function connect() {
 }
 storageContract({
   test: (name, run) => clauses.push([name, run]),
-  settles: true,
+  deferred: true,
   create: () => {
     folder = mkdtempSync(join(directory, 'contract-'));
     return connect();

@@ -6,8 +6,8 @@
  *     engine  --read-->  not here  ->  one fetch for all that was missing  ->  the same call again
  *
  * Invariant: at any time, the store equals the slots as they were at some earlier point: commits are whole turns, in order, one at
- * a time. `settle` resolves when everything written before it is committed; until then its host acknowledges nothing that could
- * have seen those writes. After a failed commit the device takes no more writes, and no `settle` resolves. After a commit that was
+ * a time. `committed` resolves when everything written before it is committed; until then its host acknowledges nothing that could
+ * have seen those writes. After a failed commit the device takes no more writes, and no `committed` resolves. After a commit that was
  * refused for lack of room, this lasts until `goBack` has read the contents of the store.
  *
  * A full storage: a commit that is refused is sent again with room from the store's reserve. Until that reserve is whole again no slot
@@ -18,7 +18,7 @@
  * is a strict commit of an empty row, unless everything before it was strict.
  */
 
-import { type HeldBytes, type SettlingDevice, SLOT_DATA_OFFSET, SlotError } from '../device.ts';
+import { type DeferredDevice, type PinnedBytes, SLOT_DATA_OFFSET, SlotError } from '../device.ts';
 import type { Chunk } from './chunk.ts';
 import type { ChunkStore, Commit, Need } from './chunk-store.ts';
 import { Room } from './room.ts';
@@ -37,9 +37,9 @@ const TIGHT_BYTES_MAX = 16 * 1024;
 /** Chunks that are fetched ahead when a slot is read in order. */
 const AHEAD_CHUNKS = 4;
 /** When more bytes than this wait to be committed, writers should wait for the commit. */
-const UNSETTLED_BYTES_MAX = 8 * 1024 * 1024;
+const UNCOMMITTED_BYTES_MAX = 8 * 1024 * 1024;
 /** The same for a storage that can be full: a commit must fit beside the data that it replaces, in the room that is set aside. */
-const UNSETTLED_BYTES_MAX_RESERVED = 256 * 1024;
+const UNCOMMITTED_BYTES_MAX_RESERVED = 256 * 1024;
 
 /** A change that is committed by itself. */
 interface ApartChange {
@@ -61,7 +61,7 @@ interface Waiter {
 }
 
 /** A device whose writes are committed later. */
-export class BufferedDevice implements SettlingDevice {
+export class BufferedDevice implements DeferredDevice {
   readonly kind: string;
   readonly lendable = false;
   readonly slotsMax = SLOTS_MAX;
@@ -72,7 +72,7 @@ export class BufferedDevice implements SettlingDevice {
   #apart: ApartChange[] = [];
   /** Counts changes: a write now gets this number. */
   #turn = 0;
-  #settled = 0;
+  #committedTurn = 0;
   #isStrict = false;
   /** The last commit, under way or done, is not strict. */
   #isRelaxed = false;
@@ -175,7 +175,7 @@ export class BufferedDevice implements SettlingDevice {
   async closeAll(): Promise<void> {
     if (this.#isClosed) return;
     try {
-      await this.settle();
+      await this.committed();
     } catch {
       // The writers got this error, or get one that the store is closed.
     }
@@ -186,9 +186,9 @@ export class BufferedDevice implements SettlingDevice {
   }
 
   /** Resolves when all that was written so far is committed. */
-  settle(): Promise<void> {
+  committed(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    if (this.#settled === this.#turn) return Promise.resolve();
+    if (this.#committedTurn === this.#turn) return Promise.resolve();
     return new Promise((resolve, reject) => this.#waiters.push({ turn: this.#turn, resolve, reject }));
   }
 
@@ -213,7 +213,7 @@ export class BufferedDevice implements SettlingDevice {
     this.#slots.spareBytesMax = spareBytesMax;
     this.#released.clear();
     this.#replay(rows);
-    this.#settled = ++this.#turn;
+    this.#committedTurn = ++this.#turn;
     this.#committingBytes = 0;
     this.#isDropping = false;
     // The last of the commits that are kept may not have been strict.
@@ -237,7 +237,7 @@ export class BufferedDevice implements SettlingDevice {
 
   /** Whether so much waits to be committed that writers should wait for it. */
   get isPressed(): boolean {
-    const bytesMax = this.#store.reserve === undefined ? UNSETTLED_BYTES_MAX : UNSETTLED_BYTES_MAX_RESERVED;
+    const bytesMax = this.#store.reserve === undefined ? UNCOMMITTED_BYTES_MAX : UNCOMMITTED_BYTES_MAX_RESERVED;
     return !this.#isQuiet && this.#slots.dirtyBytes + this.#committingBytes > bytesMax;
   }
 
@@ -255,7 +255,7 @@ export class BufferedDevice implements SettlingDevice {
         await this.fetch(held);
       }
     } finally {
-      this.#slots.letGo(held);
+      this.#slots.unpin(held);
     }
   }
 
@@ -271,21 +271,21 @@ export class BufferedDevice implements SettlingDevice {
     }
   }
 
-  /** Fetches the bytes that the last attempts lacked, as of one point in time, and pins them; `letGo` unpins them. */
-  async fetch(held: HeldBytes[]): Promise<void> {
+  /** Fetches the bytes that the last attempts lacked, as of one point in time, and pins them; `unpin` unpins them. */
+  async fetch(held: PinnedBytes[]): Promise<void> {
     // Bytes that were cut off stay in the store until that commit is done.
-    if (this.#slots.isDropping || this.#isDropping) await this.settle();
+    if (this.#slots.isDropping || this.#isDropping) await this.committed();
     await this.#fetch(this.#slots.takeMissing(), held as Chunk[]);
   }
 
   /** Unpins what `fetch` pinned. */
-  letGo(held: readonly HeldBytes[]): void {
-    this.#slots.letGo(held as readonly Chunk[]);
+  unpin(held: readonly PinnedBytes[]): void {
+    this.#slots.unpin(held as readonly Chunk[]);
   }
 
   /** As `resident`, for a call that writes before all its reads are in memory: the writes of a failed attempt are undone. */
   async recover<T>(call: () => T): Promise<T> {
-    await this.settle();
+    await this.committed();
     const held: Chunk[] = [];
     this.#isHeld = true;
     // The call that opens a pool of slots reads the first page of each, one after the other. So they are fetched together before it.
@@ -307,8 +307,8 @@ export class BufferedDevice implements SettlingDevice {
       throw error;
     } finally {
       this.#isHeld = false;
-      this.#slots.letGo(held);
-      if (this.#isBack) this.#settled = ++this.#turn;
+      this.#slots.unpin(held);
+      if (this.#isBack) this.#committedTurn = ++this.#turn;
       else this.#changed();
       this.#isQuiet = this.#isBack;
       this.#isBack = false;
@@ -372,7 +372,11 @@ export class BufferedDevice implements SettlingDevice {
 
   async #commitAll(): Promise<void> {
     try {
-      while (!this.#isHeld && this.#failure === undefined && (this.#settled < this.#turn || this.#apart.length > 0)) {
+      while (
+        !this.#isHeld &&
+        this.#failure === undefined &&
+        (this.#committedTurn < this.#turn || this.#apart.length > 0)
+      ) {
         await this.#commit();
         const apart = this.#apart.shift();
         if (apart !== undefined) await this.#commitApart(apart);
@@ -386,7 +390,7 @@ export class BufferedDevice implements SettlingDevice {
 
   async #changeApart(slot: number, make: () => () => void, bytes: number, need: Need | 'nothing'): Promise<void> {
     // A cut that is in no commit yet would also remove the bytes that are put now.
-    if (this.#slots.isCut(slot)) await this.settle();
+    if (this.#slots.isCut(slot)) await this.committed();
     this.#checkWritable(slot);
     return new Promise((resolve, reject) => {
       this.#apart.push({ slot, make, bytes, need, resolve, reject });
@@ -414,7 +418,7 @@ export class BufferedDevice implements SettlingDevice {
       if (!(error instanceof SlotError) || error.kind !== 'full') throw error;
     } finally {
       this.#isDropping = false;
-      this.#slots.letGo(held);
+      this.#slots.unpin(held);
     }
   }
 
@@ -451,12 +455,12 @@ export class BufferedDevice implements SettlingDevice {
       this.#patience *= 2;
       if (!(error instanceof SlotError) || error.kind !== 'full') throw error;
     } finally {
-      this.#slots.letGo(held);
+      this.#slots.unpin(held);
     }
   }
 
   async #commit(): Promise<void> {
-    if (this.#settled === this.#turn) return;
+    if (this.#committedTurn === this.#turn) return;
     const { rowBytesMax } = this.#store;
     const isLong = this.#isLong(1) || this.#isInTheWay;
     // Later writes left no time to fold it in a commit of its own.
@@ -465,7 +469,7 @@ export class BufferedDevice implements SettlingDevice {
     if (incomplete.length > 0) {
       const held: Chunk[] = [];
       await this.#fetch(incomplete, held);
-      this.#slots.letGo(held);
+      this.#slots.unpin(held);
       if (this.#isHeld) return;
     }
     const turn = this.#turn;
@@ -481,11 +485,11 @@ export class BufferedDevice implements SettlingDevice {
       await this.#room.commit(bytes, () => this.#store.commit({ ...commit, isStrict }));
       this.#isQuiet = false;
       this.#isDropping = false;
-      this.#slots.letGo(held);
+      this.#slots.unpin(held);
       this.#committingBytes = 0;
       this.#journaled(commit);
     }
-    this.#settled = turn;
+    this.#committedTurn = turn;
     // Done before the waiters resume, because they may write again.
     const canFold = isLong && !folds && this.#turn === turn && !this.#slots.isDirty;
     const fold = canFold ? this.#slots.freeze(true, rowBytesMax) : undefined;

@@ -306,7 +306,7 @@ export class BufferedSlots {
   }
 
   /** Unpins chunks that a commit or a reader pinned. */
-  letGo(chunks: Iterable<Chunk>): void {
+  unpin(chunks: Iterable<Chunk>): void {
     for (const chunk of chunks) chunk.holders--;
     this.#evict();
   }

@@ -10,18 +10,18 @@ import type { ReadPoint } from '../protocol/frame-reader.ts';
 import { levelOfSnapshot } from './snapshot-level.ts';
 
 /** An open snapshot. */
-export interface Held {
+export interface SnapshotHandle {
   readonly client: Client;
   readonly number: number;
 }
 
 /** A snapshot that was taken. */
-export interface Taken extends ReadPoint {
+export interface OpenSnapshot extends ReadPoint {
   readonly number: number;
 }
 
-/** Takes a snapshot of the store at this call. Later calls may use its number at once; `letGo` ends it. */
-export async function take(client: Client, number = client.numbers.ofSnapshot()): Promise<Taken> {
+/** Takes a snapshot of the store at this call. Later calls may use its number at once; `releaseSnapshot` ends it. */
+export async function takeSnapshot(client: Client, number = client.numbers.ofSnapshot()): Promise<OpenSnapshot> {
   const { snapshots } = client.numbers;
   try {
     const readPoint = await client.submit(snapshotOpen, undefined, undefined, levelOfSnapshot(number));
@@ -33,13 +33,13 @@ export async function take(client: Client, number = client.numbers.ofSnapshot())
     return { ...readPoint, number };
   } catch (error) {
     // It may still be opened later: by a leader that was frozen and wakes up after the call was given up.
-    void letGo({ client, number });
+    void releaseSnapshot({ client, number });
     throw error;
   }
 }
 
 /** Releases a snapshot; another one may have its number afterwards. */
-export function letGo({ client, number }: Held): Promise<void> {
+export function releaseSnapshot({ client, number }: SnapshotHandle): Promise<void> {
   client.numbers.snapshots.delete(number);
   // A closed store has released it already.
   return client.submit(snapshotClose, undefined, undefined, levelOfSnapshot(number)).catch(() => undefined);

@@ -5,7 +5,7 @@
  * recovers.
  */
 
-import { type SettlingDevice, SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
+import { type DeferredDevice, SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
 import { open as openSync } from '../synchronous.ts';
 import { ContractError, expect, expectBytes, expectEqual, expectRejected } from './assert.ts';
 import { type Clause, pattern, put, type Subject } from './subject.ts';
@@ -13,32 +13,36 @@ import { type Clause, pattern, put, type Subject } from './subject.ts';
 /** More bytes than a device keeps in memory without needing them. */
 const LONG_BYTES = 6 << 20;
 
-export const settlingClauses: readonly Clause[] = [
+export const deferredClauses: readonly Clause[] = [
   {
-    name: 'a write is read back at once, and settles; settling what is settled is done at once',
+    name: 'a write is read back at once, and committed; what is committed is not waited for',
     async run(subject) {
-      const device = await subject.openSettling();
+      const device = await subject.openDeferred();
       put(device, 0, pattern(1, 70_000), 0);
-      expectBytes(await subject.part(device, 0, 0, 70_000), pattern(1, 70_000), 'what was written and not settled yet');
-      for (const what of ['a write', 'what is settled']) {
-        const settled = await Promise.race([device.settle().then(() => 'settled'), later()]);
-        expectEqual(settled, 'settled', `settling ${what}`);
+      expectBytes(
+        await subject.part(device, 0, 0, 70_000),
+        pattern(1, 70_000),
+        'what was written and not committed yet',
+      );
+      for (const what of ['a write', 'what is committed']) {
+        const first = await Promise.race([device.committed().then(() => 'committed'), later()]);
+        expectEqual(first, 'committed', `the commit of ${what}`);
       }
     },
   },
   {
     name: 'an attempt tells when bytes were missing; once they are fetched the same call is answered, while they are held',
     async run(subject) {
-      const first = await subject.openSettling();
+      const first = await subject.openDeferred();
       put(first, 2, pattern(3, LONG_BYTES), 0);
       await first.closeAll();
-      const device = await subject.openSettling();
+      const device = await subject.openDeferred();
       const into = new Uint8Array(1000);
       const places = [50_000, LONG_BYTES - 1000, 3_000_000];
       const read = (): void => {
         for (const at of places) device.read(2, into, at);
       };
-      const held: Parameters<typeof device.letGo>[0][number][] = [];
+      const held: Parameters<typeof device.unpin>[0][number][] = [];
       let attempts = 1;
       while (device.attempt(read) === undefined) {
         attempts++;
@@ -49,7 +53,7 @@ export const settlingClauses: readonly Clause[] = [
       await device.resident(() => device.read(2, new Uint8Array(LONG_BYTES), 0));
       expect(device.attempt(read) !== undefined, 'bytes that are held are missing.');
       expectBytes(into, pattern(3, LONG_BYTES).subarray(3_000_000, 3_001_000), 'what the last of them read');
-      device.letGo(held);
+      device.unpin(held);
       const failing = device.resident(() => {
         throw new RangeError('of the call');
       });
@@ -59,10 +63,10 @@ export const settlingClauses: readonly Clause[] = [
   {
     name: 'a call that recovers writes before it has read: an attempt that came upon missing bytes is taken back',
     async run(subject) {
-      const first = await subject.openSettling();
+      const first = await subject.openDeferred();
       for (const slot of [0, 1, 2]) put(first, slot, pattern(slot + 1, 300_000), 0);
       await first.closeAll();
-      const device = await subject.openSettling();
+      const device = await subject.openDeferred();
       const seen: number[] = [];
       await device.recover(() => {
         seen.length = 0;
@@ -76,7 +80,7 @@ export const settlingClauses: readonly Clause[] = [
           device.write(slot, new Uint8Array([9]), 299_999 + slot);
         }
       });
-      await device.settle();
+      await device.committed();
       const expected = [0, 1, 2].flatMap((slot) => [300_000, pattern(slot + 1, 300_000)[200_000]]);
       expectEqual(seen, expected, 'sizes and bytes that the last attempt saw');
       const again = await subject.reopen(device);
@@ -92,14 +96,14 @@ export const settlingClauses: readonly Clause[] = [
   {
     name: 'what is written apart is there once that resolves, also for the next one who opens it; discarded, it leaves the slot as long as it was',
     async run(subject) {
-      const device = await subject.openSettling();
+      const device = await subject.openDeferred();
       put(device, 0, pattern(1, 1000), 0);
       await device.writeApart(1, pattern(2, 200_000), SLOT_DATA_OFFSET, false);
       await device.writeApart(1, pattern(3, 100_000), SLOT_DATA_OFFSET + 200_000, true);
       put(device, 0, pattern(4, 1000), 1000);
-      await device.settle();
+      await device.committed();
       await device.closeAll();
-      const again = await subject.openSettling();
+      const again = await subject.openDeferred();
       expectBytes(
         await subject.contents(again, 0),
         joined(pattern(1, 1000), pattern(4, 1000)),
@@ -126,11 +130,11 @@ export const settlingClauses: readonly Clause[] = [
   },
 ];
 
-export const settlingPowerClauses: readonly Clause[] = [
+export const deferredPowerClauses: readonly Clause[] = [
   {
     name: 'a loss of power takes whole turns, the last ones first: what one turn wrote is there or not, as one',
     async run(subject) {
-      const device = await subject.openSettling();
+      const device = await subject.openDeferred();
       for (let round = 1; round <= 30; round++) {
         for (const slot of [0, 1, 2]) {
           put(device, slot, Uint8Array.of(round), 0);
@@ -138,18 +142,18 @@ export const settlingPowerClauses: readonly Clause[] = [
         }
         if (round === 10) {
           device.flush(0);
-          await device.settle();
+          await device.committed();
         }
         // A turn ends. The device may commit it before or after the next one.
         if (round % 7 > 0) await Promise.resolve();
-        else await device.settle();
+        else await device.committed();
       }
       const after = await subject.losePower();
       const rounds: (number | undefined)[] = [];
       for (const slot of [0, 1, 2]) rounds.push((await subject.part(after, slot, 0, 1))[0]);
       const [round = 0] = rounds;
       expectEqual(rounds, [round, round, round], 'the turns that are the last ones found, by slot');
-      expect(round >= 10, `the last turn found is ${round}, but that of 10 was flushed and settled.`);
+      expect(round >= 10, `the last turn found is ${round}, but that of 10 was flushed and committed.`);
       for (const slot of [0, 1, 2]) {
         expectEqual(after.size(slot), 10_000 * round + 20_000, `the size of slot ${slot} after turn ${round}`);
         expectBytes(await subject.part(after, slot, 10_000 * round, 20_000), pattern(round, 20_000), `slot ${slot}`);
@@ -158,9 +162,9 @@ export const settlingPowerClauses: readonly Clause[] = [
   },
 ];
 
-export const settlingRoomClauses: readonly Clause[] = [
+export const deferredRoomClauses: readonly Clause[] = [
   {
-    name: 'a full storage says so when a write settles, by an error of kind full; whole turns before it are kept, it is not',
+    name: 'a full storage says so when a write is committed, by an error of kind full; whole turns before it are kept, it is not',
     async run(subject) {
       const { device, bytes, turns } = await filled(subject);
       expectEqual(
@@ -175,32 +179,32 @@ export const settlingRoomClauses: readonly Clause[] = [
       );
       await subject.setRoom(undefined);
       const again = await subject.reopen(device);
-      expectBytes(await subject.contents(again, 0), bytes, 'what had settled, after reopening');
+      expectBytes(await subject.contents(again, 0), bytes, 'what was committed, after reopening');
       expectEqual(again.size(1), turns, 'bytes in the slot that each turn wrote one to');
     },
   },
   {
     name: 'what is written apart and finds no room is refused by an error of kind full, and nothing else is lost',
     async run(subject) {
-      const device = await subject.openSettling();
+      const device = await subject.openDeferred();
       let told: unknown;
       device.onFailure = (error) => {
         told = error;
       };
       put(device, 0, pattern(1, 1000), 0);
-      await device.settle();
+      await device.committed();
       await subject.setRoom(100_000);
       const writing = device.writeApart(1, pattern(2, 2_000_000), SLOT_DATA_OFFSET, false);
       put(device, 0, pattern(3, 1000), 1000);
       const failure = await failureOf(writing);
       const isFull = failure instanceof SlotError && failure.kind === 'full';
       expect(isFull, `a write apart that finds no room throws ${String(failure)}.`);
-      await device.settle();
+      await device.committed();
       expectEqual(told, undefined, 'what onFailure was told');
       await device.discard(1);
       put(device, 0, pattern(4, 1000), 2000);
       device.flush(0);
-      await device.settle();
+      await device.committed();
       await subject.setRoom(undefined);
       const again = await subject.reopen(device);
       const parts = [pattern(1, 1000), pattern(3, 1000), pattern(4, 1000)];
@@ -224,14 +228,18 @@ export const settlingRoomClauses: readonly Clause[] = [
       });
       expectEqual(seen, bytes.length, 'the size that a call to recover sees');
       bytes[10] = 77;
-      expectBytes(await subject.contents(device, 0), bytes, 'what had settled, and what was recovered');
+      expectBytes(await subject.contents(device, 0), bytes, 'what was committed, and what was recovered');
       await subject.setRoom(undefined);
       expect(await device.moreRoom(Number.POSITIVE_INFINITY), 'slots become longer again once there is room.');
       put(device, 1, pattern(9, 30_000), 0);
       device.flush(1);
-      await device.settle();
+      await device.committed();
       const again = await subject.reopen(device);
-      expectBytes(await subject.contents(again, 0), bytes, 'what had settled and what was recovered, after reopening');
+      expectBytes(
+        await subject.contents(again, 0),
+        bytes,
+        'what was committed and what was recovered, after reopening',
+      );
       expectBytes(await subject.contents(again, 1), pattern(9, 30_000), 'what was written when there was room again');
     },
   },
@@ -239,7 +247,7 @@ export const settlingRoomClauses: readonly Clause[] = [
 
 /** A device whose storage has refused a turn because it was full. */
 interface Filled {
-  readonly device: SettlingDevice;
+  readonly device: DeferredDevice;
   /** The bytes of slot 0 before that turn. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** How many turns were committed; each wrote a byte to slot 1. */
@@ -247,7 +255,7 @@ interface Filled {
 }
 
 async function filled(subject: Subject): Promise<Filled> {
-  const device = await subject.openSettling();
+  const device = await subject.openDeferred();
   let told: unknown;
   device.onFailure = (error) => {
     told = error;
@@ -256,16 +264,16 @@ async function filled(subject: Subject): Promise<Filled> {
   let turns = 0;
   put(device, 0, bytes, 0);
   device.flush(0);
-  await device.settle();
+  await device.committed();
   await subject.setRoom(100_000);
   for (let round = 2; round < 100; round++) {
     const more = pattern(round, 20_000);
     put(device, 0, more, bytes.length);
     put(device, 1, Uint8Array.of(round), turns);
-    const failure = await failureOf(device.settle());
+    const failure = await failureOf(device.committed());
     if (failure !== undefined) {
       const isFull = failure instanceof SlotError && failure.kind === 'full';
-      expect(isFull, `what does not settle for want of room is told by ${String(failure)}.`);
+      expect(isFull, `a commit without room is refused by ${String(failure)}.`);
       expect(
         told instanceof SlotError && told.kind === 'full',
         `of a failure of ${String(failure)}, onFailure was told ${String(told)}.`,
@@ -275,7 +283,7 @@ async function filled(subject: Subject): Promise<Filled> {
     turns++;
     bytes = joined(bytes, more);
   }
-  throw new ContractError('Ninety-eight turns of 20,000 bytes settled where there is room for 100,000.');
+  throw new ContractError('Ninety-eight turns of 20,000 bytes were committed where there is room for 100,000.');
 }
 
 function joined(a: Uint8Array, b: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -1,12 +1,11 @@
 // Frames run operation by operation: which operations run again, and which must not.
 
 import { afterEach, expect, test, vi } from 'vitest';
-import { answerAgain } from '../../js/src/engine/refused-frames.ts';
-import { FrameProgress, runSettling } from '../../js/src/engine/settling-frames.ts';
+import { DeferredFrame } from '../../js/src/engine/deferred-frame.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { FRAME_HEADER_BYTES, OP_HEADER_BYTES, Op, RESPONSE_HEADER_BYTES } from '../../js/src/protocol/frame.ts';
 import { answersOf, frameOf, responseOf } from '../../js/src/protocol/frame-bytes.ts';
-import type { SettlingDevice } from '../../js/src/storage/device.ts';
+import type { DeferredDevice } from '../../js/src/storage/device.ts';
 
 const OK = 0;
 const ERROR = 2;
@@ -34,7 +33,7 @@ async function runsOf(code: number, firstStatus: number): Promise<number> {
     ready: async () => undefined,
     isStalled: () => false,
     makeRoom: async () => false,
-    run: () => {
+    respond: () => {
       runs++;
       isMissing = fetches === 0;
       return responseOf([answerOf(isMissing ? firstStatus : OK)]);
@@ -46,11 +45,11 @@ async function runsOf(code: number, firstStatus: number): Promise<number> {
       return isMissing ? undefined : { value };
     },
     fetch: async () => void fetches++,
-    settle: async () => undefined,
-    letGo: () => undefined,
-  } as unknown as SettlingDevice;
+    committed: async () => undefined,
+    unpin: () => undefined,
+  } as unknown as DeferredDevice;
   const frame = frameOf(new Uint8Array(FRAME_HEADER_BYTES), [operation(code)]);
-  const response = await runSettling(host, device, new FrameProgress(frame));
+  const response = await new DeferredFrame(frame).run(host, device);
   expect(response[RESPONSE_HEADER_BYTES + 4]).toBe(OK);
   return runs;
 }
@@ -81,7 +80,7 @@ async function onFull(codes: readonly number[], fits: (i: number) => boolean, is
       vi.advanceTimersByTime(100);
       return true;
     },
-    run: (request: Uint8Array) => {
+    respond: (request: Uint8Array) => {
       const i = request[FRAME_HEADER_BYTES] ?? 0;
       runs[i] = (runs[i] ?? 0) + 1;
       const answer = new Uint8Array(OP_HEADER_BYTES + 4);
@@ -94,9 +93,9 @@ async function onFull(codes: readonly number[], fits: (i: number) => boolean, is
   const device = {
     isTight,
     attempt: <T>(call: () => T) => ({ value: call() }),
-    settle: async () => undefined,
-    letGo: () => undefined,
-  } as unknown as SettlingDevice;
+    committed: async () => undefined,
+    unpin: () => undefined,
+  } as unknown as DeferredDevice;
   const operations = codes.map((code, i) => {
     const one = operation(code);
     one.bytes[0] = i;
@@ -104,7 +103,7 @@ async function onFull(codes: readonly number[], fits: (i: number) => boolean, is
   });
   // Something in the frame is not a plain write.
   const frame = frameOf(new Uint8Array(FRAME_HEADER_BYTES), operations);
-  const response = await runSettling(host, device, new FrameProgress(frame));
+  const response = await new DeferredFrame(frame).run(host, device);
   return { runs, rooms, statuses: answersOf(response).map((answer) => answer[4]) };
 }
 
@@ -140,23 +139,23 @@ test('what a frame read stays read where a commit was refused, unless the store 
     ready: async () => undefined,
     isStalled: () => false,
     makeRoom: async () => false,
-    run: () => {
+    respond: () => {
       runs++;
       return responseOf([answer()]);
     },
   };
   const device = {
     attempt: <T>(call: () => T) => ({ value: call() }),
-    settle: async () => undefined,
-    letGo: () => undefined,
-  } as unknown as SettlingDevice;
+    committed: async () => undefined,
+    unpin: () => undefined,
+  } as unknown as DeferredDevice;
   const codes = [Op.get, Op.set, Op.delete, Op.get];
   const frame = frameOf(new Uint8Array(FRAME_HEADER_BYTES), codes.map(operation));
   const refusal = new VarveError('VARVE_STORAGE_FULL', 'The storage is full.');
   const again = async (isLost: boolean): Promise<[runs: number, statuses: (number | undefined)[]]> => {
-    const progress = Object.assign(new FrameProgress(frame), { answers: codes.map(answer), isLost, settled: 1 });
+    const refused = Object.assign(new DeferredFrame(frame), { answers: codes.map(answer), isLost, committed: 1 });
     runs = 0;
-    const response = await answerAgain(host, device, progress, refusal);
+    const response = await refused.runAgain(host, device, refusal);
     return [runs, answersOf(response).map((one) => one[4])];
   };
   // The set is refused; the delete gets a second chance.

@@ -1,5 +1,5 @@
 /**
- * Flushes and compactions over a settling device. They run in slices in the engine's own realm, because only this device has the
+ * Flushes and compactions over a deferred device. They run in slices in the engine's own realm, because only this device has the
  * bytes. But they run in an instance of their own, and their reads and writes wait.
  *
  * Invariant: a job's input is fetched before the engine is asked for it, and its output is committed by itself, piece by piece. A
@@ -9,8 +9,8 @@
 import { driveJob } from '../compactor/drive-job.ts';
 import { toWire, VarveError } from '../errors.ts';
 import { nextTurn } from '../runtime/turn.ts';
-import { type SettlingDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
-import { settlingFailure } from '../storage/settling-failure.ts';
+import { commitFailure } from '../storage/commit-failure.ts';
+import { type DeferredDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
 import type { Engine } from '../wasm/engine.ts';
 import { CompactionJob } from '../wasm/job.ts';
 import type { JobTicket } from '../wasm/job-ticket.ts';
@@ -21,13 +21,13 @@ import type { JobServices, JobsBeside } from './compactor-link.ts';
 const PIECE_BYTES = 256 * 1024;
 
 /** The jobs of one store. */
-export class SettlingJobs implements JobsBeside {
+export class DeferredJobs implements JobsBeside {
   readonly #module: WebAssembly.Module;
-  readonly #device: SettlingDevice;
+  readonly #device: DeferredDevice;
   #engine: Engine | undefined;
   #isStopped = false;
 
-  constructor(module: WebAssembly.Module, device: SettlingDevice) {
+  constructor(module: WebAssembly.Module, device: DeferredDevice) {
     this.#module = module;
     this.#device = device;
   }
@@ -74,7 +74,7 @@ export class SettlingJobs implements JobsBeside {
       });
       return job.result();
     } catch (error) {
-      const known = settlingFailure(error);
+      const known = commitFailure(error);
       // Unfinished outputs take room that others need. A device that failed in another way accepts no more calls.
       const isFull = (known as VarveError).code === 'VARVE_STORAGE_FULL';
       if (isFull && !this.#isStopped) await Promise.allSettled([...slots.values()].map((slot) => device.discard(slot)));
@@ -86,7 +86,7 @@ export class SettlingJobs implements JobsBeside {
 
   warm(): void {}
 
-  stop(): void {
+  shutDown(): void {
     this.#isStopped = true;
   }
 }

@@ -4,8 +4,8 @@
  */
 
 import { expect, test } from 'vitest';
-import type { SettlingDevice } from '../../js/src/storage/device.ts';
-import { settlingClauses, settlingPowerClauses, settlingRoomClauses } from '../../js/src/testing/settling.ts';
+import type { DeferredDevice } from '../../js/src/storage/device.ts';
+import { deferredClauses, deferredPowerClauses, deferredRoomClauses } from '../../js/src/testing/deferred.ts';
 import { storageContract } from '../../js/src/testing.ts';
 import { clauseNamed, expectCaught } from './support/caught.ts';
 import { ChunkAdapter } from './support/chunk-adapter.ts';
@@ -13,20 +13,21 @@ import { tools, wasm } from './support/engine.ts';
 
 /** A storage whose devices commit later. It is sound except for the differences of its device. */
 class Mutant extends ChunkAdapter {
-  readonly change: (device: SettlingDevice) => Partial<Record<keyof SettlingDevice, unknown>>;
+  readonly change: (device: DeferredDevice) => Partial<Record<keyof DeferredDevice, unknown>>;
 
   constructor(change: Mutant['change']) {
     super();
     this.change = change;
   }
 
-  override async open(name: string): Promise<SettlingDevice> {
+  override async open(name: string): Promise<DeferredDevice> {
     const device = await super.open(name);
     const changed = this.change(device);
-    return new Proxy(device as SettlingDevice, {
-      has: (_, property) => property in device && !(property in changed && changed[property as 'settle'] === undefined),
+    return new Proxy(device as DeferredDevice, {
+      has: (_, property) =>
+        property in device && !(property in changed && changed[property as 'committed'] === undefined),
       get(_, property) {
-        if (property in changed) return changed[property as 'settle'];
+        if (property in changed) return changed[property as 'committed'];
         const value: unknown = Reflect.get(device, property, device);
         return typeof value === 'function' ? value.bind(device) : value;
       },
@@ -35,7 +36,11 @@ class Mutant extends ChunkAdapter {
 }
 
 const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
-  ['settling that never comes', () => ({ settle: () => new Promise(() => undefined) }), 'a write is read back at once'],
+  [
+    'a commit that never comes',
+    () => ({ committed: () => new Promise(() => undefined) }),
+    'a write is read back at once',
+  ],
   [
     'attempts that are answered with bytes missing',
     () => ({
@@ -53,11 +58,11 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
     'bytes that are held and go all the same',
     (device) => ({
       fetch: async () => {
-        const held: Parameters<typeof device.letGo>[0][number][] = [];
+        const held: Parameters<typeof device.unpin>[0][number][] = [];
         await device.fetch(held);
-        device.letGo(held);
+        device.unpin(held);
       },
-      letGo: () => undefined,
+      unpin: () => undefined,
     }),
     'an attempt tells when',
   ],
@@ -90,12 +95,12 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
     (device) => ({
       writeApart: (slot: number, bytes: Uint8Array, at: number) => {
         device.write(slot, bytes, at);
-        return device.settle();
+        return device.committed();
       },
     }),
     'what is written apart and finds no room',
   ],
-  ['devices that do not say that they settle', () => ({ settle: undefined }), 'a synchronous store'],
+  ['devices that do not say that they commit later', () => ({ committed: undefined }), 'a synchronous store'],
   [
     'turns of which a part is written with the next one',
     (device) => ({
@@ -110,23 +115,23 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
   ],
   [
     'a failure for want of room that nobody is told of',
-    (device) => ({ settle: () => device.settle().catch(() => undefined) }),
-    'a full storage says so when a write settles',
+    (device) => ({ committed: () => device.committed().catch(() => undefined) }),
+    'a full storage says so when a write is committed',
   ],
   [
     'writes that are taken after a failure, and lead nowhere',
     (device) => {
       let isFull = false;
       return {
-        settle: () =>
-          device.settle().catch((error: unknown) => {
+        committed: () =>
+          device.committed().catch((error: unknown) => {
             isFull = true;
             throw error;
           }),
         write: (slot: number, bytes: Uint8Array, at: number) => (isFull ? bytes.length : device.write(slot, bytes, at)),
       };
     },
-    'a full storage says so when a write settles',
+    'a full storage says so when a write is committed',
   ],
   [
     'going back that leaves what was refused in memory',
@@ -163,7 +168,7 @@ function clausesFor(change: Mutant['change']): Map<string, () => Promise<void>> 
   const clauses = new Map<string, () => Promise<void>>();
   storageContract({
     test: (name, run) => clauses.set(name, run),
-    settles: true,
+    deferred: true,
     create: () => new Mutant(change),
     losePower: ({ states }) => {
       for (const state of states.values()) state.losePower();
@@ -179,10 +184,10 @@ test.each(MUTANTS)('%s: caught', async (_, change, start) => {
   await expectCaught(clausesFor(change), start);
 });
 
-test('every clause for storages that settle later is failed by some, and none by a sound one', async () => {
+test('every clause for storages that commit later is failed by some, and none by a sound one', async () => {
   const clauses = clausesFor(() => ({}));
   const failed = new Set(MUTANTS.map(([, , start]) => clauseNamed(clauses, start)));
-  const names = [...settlingClauses, ...settlingPowerClauses, ...settlingRoomClauses].map(({ name }) => name);
+  const names = [...deferredClauses, ...deferredPowerClauses, ...deferredRoomClauses].map(({ name }) => name);
   expect(names.filter((name) => !failed.has(name))).toEqual([]);
   for (const name of names) await clauses.get(name)?.();
 });

@@ -1,5 +1,5 @@
 /**
- * Translates the failure of a settling device for the callers of the store.
+ * Translates the failure of a deferred device for the callers of the store.
  *
  * Invariant: acknowledged writes are kept. If there was no room, writes that were not acknowledged are taken back, and the store
  * goes on. After any other failure the store ends, and the next opening finds the acknowledged writes.
@@ -8,8 +8,8 @@
 import { VarveError } from '../errors.ts';
 import { SlotError } from './device.ts';
 
-/** The `VarveError` for an error that a settling device threw. Any other error is returned unchanged. */
-export function settlingFailure(error: unknown): unknown {
+/** The `VarveError` for an error that a deferred device threw. Any other error is returned unchanged. */
+export function commitFailure(error: unknown): unknown {
   if (!(error instanceof SlotError)) return error;
   const again = 'What was acknowledged before is kept: open the store again.';
   switch (error.kind) {
