@@ -22,7 +22,7 @@ export const GZIP_BYTES_MAX = new Map([
   ['index.js', 22.5 * 1024],
   ['http.js', 20 * 1024],
   ['collections.js', 11.5 * 1024],
-  ['deno-kv.js', 12 * 1024],
+  ['deno-kv.js', 12.5 * 1024],
   ['varve-tools.wasm', 80 * 1024],
   ['engine-worker.js', 34 * 1024],
   ['broker-worker.js', 1024],

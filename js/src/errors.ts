@@ -103,3 +103,8 @@ export function toWire(error: unknown): WireError {
   const message = error instanceof Error ? error.message : String(error);
   return { code: 'VARVE_INTERNAL', message: `The engine stopped on an unexpected error: ${message}` };
 }
+
+/** The error for a call on a store that is closed. */
+export function closedError(): VarveError {
+  return new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
+}

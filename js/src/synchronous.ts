@@ -10,7 +10,7 @@ import { spawnCompactor } from './engine/spawn-compactor.ts';
 import { VarveError } from './errors.ts';
 import { checkOptions, type Known } from './options.ts';
 import { deleteShared } from './share/delete-store.ts';
-import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
+import { isAdapter, LOCK_TIMEOUT_DEFAULT, type StorageAdapter } from './storage/adapter.ts';
 import { listStores as listNames } from './storage/stores.ts';
 import { CHECK, checkLockTimeout, checkName, engineOptions, OPEN, repairRequest } from './store/options.ts';
 import { SyncStore } from './synchronous/store.ts';
@@ -113,7 +113,7 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
 export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
   checkName(name);
   checkOptions(options, DELETE);
-  const { lockTimeout = 5000, storage } = options;
+  const { lockTimeout = LOCK_TIMEOUT_DEFAULT, storage } = options;
   checkLockTimeout(lockTimeout);
   return deleteShared(name, lockTimeout, storage);
 }

@@ -12,7 +12,7 @@
  * An operation costs its promise and three slots in the arrays of its frame. It has no object of its own.
  */
 
-import { toWire, VarveError } from '../errors.ts';
+import { closedError, toWire, VarveError } from '../errors.ts';
 import { Status } from '../protocol/frame.ts';
 import { FrameReader, malformed } from '../protocol/frame-reader.ts';
 import { FrameWriter, type Operation } from '../protocol/frame-writer.ts';
@@ -231,7 +231,7 @@ export class Client {
   }
 
   async #close(): Promise<void> {
-    const closed = new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
+    const closed = closedError();
     if (this.#refusal !== undefined) return;
     const answer = this.#post({ type: 'close' });
     this.#refusal = closed;

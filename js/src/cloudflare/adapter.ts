@@ -7,7 +7,8 @@
 
 import { VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
-import { delay, waitFor } from '../runtime/wait.ts';
+import { untilAborted } from '../runtime/until-aborted.ts';
+import { delay } from '../runtime/wait.ts';
 import type { LockOptions, StorageAdapter } from '../storage/adapter.ts';
 import { ChunkTable, dropTable, sqlOf, tablesOf } from './chunk-table.ts';
 import type { SqlStorage } from './platform.ts';
@@ -107,7 +108,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
     for (let left = lockTimeout; ; left -= LOOK_MS) {
       signal?.throwIfAborted();
       if (left <= 0 || !this.#open().has(name)) return act();
-      await waitFor(delay(Math.min(left, LOOK_MS)), signal).catch(() => undefined);
+      await untilAborted(delay(Math.min(left, LOOK_MS)), signal).catch(() => undefined);
     }
   }
 

@@ -13,7 +13,7 @@
  * Used by the engine worker, which runs frames on it, and by the synchronous store, which calls the engine directly.
  */
 
-import { VarveError } from '../errors.ts';
+import { closedError, VarveError } from '../errors.ts';
 import { commitFailure } from '../storage/commit-failure.ts';
 import { type DeferredDevice, isDeferred, type ManagedDevice, type OutputGate } from '../storage/device.ts';
 import { originStorage } from '../storage/origin.ts';
@@ -276,8 +276,4 @@ export class EngineHost {
       await this.#parts.lock.release();
     }
   }
-}
-
-function closedError(): VarveError {
-  return new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
 }

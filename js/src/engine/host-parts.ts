@@ -7,7 +7,7 @@
 
 import { VarveError } from '../errors.ts';
 import type { EngineOptions } from '../protocol/messages.ts';
-import type { StorageAdapter } from '../storage/adapter.ts';
+import { LOCK_TIMEOUT_DEFAULT, type StorageAdapter } from '../storage/adapter.ts';
 import { hasCanary, plantCanary } from '../storage/canary.ts';
 import { commitFailure } from '../storage/commit-failure.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
@@ -23,7 +23,6 @@ import { type Commits, commitsOf } from './commits.ts';
 import { CompactorLink, type JobsBeside } from './compactor-link.ts';
 import { DeferredJobs } from './deferred-jobs.ts';
 
-const LOCK_TIMEOUT_DEFAULT = 5000;
 /** How long to wait for a dead worker's handles: they are closed shortly after its lock is free. */
 const HANDLES_WAIT_MS = 5000;
 const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;

@@ -1,7 +1,8 @@
 /**
  * Waiting for a promise that a signal may abort.
  *
- * Invariant: an abort settles the promise at once; the work is told to stop, and its later result is dropped.
+ * Invariant: an abort settles the promise at once; the work is asked to stop, and its later result is dropped. No listener stays after
+ * its promise has settled.
  */
 
 /** Resolves with the awaited value, or rejects with the signal's `reason` as soon as it aborts; then `stop` is called. */

@@ -9,7 +9,7 @@
 import { DeferredRunner } from '../engine/deferred-runner.ts';
 import { EngineHost } from '../engine/engine-host.ts';
 import { type FrameOwner, type FrameRunner, ImmediateRunner } from '../engine/frame-runner.ts';
-import { toWire, VarveError } from '../errors.ts';
+import { closedError, toWire, VarveError } from '../errors.ts';
 import type { OpenReport, Request, StoreState } from '../protocol/messages.ts';
 import { deleteShared } from '../share/delete-store.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
@@ -393,8 +393,4 @@ export class EngineServer implements FrameOwner {
     if (this.#host === undefined) throw closedError();
     return this.#host;
   }
-}
-
-function closedError(): VarveError {
-  return new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
 }

@@ -8,6 +8,9 @@
 import { VarveError } from '../errors.ts';
 import type { ManagedDevice } from './device.ts';
 
+/** How long an `open` waits while somebody else has the store open, unless its caller says otherwise, in milliseconds. */
+export const LOCK_TIMEOUT_DEFAULT = 5000;
+
 /** How long `StorageAdapter.open` and `delete` may wait while somebody else has the store open. */
 export interface LockOptions {
   /** Milliseconds; 0 asks once. */

@@ -8,7 +8,8 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { delay, waitFor } from '../runtime/wait.ts';
+import { untilAborted } from '../runtime/until-aborted.ts';
+import { delay } from '../runtime/wait.ts';
 import { escapeName, slotName, slotNumber } from './names.ts';
 import { Unavailable } from './unavailable.ts';
 
@@ -105,7 +106,7 @@ export async function openSlot(
           { cause },
         );
       }
-      await waitFor(delay(pause), options.signal);
+      await untilAborted(delay(pause), options.signal);
     }
   }
 }

@@ -10,7 +10,7 @@ import { VarveError } from '../errors.ts';
 import { checkOptions } from '../options.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import { canShare } from '../share/names.ts';
-import { isAdapter } from '../storage/adapter.ts';
+import { isAdapter, LOCK_TIMEOUT_DEFAULT } from '../storage/adapter.ts';
 import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
 import { checkVersion } from '../transaction/version.ts';
 import type { WaitOptions } from '../types.ts';
@@ -23,8 +23,6 @@ export type Spawn = (name: string) => Port;
 
 /** Loads the code for a store that tabs share. */
 export type LoadSharing = () => Promise<typeof import('../share/membership.ts')>;
-
-const LOCK_TIMEOUT = 5000;
 
 /** Opens the store, together with the other tabs that have it open where they can share it. */
 export async function openStore<K, V>(
@@ -43,7 +41,7 @@ export async function openStore<K, V>(
   if (sharing !== undefined && options.storage !== 'memory' && !isAdapter(options.storage) && canShare()) {
     signal?.throwIfAborted();
     const { Membership } = await sharing();
-    const { lockTimeout = LOCK_TIMEOUT } = options;
+    const { lockTimeout = LOCK_TIMEOUT_DEFAULT } = options;
     const { client, report } = await Membership.join({ name, engine, lockTimeout, signal, spawn: () => spawn(name) });
     store = new Store(name, client, report, options, () => undefined);
   } else {
@@ -75,7 +73,7 @@ export async function deleteNamed(
   spawn: Spawn,
 ): Promise<boolean> {
   checkName(name);
-  const { lockTimeout = LOCK_TIMEOUT } = options;
+  const { lockTimeout = LOCK_TIMEOUT_DEFAULT } = options;
   checkLockTimeout(lockTimeout);
   return askOnce<boolean>(name, { type: 'delete', name, lockTimeout }, options, spawn);
 }

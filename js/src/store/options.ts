@@ -10,7 +10,7 @@ import { VarveError } from '../errors.ts';
 import { COMPACT, checkOptions, type Known, RANGE, shown, WAIT, WRITE } from '../options.ts';
 import type { ExportOptions } from '../portable/types.ts';
 import type { EngineOptions, RepairRequest } from '../protocol/messages.ts';
-import { isAdapter } from '../storage/adapter.ts';
+import { isAdapter, LOCK_TIMEOUT_DEFAULT } from '../storage/adapter.ts';
 import type { CheckOptions, RepairOptions } from '../tools/types.ts';
 import type { CacheOptions, CommonOpenOptions, Durability } from '../types.ts';
 import type { OpenOptions } from './open-options.ts';
@@ -97,7 +97,7 @@ export function checkCache(options: CacheOptions): void {
 
 /** The request of a repair. Throws unless its name and its options are valid. */
 export function repairRequest(name: string, options: RepairOptions): RepairRequest {
-  const { into = `${name}-repaired`, strict = false, lockTimeout = 5000, tools } = options;
+  const { into = `${name}-repaired`, strict = false, lockTimeout = LOCK_TIMEOUT_DEFAULT, tools } = options;
   checkName(name);
   checkName(into);
   checkLockTimeout(lockTimeout);

@@ -10,7 +10,7 @@
  */
 
 import type { EngineHost } from '../engine/engine-host.ts';
-import { VarveError } from '../errors.ts';
+import { closedError, VarveError } from '../errors.ts';
 import { levelNumber, levelOf } from '../protocol/frame.ts';
 import { checkDurability } from '../store/options.ts';
 import type { Durability, Receipt } from '../types.ts';
@@ -84,7 +84,7 @@ export class TurnLog {
   close(): void {
     this.#unwatch();
     if (this.refusal?.code === 'VARVE_POISONED' || this.refusal?.code === 'VARVE_INTERNAL') return;
-    this.refusal = new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
+    this.refusal = closedError();
   }
 
   /** The level reached, or the status of an error. */

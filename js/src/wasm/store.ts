@@ -5,7 +5,7 @@
  * `exports` and `memory` directly and uses this class for errors only.
  */
 
-import { VarveError } from '../errors.ts';
+import { closedError, type VarveError } from '../errors.ts';
 import type { RecoveryReport, StoreStats } from '../types.ts';
 import { attempt, errorOf } from './call.ts';
 import type { Engine } from './engine.ts';
@@ -227,7 +227,7 @@ export class EngineStore {
 
   /** Makes every call except those of the hot path, which catch errors themselves. */
   #call(call: () => number): number {
-    if (this.#isClosed) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
+    if (this.#isClosed) throw closedError();
     return attempt(this.#engine, call);
   }
 }

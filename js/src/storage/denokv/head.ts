@@ -15,7 +15,8 @@
  */
 
 import { VarveError } from '../../errors.ts';
-import { delay, waitFor } from '../../runtime/wait.ts';
+import { untilAborted } from '../../runtime/until-aborted.ts';
+import { delay } from '../../runtime/wait.ts';
 import type { LockOptions } from '../adapter.ts';
 import { SlotError } from '../device.ts';
 import type { Change } from './pack.ts';
@@ -108,7 +109,7 @@ export class Head {
       }
       const left = deadline - performance.now();
       if (left <= 0) throw locked(store, value);
-      await waitFor(delay(Math.min(pause, left)), signal).catch(() => undefined);
+      await untilAborted(delay(Math.min(pause, left)), signal).catch(() => undefined);
     }
   }
 

@@ -15,7 +15,8 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { VarveError } from '../../errors.ts';
-import { delay, waitFor } from '../../runtime/wait.ts';
+import { untilAborted } from '../../runtime/until-aborted.ts';
+import { delay } from '../../runtime/wait.ts';
 import type { LockOptions } from '../adapter.ts';
 import { type FileCalls, makeDirectory, namesIn, removeFile } from './calls.ts';
 import { errnoOf } from './errno.ts';
@@ -70,7 +71,7 @@ export async function claim(
       }
     }
     if (other !== undefined && performance.now() >= deadline) throw locked(store, other, me);
-    await waitFor(delay(pause), signal).catch(() => undefined);
+    await untilAborted(delay(pause), signal).catch(() => undefined);
   }
 }
 
