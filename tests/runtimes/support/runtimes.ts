@@ -65,7 +65,7 @@ export async function bundleProgram(name: string, ending = '.mjs'): Promise<stri
       {
         name: 'built-package',
         setup: ({ onResolve }) => {
-          onResolve({ filter: /^varve(\/\w+)?$/ }, ({ path }) => ({
+          onResolve({ filter: /^varve(\/[\w-]+)?$/ }, ({ path }) => ({
             path: relative(PROGRAMS, join(DIST, `${path.split('/')[1] ?? 'index'}.js`)),
             external: true,
           }));
