@@ -5,7 +5,7 @@
 /** @type {readonly (readonly [room: string, files: string, imports: string])[]} Files are regular expressions, below js/src. */
 const ROOMS = [
   ['errors', 'errors[.]ts', ''],
-  ['runtime', 'runtime/', 'errors'],
+  ['runtime', 'runtime/', ''],
   ['device', 'storage/(adapter|compactor-port|device)[.]ts', 'errors'],
   ['types', 'types[.]ts', 'device'],
   ['options', 'options[.]ts', 'errors types'],
@@ -21,7 +21,7 @@ const ROOMS = [
   ['server', 'server/', 'errors runtime device types protocol storage wasm tools engine client share'],
   ['transaction', 'transaction/', 'errors runtime types options codec protocol'],
   ['portable', 'portable/', 'errors types options codec protocol transaction'],
-  ['changes', 'changes/', 'errors runtime types codec protocol client'],
+  ['changes', 'changes/', 'runtime types codec protocol client'],
   [
     'store',
     'store/',
