@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { type Key, open, type Store } from '../../js/src/index.ts';
+import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { SlotError } from '../../js/src/storage/device.ts';
 import { ChunkAdapter } from './support/chunk-adapter.ts';
 import { randomFrom, tools, wasm } from './support/engine.ts';
@@ -38,7 +39,7 @@ test('an answer waits for its commit, and so does the answer of a read that may 
   const writing = db.set('k', 'new').then(() => seen.push('written'));
   await expect.poll(() => commits.length, { timeout: 30_000 }).toBeGreaterThan(before);
   const reading = db.get('k').then((found) => seen.push(`read ${found}`));
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  for (let turn = 0; turn < 20; turn++) await nextTurn();
   expect(seen).toEqual([]);
   storage.chunks.resume();
   await Promise.all([writing, reading]);
