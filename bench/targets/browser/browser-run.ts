@@ -49,7 +49,7 @@ export interface Run {
 type Ended = Extract<PageEvent, { readonly type: 'ended' }>;
 
 /** Runs a plan. */
-export function runPlanInBrowser(plan: Plan, { headed, profile, site }: RunOptions): Promise<Run> {
+export function runPlanInBrowser(plan: Plan, { headed, profile, site = SITE }: RunOptions): Promise<Run> {
   let wasCancelled = false;
   // As a person does: the result is what was measured until then, and a problem says that it was cancelled.
   const cancel = (page: Page): void => {
@@ -69,7 +69,7 @@ export function runPlanInBrowser(plan: Plan, { headed, profile, site }: RunOptio
     };
     const work = (): Promise<Ended> => drive<PageEvent, Ended>(page, `${origin}/bench/?${params}`, hear);
     const { result, markdown } = profile === undefined ? await work() : await traced(page, profile, work);
-    const saved = { ...result, ...provenance(), sizes: packageSizes() };
+    const saved = { ...result, ...provenance(), sizes: packageSizes(site) };
     return { saved, markdown, wasCancelled };
   });
 }
@@ -90,8 +90,8 @@ async function traced<T>(page: Page, folder: string, work: () => Promise<T>): Pr
   }
 }
 
-function packageSizes(): Sizes {
-  const sizes = sizesOf(join(SITE, 'varve'), JSON.parse(readFileSync(CLOSURES, 'utf8')));
+function packageSizes(site: string): Sizes {
+  const sizes = sizesOf(join(site, 'varve'), JSON.parse(readFileSync(CLOSURES, 'utf8')));
   const gzip = (file: string): number => sizes.find(({ name }) => name === file)?.gzip ?? Number.NaN;
   return { wasm: gzip('varve.wasm'), client: gzip('index.js'), sync: gzip('synchronous.js') };
 }
