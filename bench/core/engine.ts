@@ -148,8 +148,6 @@ export interface Engine {
   readonly groupsInFlight?: boolean;
   /** Differs from its twin in these calls alone, and runs only where there are any. */
   readonly only?: 'writes' | 'point writes';
-  /** All keys and values of a store together can have so many bytes: it sits out the suites that load or write more. */
-  readonly bytesMax?: number;
   /** How often one process can open a store, where that has an end: a life of sessions is no longer. */
   readonly opensMax?: number;
   /** A quick run leaves it out. */

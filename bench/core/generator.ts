@@ -53,7 +53,7 @@ export function salted(seed: number, plan = 1): number {
 }
 
 /** A bijection over 32-bit numbers: different numbers stay different, neighbours end up far apart. */
-function mix(number: number): number {
+export function mix(number: number): number {
   let x = number >>> 0;
   x = Math.imul(x ^ (x >>> 16), 0x21f0_aaad);
   x = Math.imul(x ^ (x >>> 15), 0x735a_2d97);

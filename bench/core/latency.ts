@@ -1,34 +1,8 @@
 /**
  * Latencies of one row, and their percentiles.
  *
- * Invariant: every sample is kept and the percentiles are exact (nearest rank). A run has at most some hundred thousand
- * samples, so what is shown is not rounded; the histogram, which can be merged with others, is
- * made of them when the row is.
+ * Invariant: every sample is kept and the percentiles are exact (nearest rank): a run has at most some hundred thousand.
  */
-
-import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
-
-/** Units of a histogram in a microsecond: it counts in steps of 10 ns. */
-export const UNITS_PER_US = 100;
-/** The longest latency that a histogram tells apart: an hour, in its units. */
-const HISTOGRAM_MAX = 3600 * 1e6 * UNITS_PER_US;
-
-/** An empty histogram of the kind that rows carry. */
-export function emptyHistogram(): Histogram {
-  return build({
-    bitBucketSize: 64,
-    autoResize: true,
-    lowestDiscernibleValue: 1,
-    highestTrackableValue: 2,
-    numberOfSignificantValueDigits: 3,
-    useWebAssembly: false,
-  });
-}
-
-/** Reads `Row.histogram` again. */
-export function readHistogram(text: string): Histogram {
-  return decodeFromCompressedBase64(text, 64, false);
-}
 
 /** The percentiles of a row, in microseconds. */
 export interface Percentiles {
@@ -82,17 +56,6 @@ export class Latencies {
     const sorted = this.#samples.slice(0, this.#count).sort();
     const rank = (part: number): number => sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? Number.NaN;
     return { p50: rank(0.5), p95: rank(0.95), p99: rank(0.99), max: rank(1) };
-  }
-
-  /** The samples as an HDR histogram, written as text: mergeable, and exact to 3 digits. */
-  histogram(): string {
-    const histogram = emptyHistogram();
-    for (let i = 0; i < this.#count; i++) {
-      histogram.recordValue(
-        Math.min(HISTOGRAM_MAX, Math.max(1, Math.round((this.#samples[i] as number) * UNITS_PER_US))),
-      );
-    }
-    return encodeIntoCompressedBase64(histogram);
   }
 
   #grow(capacity: number): void {

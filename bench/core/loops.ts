@@ -8,8 +8,7 @@
 
 import { GROUP_STEPS, timerStepMs } from './clock.ts';
 import { type Ability, type Access, type Durability, type Engine, IN_FLIGHT, type Place } from './engine.ts';
-import { bytes } from './figures.ts';
-import { KEY_CHARS, type KeyKind } from './generator.ts';
+import type { KeyKind } from './generator.ts';
 import { measure, type Round } from './measure.ts';
 import { budgetMs, type Plan } from './plan.ts';
 import { headOf, makeRow, type Row } from './row.ts';
@@ -201,14 +200,10 @@ class LoopRun {
   async run(): Promise<void> {
     const { plan, engines, access, stages, step } = this.#context;
     await stages.prepare(this.#fixture);
-    const runners = ableOf(plan, engines, this.#loop, access)
-      .filter(([engine]) => this.#fits(engine))
-      .map(
-        ([engine, durability]): Runner => ({
-          ...{ engine, durability, stage: undefined, failed: false, storeVerified: true, group: 1, memory: undefined },
-          rounds: [],
-        }),
-      );
+    const runners = ableOf(plan, engines, this.#loop, access).map(([engine, durability]): Runner => {
+      const begun = { stage: undefined, failed: false, storeVerified: true, group: 1, memory: undefined };
+      return { engine, durability, ...begun, rounds: [] };
+    });
     for (let round = -1; round < plan.rounds; round++) {
       // Another engine goes first in each round.
       for (const runner of rotated(runners, Math.max(round, 0))) {
@@ -306,16 +301,6 @@ class LoopRun {
     const { stage } = runner;
     runner.stage = undefined;
     await stage?.close().catch((error: unknown) => this.#problem(runner, `it could not be closed: ${explain(error)}`));
-  }
-
-  /** Whether the engine has room for the entries of a suite; tells when it sits the suite out for want of it. */
-  #fits({ name, bytesMax = Number.POSITIVE_INFINITY }: Engine): boolean {
-    const { entries, reserve, keyBytes = KEY_CHARS, valueBytes } = this.#loop;
-    const needed = (entries + reserve) * (keyBytes + valueBytes);
-    if (needed <= bytesMax) return true;
-    const room = `it has room for ${bytes(bytesMax)}, and the entries have ${bytes(needed)}`;
-    this.#context.emit({ type: 'note', text: `${this.#title} is without ${name}: ${room}.` });
-    return false;
   }
 
   #problem({ engine }: Runner, text: string): void {

@@ -70,8 +70,6 @@ export interface Row {
   readonly groupSize: number;
   /** Operations a second of each round. */
   readonly rounds: readonly number[];
-  /** HDR histogram of the latencies (V2, compressed, base64), in units of 10 ns with 3 digits: mergeable across runs. */
-  readonly histogram?: string;
   /** Of the middle round: when it was looked at, and operations since the time before; at most 100 points. */
   readonly timeline?: readonly (readonly [at_ms: number, ops: number])[];
   /** The wasm memory of the store and the JavaScript heap, where they are told. */
@@ -110,7 +108,6 @@ export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: 
     hitRate: reads === 0 ? null : sum(({ tally }) => tally.hits) / reads,
     verified: storeVerified && ops > 0 && sum(({ tally }) => tally.wrong) === 0,
     rounds: rates,
-    histogram: latencies.histogram(),
     timeline: thinned(middleOf(rounds)?.timeline ?? []),
   };
 }

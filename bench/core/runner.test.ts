@@ -113,14 +113,6 @@ test('an engine that cannot be opened is named, and the others go on', async () 
   expect(problems).toEqual(['write-rand (worker) on liar: Error: There is no OPFS here.']);
 });
 
-test('an engine sits out what it has no room for, which is a note and no problem', async () => {
-  const small: Engine = { ...map, name: 'liar', bytesMax: 1000 };
-  const { rows, problems, notes } = await run(['write-rand'], [small, map]);
-  expect(rows.map(({ engine }) => engine)).toEqual(['map']);
-  expect(problems).toEqual([]);
-  expect(notes[0]).toMatch(/^write-rand \(worker\) is without liar: it has room for 1000 B/);
-});
-
 test('inserts, reads before updates, batched reads and the names of others are verified as well', async () => {
   const suites = ['ycsb-a', 'ycsb-d', 'ycsb-f', 'fillseq', 'overwrite', 'scale-txn', 'custom'];
   const { rows, problems } = await run(suites, [map]);

@@ -44,7 +44,7 @@ export interface Results {
   readonly sizes: Sizes;
   /** What failed or was not measured. */
   readonly problems: readonly string[];
-  /** Without histograms and timelines; figures have four digits that count, as they say no more than was measured. */
+  /** Without timelines; figures have four digits that count, as they say no more than was measured. */
   readonly rows: readonly Row[];
 }
 
@@ -104,7 +104,7 @@ export function resultsOf(runs: readonly Runs[], engines: readonly Engine[], pro
   };
 }
 
-function short({ histogram: _, timeline: __, ...row }: Row): Row {
+function short({ timeline: _, ...row }: Row): Row {
   return JSON.parse(
     JSON.stringify(row, (_, value) => {
       return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;

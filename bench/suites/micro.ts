@@ -82,49 +82,38 @@ function keyOf(number: number, inOrder: boolean): Uint8Array {
 }
 
 /** A row with its store. */
-class Subject {
+interface Subject {
   readonly row: MicroRow;
-  readonly #store: Store;
-  readonly #keys: number;
-  readonly #value: Uint8Array;
-  readonly #random = new Random(2);
-  #number = 0;
-
-  private constructor(row: MicroRow, store: Store, value: Uint8Array) {
-    this.row = row;
-    this.#store = store;
-    this.#keys = row.load === 0 ? KEYS : row.load;
-    this.#value = value;
-  }
-
-  /** Opens a store and loads what the row needs. */
-  static async make(row: MicroRow): Promise<Subject> {
-    const store = await open<Uint8Array, Uint8Array>(`micro ${row.title}`, {
-      storage: 'memory',
-      memoryBytes: 64 << 20,
-      compactor: false,
-    });
-    const random = new Random(3);
-    const value = Uint8Array.from({ length: row.valueBytes }, () => random.below(256));
-    for (let number = 0; number < row.load; number++) store.set(keyOf(number, false), value);
-    if (row.compacted) await store.compact();
-    return new Subject(row, store, value);
-  }
-
   /** Makes BURST operations. */
-  burst(): void {
-    const store = this.#store;
-    const inOrder = this.row.inOrder === true;
-    for (let done = 0; done < BURST; done++) {
-      const key = inOrder ? keyOf(this.#number++, true) : keyOf(this.#random.below(this.#keys), false);
-      this.row.run(store, key, this.#value);
-    }
-  }
+  burst(): void;
+  close(): Promise<void>;
+}
 
-  async close(): Promise<void> {
-    await this.#store.close();
-    await deleteStore(this.#store.name);
-  }
+/** Opens a store and loads what the row needs. */
+async function subjectOf(row: MicroRow): Promise<Subject> {
+  const name = `micro ${row.title}`;
+  const store = await open<Uint8Array, Uint8Array>(name, {
+    storage: 'memory',
+    memoryBytes: 64 << 20,
+    compactor: false,
+  });
+  const random = new Random(3);
+  const value = Uint8Array.from({ length: row.valueBytes }, () => random.below(256));
+  for (let number = 0; number < row.load; number++) store.set(keyOf(number, false), value);
+  if (row.compacted) await store.compact();
+  const keys = row.load === 0 ? KEYS : row.load;
+  let number = 0;
+  const next = row.inOrder ? () => keyOf(number++, true) : () => keyOf(random.below(keys), false);
+  return {
+    row,
+    burst: () => {
+      for (let done = 0; done < BURST; done++) row.run(store, next(), value);
+    },
+    close: async () => {
+      await store.close();
+      await deleteStore(name);
+    },
+  };
 }
 
 /** Node's own; browsers tell nothing as fine. */
@@ -169,7 +158,7 @@ async function run({ plan, step, emit, place }: Context): Promise<void> {
   const head = { suite: 'micro', engine: 'varve-sync', role: 'varve', access: place, durability: 'memory' } as const;
   for (const row of ROWS) {
     step(`micro: ${row.title}`);
-    const subject = await Subject.make(row);
+    const subject = await subjectOf(row);
     try {
       await roundOf(subject, 1, 0, []);
       const rounds: Round[] = [];

@@ -1,22 +1,14 @@
 import { expect, test } from 'vitest';
+import { Random } from '../generator.ts';
+import { normalOf } from './fixture.ts';
 import { ratioOfRuns, ratioOfTurns, verdictOf } from './rounds.ts';
 
-/** Normally distributed figures from a seed (Box and Muller over a linear congruence). */
-function noise(seed: number): () => number {
-  let state = seed;
-  const uniform = (): number => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return (state + 1) / 2 ** 32;
-  };
-  return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
-}
-
-function rounds(next: () => number, rate: number, share: number, count: number): number[] {
-  return Array.from({ length: count }, () => rate * Math.exp(share * next()));
+function rounds(next: (deviation: number) => number, rate: number, share: number, count: number): number[] {
+  return Array.from({ length: count }, () => rate * Math.exp(next(share)));
 }
 
 test('the interval of an unchanged rate misses 1 in about one of twenty comparisons, no more', () => {
-  const next = noise(1);
+  const next = normalOf(new Random(1));
   const trials = 2000;
   let alarms = 0;
   for (let trial = 0; trial < trials; trial++) {
@@ -28,7 +20,7 @@ test('the interval of an unchanged rate misses 1 in about one of twenty comparis
 });
 
 test('half the rate is found under noise of 5%', () => {
-  const next = noise(2);
+  const next = normalOf(new Random(2));
   let found = 0;
   for (let trial = 0; trial < 500; trial++) {
     const [now, before] = [rounds(next, 500, 0.05, 5), rounds(next, 1000, 0.05, 5)];

@@ -115,19 +115,10 @@ class Compaction {
     const parts = Array.from({ length: TABLES_MAX }, (_, table): Part => ({ numbers, value: () => table }));
     for (const part of parts.slice(0, TABLES_KEPT)) await tables.flushed(part);
     const runs = tables.burst(parts.slice(TABLES_KEPT));
-    const before = tables.onDisk();
-    const seconds = (await tables.compact()) / 1000;
-    const after = tables.onDisk();
-    this.#change(`${runs} tables of the same keys`, { seconds, before, after }, this.#verify(after));
-    await tables.clear();
+    await this.#merged(`${runs} tables of the same keys`);
     const flushes = FLUSHES[this.#context.plan.mode];
     for (let flush = 0; flush < flushes; flush++) await tables.flushed({ numbers, value: () => flush });
-    const kept = tables.onDisk();
-    const again = (await tables.compact()) / 1000;
-    const merged = tables.onDisk();
-    const change = { seconds: again, before: kept, after: merged };
-    this.#change(`${flushes} flushes of the same keys`, change, this.#verify(merged));
-    await tables.clear();
+    await this.#merged(`${flushes} flushes of the same keys`);
   }
 
   /** Half of the keys deleted and a quarter written again: the deleted are gone from disk, the others there once. */
@@ -143,10 +134,16 @@ class Compaction {
       numbers,
       value: (number) => (number % 2 === 0 ? ABSENT : 1000 + (number % 1000)),
     });
+    await this.#merged('tombstones and older versions');
+  }
+
+  /** Merges what is there, reports it, and empties the store. */
+  async #merged(phase: string): Promise<void> {
+    const tables = this.#tables;
     const before = tables.onDisk();
     const seconds = (await tables.compact()) / 1000;
     const after = tables.onDisk();
-    this.#change('tombstones and older versions', { seconds, before, after }, this.#verify(after));
+    this.#change(phase, { seconds, before, after }, this.#verify(after));
     await tables.clear();
   }
 

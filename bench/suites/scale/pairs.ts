@@ -5,6 +5,8 @@
  * remembered. A key is written into one buffer that the next key uses again: the store copies it at once.
  */
 
+import { mix } from '../../core/generator.ts';
+
 export const KEY_BYTES = 32;
 export const VALUE_BYTES = 32;
 export const PAIR_BYTES = KEY_BYTES + VALUE_BYTES;
@@ -13,14 +15,6 @@ const keyWords = new Uint32Array(KEY_BYTES / 4);
 const keyBytes = new Uint8Array(keyWords.buffer);
 const valueWords = new Uint32Array(VALUE_BYTES / 4);
 const valueBytes = new Uint8Array(valueWords.buffer);
-
-/** A bijection over 32-bit numbers. */
-function mix(number: number): number {
-  let x = number;
-  x = Math.imul(x ^ (x >>> 16), 0x21f0_aaad);
-  x = Math.imul(x ^ (x >>> 15), 0x735a_2d97);
-  return (x ^ (x >>> 15)) >>> 0;
-}
 
 function fill(words: Uint32Array, seed: number): void {
   let state = seed;

@@ -38,20 +38,6 @@ function sampleOf(count: number): number {
   return Math.max(1, Math.floor(count / SAMPLES));
 }
 
-/** Runs a step for every number below `count`, lets go of the turn now and then, and tells how much is done. */
-async function each(count: number, step: (number: number) => void, told: (percent: number) => void): Promise<void> {
-  const every = sampleOf(count);
-  let since = now();
-  for (let number = 0; number < count; number++) {
-    if (number % every === every - 1) told(Math.round((number * 100) / count));
-    step(number);
-    if (number % BURST === BURST - 1 && now() - since > TURN_MS) {
-      await turn();
-      since = now();
-    }
-  }
-}
-
 function expect(what: string, found: number, wanted: number): void {
   if (found !== wanted) throw new Error(`${what}: ${found} found, ${wanted} expected.`);
 }
@@ -148,7 +134,7 @@ class Run {
     });
     await this.#phase('background work after it', 1, async () => {
       await settled(store);
-      const stats = { ...store.stats() };
+      const stats = store.stats();
       const diskBytes = stats.disk.bytes;
       return { write_amplification: writtenBytes(stats) / logical, file_bytes: diskBytes, space: diskBytes / logical };
     });
@@ -235,18 +221,27 @@ class Run {
     emit({ type: 'row', row });
   }
 
-  /** Tells how far a phase is now and then, so that nobody takes a long one for dead. */
-  #each(phase: string, count: number, step: (number: number) => void): Promise<void> {
-    return each(count, step, (percent) => this.#context.say(`scale: ${phase} ${percent}%`));
+  /** Runs a step for every number below `count`, lets go of the turn now and then, and tells how much is done. */
+  async #each(phase: string, count: number, step: (number: number) => void): Promise<void> {
+    const every = sampleOf(count);
+    let since = now();
+    for (let number = 0; number < count; number++) {
+      if (number % every === every - 1) this.#done(phase, number, count);
+      step(number);
+      if (number % BURST === BURST - 1 && now() - since > TURN_MS) {
+        await turn();
+        since = now();
+      }
+    }
   }
 
-  #done(phase: string, pairs: number): void {
-    this.#context.say(`scale: ${phase} ${Math.round((pairs * 100) / this.#pairs)}%`);
+  #done(phase: string, done: number, count = this.#pairs): void {
+    this.#context.say(`scale: ${phase} ${Math.round((done * 100) / count)}%`);
   }
 
   #look(store: Store): StoreStats {
     const stats = store.stats();
-    this.#memoryMax = Math.max(this.#memoryMax, heldBytes({ ...stats }));
+    this.#memoryMax = Math.max(this.#memoryMax, heldBytes(stats));
     return stats;
   }
 }
