@@ -38,7 +38,7 @@ await device.closeAll();
 
 const KV = `
 import { open, listStores } from 'npm:varve@^0.1.0';
-import { denoKv } from 'npm:varve@^0.1.0/deno';
+import { denoKv } from 'npm:varve@^0.1.0/deno-kv';
 
 const kv = await Deno.openKv('./kv.db');
 const storage = denoKv(kv);
