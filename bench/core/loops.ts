@@ -74,7 +74,7 @@ export interface Tailored extends Omit<Loop, 'entries' | 'calls' | 'reserve'> {
   readonly keyBytes: number | undefined;
 }
 
-/** The loop as the plan wants it. What a plan does not name stays as the loop says. */
+/** The loop with the options of the plan in place of its own. An option that the plan does not have keeps the loop's value. */
 export function tailored(loop: Loop, plan: Plan): Tailored {
   const { custom, mode, scale } = plan;
   const scaled = (count: Count): number => Math.max(1, Math.round(count[mode] * scale));

@@ -1,7 +1,7 @@
 /**
- * What a suite is, and the list of all: each suite puts itself there when its file is loaded (suites/all.ts loads every one).
+ * The interface of a suite, and the list of all suites. A suite registers itself when its file is loaded; `suites/all.ts` loads all files.
  *
- * Invariant: nothing here knows a suite. A suite checks what it reads, and lets go of its stores however it ends.
+ * Invariant: nothing here knows a suite. A suite checks the values that it reads, and closes its stores however it ends.
  */
 
 import type { Access, Engine } from './engine.ts';

@@ -4,8 +4,8 @@
 //! call --read--> not here: noted, Error::Pending --> some of the missing bytes come, in any order --> the same call again
 //! ```
 //!
-//! Invariant: a call is made again from its beginning, and only when bytes were missing. What came for it stays until it has another
-//! result. So every call ends: each attempt brings at least one more of the ranges that it reads.
+//! Invariant: a call is made again from its beginning, and only when bytes were missing. The bytes that came for a call stay in memory
+//! until the call ends. So every call ends: each attempt brings at least one more of the ranges that it reads.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

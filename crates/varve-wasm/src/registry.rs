@@ -60,7 +60,7 @@ impl<T> Numbered<T> {
     }
 }
 
-/// What calls on stores work on: the stores, and the bytes that came with the call.
+/// The data of calls on stores: the stores, and the bytes that came with the call.
 struct Instance {
     stores: Numbered<Open>,
     scratch: Scratch,

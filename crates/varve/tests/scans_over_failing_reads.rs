@@ -90,7 +90,7 @@ impl Storage for Failing {
         if is_here || !self.fails() {
             return self.pool.read(file, offset, into);
         }
-        // Whoever fetches it does so before the next attempt.
+        // The caller fetches it before its next attempt.
         self.fetched.borrow_mut().insert((file, offset));
         Err(error)
     }

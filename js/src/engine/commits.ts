@@ -8,8 +8,6 @@ import { isDeferred, type ManagedDevice } from '../storage/device.ts';
 
 /** The commits of one device. */
 export interface Commits {
-  /** Whether so much waits to be committed that writers should wait. */
-  readonly isPressed: boolean;
   /** Whether slots cannot become longer for lack of room. */
   readonly isTight: boolean;
   /** Nothing was written since a refused commit. There may still be no room, so only the writes of clients are done. */
@@ -27,7 +25,6 @@ export interface Commits {
 }
 
 const AT_ONCE: Commits = {
-  isPressed: false,
   isTight: false,
   isQuiet: false,
   canGoBack: false,

@@ -69,7 +69,7 @@ export class DeferredRunner implements FrameRunner, FrameHost {
     this.#refused.length = 0;
   }
 
-  // What its frames need of the host.
+  // The frames call the following methods of the host.
 
   respond(request: Uint8Array): Uint8Array<ArrayBuffer> {
     const parts: Uint8Array<ArrayBuffer>[] = [];

@@ -78,7 +78,7 @@ impl ChunkBlocks {
         Self { copied_bytes_min: raw_bytes_min, ..self }
     }
 
-    /// What to fetch after [`Error::Pending`].
+    /// The range to fetch after [`Error::Pending`].
     pub(crate) fn need(&self) -> Option<Need> {
         self.need.get()
     }

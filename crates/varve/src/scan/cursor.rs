@@ -37,7 +37,7 @@ pub struct ScanOptions {
     pub limit: Option<u64>,
 }
 
-/// What a caller outside the engine wants of a scan.
+/// The request of a caller outside the engine for a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanRequest {
     /// The range, direction and limit.
