@@ -3,6 +3,7 @@
 //! A queue is read where entries were just removed, a log where its oldest days were deleted. The dead entries stay in the way
 //! until a merge drops them, one tombstone after another, in memtables and tables alike. So a scan that walked over dead entries
 //! leaves a note, and later scans seek to the end of the gap. Each dead entry is then walked over about once.
+//! A range that was deleted is a gap from then on, so no scan walks over its entries.
 //!
 //! Invariant: a reader at a gap's sequence or later, and at its time or later, finds nothing alive in it. A set of a key in a gap
 //! cuts the gap. A refused commit removes the gaps that may have seen its writes.
@@ -89,11 +90,24 @@ impl Gaps {
     /// Notes that at `since` nothing was alive from `start` up to `end`, where `deaths` were walked over.
     #[inline(never)]
     pub(crate) fn note(&mut self, start: &[u8], end: &[u8], since: Moment, deaths: u32) {
-        if deaths < DEATHS_MIN || start >= end {
+        if deaths >= DEATHS_MIN {
+            let used = self.tick();
+            self.join(start, end, since, used);
+        }
+    }
+
+    /// Notes that the write with this sequence deleted the range from `start` up to `end`. Gaps that scans use are kept rather than this one.
+    pub(crate) fn delete(&mut self, start: &[u8], end: &[u8], sequence: Sequence) {
+        self.join(start, end, Moment { sequence, now_ms: 0 }, 0);
+    }
+
+    /// Adds a gap, together with the gaps that it overlaps or touches.
+    #[inline(never)]
+    fn join(&mut self, start: &[u8], end: &[u8], since: Moment, used: u64) {
+        if start >= end {
             return;
         }
-        let used = Cell::new(self.tick());
-        let mut gap = Gap { start: start.to_vec(), end: end.to_vec(), since, used };
+        let mut gap = Gap { start: start.to_vec(), end: end.to_vec(), since, used: Cell::new(used) };
         let low = self.sorted.partition_point(|known| compare(&known.end, start).is_lt());
         let high = self.sorted.partition_point(|known| compare(&known.start, end).is_le());
         for known in self.sorted.drain(low..high) {
@@ -102,6 +116,7 @@ impl Gaps {
             gap.end = gap.end.max(known.end);
             gap.since.sequence = gap.since.sequence.max(known.since.sequence);
             gap.since.now_ms = gap.since.now_ms.max(known.since.now_ms);
+            gap.used.set(gap.used.get().max(known.used.get()));
         }
         self.put(low, gap);
         self.fit();
@@ -221,12 +236,27 @@ mod tests {
     }
 
     #[test]
+    fn a_deleted_range_is_a_gap_for_those_that_see_the_deletion() {
+        let mut gaps = Gaps::default();
+        gaps.delete(b"b", b"d", 10);
+        gaps.delete(b"d", b"f", 11);
+        gaps.delete(b"x", b"x", 12);
+        assert_eq!(bounds(&gaps), [("b", "f")]);
+        let reader = |sequence| Moment { sequence, now_ms: 0 };
+        assert_eq!(gaps.over(b"c", false, false, reader(10)), None);
+        assert_eq!(gaps.over(b"c", false, false, reader(11)), Some(b"f".as_slice()));
+        gaps.forget_after(10);
+        assert!(gaps.is_empty(), "the second deletion was refused");
+    }
+
+    #[test]
     fn they_take_so_much_memory_and_no_more() {
         let mut gaps = Gaps::default();
         let key = |n: u32| [n.to_be_bytes().as_slice(), &[0; 200]].concat();
         for n in 0..1000 {
             gaps.note(&key(2 * n), &key(2 * n + 1), NOW, 4);
             assert!(gaps.over(&key(0), false, false, NOW).is_some(), "what is of use stays");
+            gaps.delete(&key(2 * n + 1_000_000), &key(2 * n + 1_000_001), NOW.sequence);
         }
         assert!(gaps.bytes <= BYTES_MAX && gaps.sorted.len() > 100);
     }

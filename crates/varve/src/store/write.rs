@@ -174,11 +174,13 @@ impl<S: Storage> Store<S> {
         active.reserve(bytes, ops.len())?;
         if !ops.is_empty() {
             active.begin(caller.client, caller.logged(), self.last_sequence + 1, ops.len() as u32);
-            for op in ops {
+            for (op, sequence) in ops.iter().zip(self.last_sequence + 1..) {
                 let (kind, expires, key, value) = op.parts();
                 active.push(kind, expires, key, value);
-                if kind == Kind::Set {
-                    self.gaps.get_mut().cut(key);
+                match kind {
+                    Kind::Set => self.gaps.get_mut().cut(key),
+                    Kind::Delete => {}
+                    Kind::RangeDelete => self.gaps.get_mut().delete(key, value, sequence),
                 }
             }
             active.end(synced);
