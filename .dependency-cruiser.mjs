@@ -33,7 +33,7 @@ const ROOMS = [
     'errors runtime types options codec protocol wasm tools engine transaction portable store',
   ],
   ['cloudflare', 'cloudflare/', 'errors runtime device types options codec engine transaction store synchronous'],
-  ['shards', 'shards/', 'errors types options codec synchronous cloudflare'],
+  ['shards', 'shards/', 'errors runtime types options codec cloudflare'],
   ['collections', 'collections(/|[.])', 'errors runtime types options codec transaction store'],
   ['http', 'http(/|[.])', 'errors types options codec transaction'],
   [

@@ -45,7 +45,7 @@ export type {
   SqlStorage,
   SqlValue,
 } from './cloudflare/platform.ts';
-export type { PageOptions, StoreReply, StoreRequest } from './cloudflare/rpc.ts';
+export type { StoreReply, StoreRequest } from './cloudflare/rpc.ts';
 export * from './common.ts';
 export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './shards/remote-batch.ts';
 export { connect, type RemoteOptions, RemoteStore } from './shards/remote-store.ts';

@@ -30,21 +30,11 @@ export type {
 export * from './common.ts';
 export type { Batch } from './store/batch.ts';
 export type { OpenOptions } from './store/open-options.ts';
-export type { CountOptions, ReadView } from './store/read-view.ts';
+export type { ReadView } from './store/read-view.ts';
 export type { Snapshot } from './store/snapshot.ts';
 export type { Store } from './store/store.ts';
 export type { Transaction, Upgrade } from './store/transaction.ts';
-export type {
-  CacheOptions,
-  DeleteKeyOptions,
-  ScanOptions,
-  SetOptions,
-  StoreIterator,
-  TransactionOptions,
-  UpdateOptions,
-  WaitOptions,
-  WriteOptions,
-} from './types.ts';
+export type { CacheOptions, StoreIterator } from './types.ts';
 
 /** Options of `listStores`. */
 export interface ListOptions extends WaitOptions, Pick<OpenOptions, 'worker'> {

@@ -11,6 +11,7 @@ import { VarveError } from './errors.ts';
 import type {
   CompactOptions,
   Condition,
+  CountOptions,
   DeleteKeyOptions,
   KeyCodec,
   KeyRange,
@@ -33,6 +34,7 @@ export const SET_ITEM: Known<SetItemOptions> = { ...CONDITION, ...LIFETIME };
 export const SET: Known<SetOptions> = { ...WRITE, ...SET_ITEM };
 export const DELETE: Known<DeleteKeyOptions> = { ...WRITE, ...CONDITION };
 export const RANGE: Known<KeyRange> = { gt: 1, gte: 1, lt: 1, lte: 1, prefix: 1 };
+export const COUNT: Known<CountOptions> = { ...RANGE, ...WAIT };
 export const COMPACT: Known<CompactOptions> = { onProgress: 1 };
 export const SCAN: Known<ScanOptions> = { ...RANGE, ...WAIT, reverse: 1, limit: 1 };
 

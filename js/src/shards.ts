@@ -5,7 +5,6 @@
  */
 
 export type { ObjectNamespace } from './cloudflare/platform.ts';
-export type { PageOptions } from './cloudflare/rpc.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
 export {
   type RebalanceOptions,
@@ -15,4 +14,19 @@ export {
 } from './shards/rebalance.ts';
 export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './shards/remote-batch.ts';
 export { RemoteStore, type ShardOptions, shards } from './shards/remote-store.ts';
-export type { Condition, Entry, Key, KeyCodec, KeyRange, SetItemOptions } from './types.ts';
+export type {
+  Condition,
+  CountOptions,
+  DeleteKeyOptions,
+  Durability,
+  Entry,
+  Key,
+  KeyCodec,
+  KeyRange,
+  Lifetime,
+  ScanOptions,
+  SetItemOptions,
+  SetOptions,
+  WaitOptions,
+  WriteOptions,
+} from './types.ts';

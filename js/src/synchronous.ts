@@ -10,14 +10,13 @@ import { spawnCompactor } from './engine/spawn-compactor.ts';
 import { VarveError } from './errors.ts';
 import { checkOptions, type Known } from './options.ts';
 import { deleteShared } from './share/delete-store.ts';
-import { isAdapter, LOCK_TIMEOUT_DEFAULT, type StorageAdapter } from './storage/adapter.ts';
+import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import { listStores as listNames } from './storage/stores.ts';
-import { CHECK, checkLockTimeout, checkName, engineOptions, OPEN, repairRequest } from './store/options.ts';
+import { CHECK, checkName, lockTimeoutOf, OPEN, repairRequest, resolveOptions } from './store/options.ts';
 import { SyncStore } from './synchronous/store.ts';
 import type { SyncUpgrade } from './synchronous/upgrade.ts';
 import { repairStore } from './tools/repair.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
-import { checkVersion } from './transaction/version.ts';
 import type { CommonOpenOptions, Key, ValueCodec } from './types.ts';
 
 /** Options of `listStores`. */
@@ -68,11 +67,8 @@ export async function open<K = Key, V = unknown>(
   name: string,
   options: OpenOptions<K, V> = {},
 ): Promise<SyncStore<K, V>> {
-  checkName(name);
-  checkOptions(options, SYNC_OPEN);
-  const engine = engineOptions(options);
+  const engine = resolveOptions(name, options, SYNC_OPEN);
   const { keys, values = structured as unknown as ValueCodec<V>, signal, compactor = true, version, upgrade } = options;
-  checkVersion(version, upgrade);
   const spawn = compactor ? spawnCompactor : undefined;
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   const host = await EngineHost.open(name, { ...engine, adapter, signal, compactor: spawn, slices: !compactor });
@@ -113,9 +109,7 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
 export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
   checkName(name);
   checkOptions(options, DELETE);
-  const { lockTimeout = LOCK_TIMEOUT_DEFAULT, storage } = options;
-  checkLockTimeout(lockTimeout);
-  return deleteShared(name, lockTimeout, storage);
+  return deleteShared(name, lockTimeoutOf(options), options.storage);
 }
 
 /**
@@ -136,15 +130,7 @@ function unsupported(): VarveError {
 }
 
 export * from './common.ts';
-export { SyncBatch } from './synchronous/batch.ts';
-export type {
-  SyncDeleteOptions,
-  SyncScanOptions,
-  SyncSetOptions,
-  SyncUpdateOptions,
-  SyncWriteOptions,
-} from './synchronous/options.ts';
 export { SyncSnapshot } from './synchronous/snapshot.ts';
-export { SyncStore } from './synchronous/store.ts';
-export { SyncTransaction, type SyncTransactionOptions } from './synchronous/transaction.ts';
+export { SyncBatch, SyncStore } from './synchronous/store.ts';
+export { SyncTransaction } from './synchronous/transaction.ts';
 export type { SyncUpgrade } from './synchronous/upgrade.ts';

@@ -68,9 +68,15 @@ export interface WaitOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** Options of `count`. */
+export interface CountOptions<K = Key> extends KeyRange<K>, WaitOptions {}
+
 /** Options of one write. */
 export interface WriteOptions extends WaitOptions {
-  /** Default: the store's `durability`. */
+  /**
+   * The durability level to reach. Default: the store's `durability`; if that is `relaxed`, a write of `varve/synchronous` returns as
+   * `buffered`.
+   */
   durability?: Durability | undefined;
 }
 
@@ -112,8 +118,8 @@ export interface UpdateOptions extends WriteOptions, UpdateLifetime {}
 /** Options of `transaction`. */
 export interface TransactionOptions extends WriteOptions {
   /**
-   * How often it is tried again after a conflict, before it rejects with `VARVE_CONFLICT`: an integer, at least 0. Default 100, which
-   * takes about ten seconds.
+   * How often it is tried again after a conflict, before it fails with `VARVE_CONFLICT`: an integer, at least 0. Default 100, which
+   * takes about ten seconds (no time in `varve/synchronous`, where only the function itself can cause a conflict).
    */
   retries?: number | undefined;
 }

@@ -162,10 +162,64 @@ test('an option that nobody knows is refused, and nothing is written', async () 
     () => db.batch().set(2, 'two').commit(strange),
     () => listed(db.entries(strange)),
     () => db.count(strange),
+    () => db.get(1, strange),
+    () => db.hasMany([1], strange),
+    () => db.getEntry(1, strange),
     () => rebalance(db, db, strange),
   ])
     await expect(call()).rejects.toThrow('There is no option lifetime here');
   expect(await listed(db.entries())).toEqual([[1, 'one']]);
+  await namespace.close();
+});
+
+test('a batch refuses unknown options when they are given, and anything after its commit', async () => {
+  const namespace = new FakeNamespace();
+  const batch = shards(namespace, { count: 2 }).batch();
+  const strange = { lifetime: 5 } as never;
+  expect(() => batch.set(1, 'one', strange)).toThrow('There is no option lifetime here');
+  expect(() => batch.delete(1, strange)).toThrow('There is no option lifetime here');
+  expect(() => batch.deleteRange(strange)).toThrow('There is no option lifetime here');
+  expect(batch.size).toBe(0);
+  await batch.set(1, 'one').commit();
+  expect(() => batch.set(2, 'two')).toThrow('The batch was committed already. Make a new one with batch().');
+  await expect(batch.commit()).rejects.toThrow('The batch was committed already. Make a new one with batch().');
+  await namespace.close();
+});
+
+test('the options of every store: a signal ends the wait, a durability is checked, and what is written is strict', async () => {
+  const namespace = new FakeNamespace();
+  const db = shards(namespace, { count: 2 });
+  const reason = new Error('enough');
+  const signal = AbortSignal.abort(reason);
+  for (const call of [
+    () => db.get(1, { signal }),
+    () => db.getMany([1], { signal }),
+    () => db.getEntry(1, { signal }),
+    () => db.has(1, { signal }),
+    () => db.set(1, 'one', { signal }),
+    () => db.setMany([[1, 'one']], { signal }),
+    () => db.delete(1, { signal }),
+    () => db.deleteRange({ gte: 1 }, { signal, atomic: false }),
+    () => db.count({ signal }),
+    () => listed(db.keys({ signal })),
+  ])
+    await expect(call()).rejects.toBe(reason);
+  expect(namespace.calls).toBe(0);
+  for (const durability of ['memory', 'relaxed', 'strict', undefined] as const)
+    expect(await db.set(1, 'one', { durability })).toMatchObject({ durability: 'strict' });
+  await expect(db.set(1, 'two', { durability: 'safe' as never })).rejects.toThrow("not 'safe'");
+  expect(await db.get(1)).toBe('one');
+
+  const later = new AbortController();
+  const waiting = db.count({ signal: later.signal });
+  later.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+  await db.set(2, 'two');
+  const during = new AbortController();
+  const scan = db.keys({ signal: during.signal });
+  await scan.next();
+  during.abort(reason);
+  await expect(scan.next()).rejects.toBe(reason);
   await namespace.close();
 });
 

@@ -74,6 +74,25 @@ test('stores: opening, listing, deleting, repairing', async () => {
   expect(await listStores({ storage })).toEqual(['later']);
 });
 
+test('every entry point refuses options out of range with the same error, before anything is opened', async () => {
+  for (const [options, message] of [
+    [{ memoryBytes: 10 }, 'memoryBytes is a number of bytes from 1048576 to 2147483648, not 10.'],
+    [{ memoryBytes: 2 ** 31 + 1 }, 'memoryBytes is a number of bytes from 1048576 to 2147483648, not 2147483649.'],
+    [{ historyBytes: -1 }, 'historyBytes is a number of bytes from 0, not -1.'],
+    [{ lockTimeout: Number.NaN }, 'lockTimeout is a number of milliseconds from 0 to 2147483647, not NaN.'],
+    [{ lockTimeout: 2 ** 31 }, 'lockTimeout is a number of milliseconds from 0 to 2147483647, not 2147483648.'],
+    [{ durability: 'safe' }, "durability is 'memory', 'relaxed' or 'strict', not 'safe'."],
+    [{ version: 0 }, 'version is an integer from 1, not 0.'],
+    [{ keys: {} }, 'keys is a codec: an object with a name, encode(value) and decode(bytes).'],
+  ] as [object, string][]) {
+    for (const openStore of [open, openInline, sync.open]) {
+      const refused = openStore('new', { storage, wasm, ...options } as never);
+      await expect(refused).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT', message });
+    }
+  }
+  expect(await listStores({ storage })).toEqual(['later']);
+});
+
 test('options of one entry point are none of another that could not keep them', async () => {
   for (const options of [{ worker: () => undefined }, { cache: {} }, { compactor: true }]) {
     const [option = ''] = Object.keys(options);
@@ -82,8 +101,46 @@ test('options of one entry point are none of another that could not keep them', 
     if (option !== 'cache') await expect(openInline('new', settings)).rejects.toMatchObject(refused);
     if (option !== 'compactor') await expect(sync.open('new', settings)).rejects.toMatchObject(refused);
   }
-  const { signal } = new AbortController();
-  expect(() => now.entries({ signal } as never)).toThrow('no option signal');
+});
+
+test('a signal ends calls of the synchronous store, too', async () => {
+  const reason = new Error('enough');
+  const signal = AbortSignal.abort(reason);
+  for (const call of [
+    () => now.set('b', 1, { signal }),
+    () => now.set('b', 1, { signal, expiresIn: 5 }),
+    () => now.setMany([['b', 1]], { signal }),
+    () => now.update('b', () => 1, { signal }),
+    () => now.delete('a', { signal }),
+    () => now.delete('a', { signal, ifSequence: 1 }),
+    () => now.deleteRange({ gte: 'a' }, { signal }),
+    () => now.clear({ signal }),
+    () => now.batch().set('b', 1).commit({ signal }),
+    () => now.transaction((tx) => tx.set('b', 1), { signal }),
+    () => now.keys({ signal }),
+    () => now.count({ signal }),
+    () => now.commit({ signal }),
+    () => now.flush({ signal }),
+    () => now.transaction((tx) => void tx.keys({ signal })),
+    () => now.transaction((tx) => void tx.count({ signal })),
+  ]) {
+    expect(call, String(call)).toThrow(reason);
+  }
+  expect([...now.entries()]).toEqual([['a', 1]]);
+
+  const controller = new AbortController();
+  const during = { signal: controller.signal };
+  now.set('b', 2);
+  const scan = now.keys(during);
+  expect(scan.next().value).toBe('a');
+  const abort = (): number => {
+    controller.abort(reason);
+    return 3;
+  };
+  expect(() => now.update('b', abort, during)).toThrow(reason);
+  expect(() => scan.next()).toThrow(reason);
+  expect(scan.next()).toMatchObject({ done: true });
+  expect(now.get('b')).toBe(2);
 });
 
 test('the asynchronous store', async () => {

@@ -1,6 +1,6 @@
 // Writes a history through `varve/synchronous`, some groups a turn, and reads the remains of a history.
 
-import type { SyncStore, SyncWriteOptions } from 'varve/synchronous';
+import type { SyncStore, WriteOptions } from 'varve/synchronous';
 import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { type Found, fill, type Group, groupOf, type Plan, stampOf, storedBy, type Tell } from './history.ts';
 import { randomFrom } from './random.ts';
@@ -18,7 +18,7 @@ export function read(db: SyncStore<number, unknown>): Found {
 
 /** Applies a group; `sequence` is that of its first operation. The end of the turn gives the level relaxed. */
 function apply(db: SyncStore<number, unknown>, group: Group, round: number, sequence: number): void {
-  const options: SyncWriteOptions = group.durability === 'relaxed' ? {} : { durability: group.durability };
+  const options: WriteOptions = group.durability === 'relaxed' ? {} : { durability: group.durability };
   const [op] = group.ops;
   if (group.ops.length === 1 && op !== undefined) {
     if (op.kind === 'set') db.set(op.key, storedBy(stampOf(round, sequence)), options);

@@ -7,7 +7,6 @@
 import type { Client } from '../client/client.ts';
 import type { Operations } from '../client/operations.ts';
 import { type ByteRange, halfOpen } from '../codec/range.ts';
-import type { KeyCodec } from '../types.ts';
 import { FollowingIterator } from './change-iterator.ts';
 import { deletedRange } from './deleted-range.ts';
 import { Feed } from './feed.ts';
@@ -18,7 +17,6 @@ import type { Change, ChangeIterator } from './types.ts';
 export interface ChangesParts<K, V> {
   readonly client: Client;
   readonly operations: Operations<K, V>;
-  readonly codec: KeyCodec<K> | undefined;
 }
 
 /** What is followed. */
@@ -46,9 +44,9 @@ export function pageOf(range: ByteRange, keysOnly: boolean, bytesMax?: number): 
 
 /** Iterates over the changes of a range. */
 export function follow<K, V>(parts: ChangesParts<K, V>, wanted: ChangesRequest): ChangeIterator<K, V> {
-  const { client, operations, codec } = parts;
+  const { client, operations } = parts;
   const { range, since, keysOnly, signal } = wanted;
-  const { keys, values } = operations;
+  const { codec, keys, values } = operations;
   const change = ({ kind, sequence, key, value, expires }: RawChange): Change<K, V> => {
     if (kind === ChangeKind.deleteRange)
       return { type: 'deleteRange', range: deletedRange(key, value, codec), sequence };

@@ -34,6 +34,7 @@ const SCAN_OPENING: Encoder<ScanRequest> = { write: writeScanOpen };
 
 /** The operations of a store with keys `K` and values `V`. */
 export class Operations<K, V> {
+  readonly codec: KeyCodec<K> | undefined;
   readonly keys: KeyFormat<K>;
   readonly values: ValueFormat<V>;
   readonly get: Operation<K, undefined, V | undefined>;
@@ -44,6 +45,7 @@ export class Operations<K, V> {
   readonly delete: Operation<K, undefined, Receipt>;
 
   constructor(keys: KeyCodec<K> | undefined, values: ValueCodec<V> | undefined) {
+    this.codec = keys;
     this.keys = keyFormatOf(keys);
     // Without a codec the caller chooses `V`, as with `structured.as<V>()`.
     this.values = formatOf(values ?? (structured as unknown as ValueCodec<V>));

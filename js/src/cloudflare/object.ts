@@ -12,12 +12,11 @@ import { DurableObject } from 'cloudflare:workers';
 import { formatOf, structured } from '../codec/values.ts';
 import { EngineHost } from '../engine/engine-host.ts';
 import { VarveError } from '../errors.ts';
-import { checkOptions, type Known } from '../options.ts';
+import type { Known } from '../options.ts';
 import { whenCollected } from '../runtime/collected.ts';
-import { checkName, engineOptions } from '../store/options.ts';
+import { resolveOptions } from '../store/options.ts';
 import { SyncStore } from '../synchronous/store.ts';
 import type { SyncUpgrade } from '../synchronous/upgrade.ts';
-import { checkVersion } from '../transaction/version.ts';
 import type { Key, KeyCodec, ValueCodec } from '../types.ts';
 import { ObjectStorageAdapter } from './adapter.ts';
 import { Maintenance } from './maintenance.ts';
@@ -105,11 +104,8 @@ async function openHost<K, V>(
   adapter: ObjectStorageAdapter,
   options: VarveObjectOptions<K, V>,
 ): Promise<{ host: EngineHost; maintenance: Maintenance }> {
-  checkOptions(options, OBJECT);
-  const { name = 'store', memoryBytes = MEMORY_BYTES_DEFAULT, keys, values, wasm, version, upgrade } = options;
-  checkName(name);
-  checkVersion(version, upgrade);
-  const settings = engineOptions<K, V>({ memoryBytes, keys, values });
+  const { name = 'store', memoryBytes = MEMORY_BYTES_DEFAULT, wasm } = options;
+  const settings = resolveOptions(name, { ...options, memoryBytes }, OBJECT);
   if (!(wasm instanceof WebAssembly.Module)) {
     throw new VarveError(
       'VARVE_UNSUPPORTED',

@@ -7,7 +7,7 @@
 
 import { type Conflict, VarveError, type VarveErrorCode } from '../errors.ts';
 import type { SyncStore } from '../synchronous/store.ts';
-import type { Condition, Entry, KeyRange, Receipt, SetItemOptions } from '../types.ts';
+import type { Condition, Durability, Entry, KeyRange, Receipt, ScanOptions, SetItemOptions } from '../types.ts';
 
 /** One write of a batch. */
 export type BatchItem<K, V> =
@@ -15,10 +15,11 @@ export type BatchItem<K, V> =
   | readonly ['delete', K, Condition?]
   | readonly ['deleteRange', KeyRange<K>];
 
-/** A range, its direction, and the most entries to return. */
-export interface PageOptions<K> extends KeyRange<K> {
-  reverse?: boolean | undefined;
-  limit?: number | undefined;
+/** A batch. It is `strict` when it is done, whatever durability it asks for. */
+interface BatchRequest<K, V> {
+  readonly call: 'batch';
+  readonly items: readonly BatchItem<K, V>[];
+  readonly durability?: Durability | undefined;
 }
 
 /** A request. */
@@ -26,8 +27,8 @@ export type StoreRequest<K, V> =
   | { readonly call: 'get'; readonly keys: readonly K[] }
   | { readonly call: 'getEntry'; readonly keys: readonly K[] }
   | { readonly call: 'has'; readonly keys: readonly K[] }
-  | { readonly call: 'batch'; readonly items: readonly BatchItem<K, V>[] }
-  | { readonly call: 'page'; readonly range: PageOptions<K>; readonly values: boolean }
+  | BatchRequest<K, V>
+  | { readonly call: 'page'; readonly range: ScanOptions<K>; readonly values: boolean }
   | { readonly call: 'count'; readonly range: KeyRange<K> };
 
 /** Some entries of a scan; `values` is empty if only keys were asked for. */
@@ -93,7 +94,7 @@ function answer<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>): unkn
     case 'has':
       return store.hasMany(request.keys);
     case 'batch':
-      return write(store, request.items);
+      return write(store, request);
     case 'page':
       return page(store, request.range, request.values);
     case 'count':
@@ -107,17 +108,18 @@ function answer<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>): unkn
 }
 
 /** Writes the whole batch as one record of the log. It is logged immediately, so that the caller gets the error if it is refused. */
-function write<K, V>(store: SyncStore<K, V>, items: readonly BatchItem<K, V>[]): Receipt {
+function write<K, V>(store: SyncStore<K, V>, { items, durability = 'strict' }: BatchRequest<K, V>): Receipt {
   const batch = store.batch();
   for (const item of items) {
     if (item[0] === 'set') batch.set(item[1], item[2], item[3]);
     else if (item[0] === 'delete') batch.delete(item[1], item[2]);
     else batch.deleteRange(item[1]);
   }
-  return batch.commit({ durability: 'strict' });
+  const receipt = batch.commit({ durability });
+  return receipt.durability === 'strict' ? receipt : store.commit({ durability: 'strict' });
 }
 
-function page<K, V>(store: SyncStore<K, V>, range: PageOptions<K>, withValues: boolean): Page<K, V> {
+function page<K, V>(store: SyncStore<K, V>, range: ScanOptions<K>, withValues: boolean): Page<K, V> {
   const limit = Math.min(range.limit ?? PAGE_ENTRIES_MAX, PAGE_ENTRIES_MAX);
   const keys: K[] = [];
   const values: V[] = [];

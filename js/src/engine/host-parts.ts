@@ -5,7 +5,6 @@
  * closing them fails too.
  */
 
-import { VarveError } from '../errors.ts';
 import type { EngineOptions } from '../protocol/messages.ts';
 import { LOCK_TIMEOUT_DEFAULT, type StorageAdapter } from '../storage/adapter.ts';
 import { hasCanary, plantCanary } from '../storage/canary.ts';
@@ -32,7 +31,6 @@ const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
  * in memory.
  */
 const SPARE_SHARE = 1 / 4;
-const MEMORY_BYTES_MIN = 1024 * 1024;
 
 /** How a host is opened. */
 export interface EngineHostOptions extends Omit<EngineOptions, 'wasm'> {
@@ -245,13 +243,7 @@ function openerOf(device: ManagedDevice, engine: Engine, settings: StoreSettings
 }
 
 function settingsOf(options: EngineHostOptions): StoreSettings {
-  const { memoryBytes = MEMORY_BYTES_DEFAULT, lockTimeout = 0, historyBytes = 0 } = options;
-  if (!(memoryBytes >= MEMORY_BYTES_MIN && memoryBytes <= 2 ** 31)) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', 'memoryBytes is a number of bytes from 1 MiB to 2 GiB.');
-  }
-  if (!(lockTimeout >= 0 && lockTimeout <= 2 ** 31 - 1)) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', 'lockTimeout is a number of milliseconds from 0 to 2^31 - 1.');
-  }
+  const { memoryBytes = MEMORY_BYTES_DEFAULT, historyBytes = 0 } = options;
   const log = options.durability !== 'memory';
-  return { memoryBytes: Math.floor(memoryBytes), filesMax: 128, log, historyBytes };
+  return { memoryBytes, filesMax: 128, log, historyBytes };
 }

@@ -12,7 +12,7 @@ import type { HttpStore, Limits } from './types.ts';
 /** The input of an endpoint. */
 export interface Exchange<K, V> {
   readonly request: Request;
-  /** The request's signal, for calls that wait. A synchronous store has no such calls. */
+  /** The request's signal, for calls of the store. */
   readonly wait: WaitOptions;
   readonly query: Query;
   readonly store: HttpStore<K, V>;

@@ -73,7 +73,7 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
     await guardAccess(request, found?.kind ?? 'read', authorize);
     if (found === undefined) throw methodRefused(Object.keys(methods));
     const query = new Query(url.search, limits.key);
-    const wait = store.commit === undefined ? { signal: request.signal } : {};
+    const wait = { signal: request.signal };
     return found.run({ request, wait, query, store, limits, keys, base }, segment);
   }
 

@@ -23,7 +23,6 @@ const BATCH_BYTES_MAX = 2 ** 28;
 export class BatchWriter {
   readonly #sink: ByteSink;
   #count = 0;
-  #hasConditions = false;
   #writing = false;
   /** The positions of the key and the value of the last item in the sink. */
   keyAt = 0;
@@ -43,11 +42,6 @@ export class BatchWriter {
   /** Items so far. */
   get count(): number {
     return this.#count;
-  }
-
-  /** Whether an item has a condition. */
-  get hasConditions(): boolean {
-    return this.#hasConditions;
   }
 
   /** Bytes of the batch so far. */
@@ -123,7 +117,6 @@ export class BatchWriter {
       this.lifetime = options;
       sink.pad4();
       this.#count++;
-      if ((flags & ItemFlag.ifSequence) !== 0) this.#hasConditions = true;
     } catch (error) {
       sink.at = start;
       throw error;

@@ -5,8 +5,9 @@
  * shard has a later one, and pages of other shards have their own.
  */
 
-import type { Page, PageOptions } from '../cloudflare/rpc.ts';
+import type { Page } from '../cloudflare/rpc.ts';
 import { compareBytes } from '../codec/range.ts';
+import type { ScanOptions } from '../types.ts';
 
 /** Entries of the first page of each shard, if there are several shards. Each next page is four times as long. */
 const FIRST_PAGE = 64;
@@ -25,7 +26,8 @@ export interface ShardEntry<K, V> {
 /** How a scan reaches its shards. */
 export interface ScanSource<K, V> {
   readonly shards: readonly number[];
-  page(shard: number, range: PageOptions<K>): Promise<Page<K, V>>;
+  readonly signal: AbortSignal | undefined;
+  page(shard: number, range: ScanOptions<K>): Promise<Page<K, V>>;
   encode(key: K): Uint8Array;
   /** The shard that a key belongs to. */
   owner(bytes: Uint8Array): number;
@@ -34,7 +36,7 @@ export interface ScanSource<K, V> {
 /** The entries of a range in order, over all shards. */
 export async function* mergedScan<K, V>(
   source: ScanSource<K, V>,
-  range: PageOptions<K>,
+  range: ScanOptions<K>,
 ): AsyncGenerator<ShardEntry<K, V>> {
   const { limit = Number.POSITIVE_INFINITY, reverse = false } = range;
   if (limit === 0) return;
@@ -48,6 +50,7 @@ export async function* mergedScan<K, V>(
   let given = 0;
   let last: Uint8Array | undefined;
   for (let entry = heads.shift(); entry !== undefined; entry = heads.shift()) {
+    source.signal?.throwIfAborted();
     // While keys are being moved, a key may be in two shards.
     if (last === undefined || compareBytes(last, entry.bytes) !== 0) {
       yield entry;
@@ -63,12 +66,12 @@ export async function* mergedScan<K, V>(
 async function* shardEntries<K, V>(
   source: ScanSource<K, V>,
   shard: number,
-  range: PageOptions<K>,
+  range: ScanOptions<K>,
 ): AsyncGenerator<ShardEntry<K, V>> {
   const { limit = Number.POSITIVE_INFINITY, ...keys } = range;
   let left = limit;
   let length = source.shards.length > 1 ? FIRST_PAGE : PAGE_MAX;
-  let behind: PageOptions<K> = keys;
+  let behind: ScanOptions<K> = keys;
   for (;;) {
     const page = await source.page(shard, { ...behind, limit: Math.min(left, length) });
     for (const [i, key] of page.keys.entries()) {

@@ -7,8 +7,8 @@
 
 import type { BatchItem } from '../cloudflare/rpc.ts';
 import { VarveError } from '../errors.ts';
-import { checkOptions, type Known } from '../options.ts';
-import type { Condition, KeyRange, SetItemOptions } from '../types.ts';
+import { CONDITION, checkOptions, type Known, RANGE, SET_ITEM, WRITE } from '../options.ts';
+import type { Condition, KeyRange, SetItemOptions, WriteOptions } from '../types.ts';
 
 /** The receipt of one shard for its part of a write. */
 export interface ShardReceipt {
@@ -19,8 +19,8 @@ export interface ShardReceipt {
   readonly durability: 'strict';
 }
 
-/** Options of a write that may go to several shards. */
-export interface ShardWriteOptions {
+/** Options of a write that may go to several shards. It is `strict` when it is done, whatever `durability` says. */
+export interface ShardWriteOptions extends WriteOptions {
   /**
    * False: a write over several shards may be applied in only some of them if others fail. Default true: such a write is
    * refused with `VARVE_INVALID_ARGUMENT` before anything is sent.
@@ -28,7 +28,7 @@ export interface ShardWriteOptions {
   atomic?: boolean | undefined;
 }
 
-const SHARD_WRITE: Known<ShardWriteOptions> = { atomic: 1 };
+export const SHARD_WRITE: Known<ShardWriteOptions> = { ...WRITE, atomic: 1 };
 
 /** Sends the items of a batch. */
 export type SendBatch<K, V> = (
@@ -40,7 +40,7 @@ export type SendBatch<K, V> = (
 export class RemoteBatch<K, V> {
   readonly #items: BatchItem<K, V>[] = [];
   readonly #send: SendBatch<K, V>;
-  #committed = false;
+  #isCommitted = false;
 
   /** @internal */
   constructor(send: SendBatch<K, V>) {
@@ -54,17 +54,17 @@ export class RemoteBatch<K, V> {
 
   /** Adds a set. */
   set(key: K, value: V, options?: SetItemOptions): this {
-    return this.#add(['set', key, value, options]);
+    return this.#add(['set', key, value, options], options, SET_ITEM);
   }
 
   /** Adds the deletion of a key. */
   delete(key: K, options?: Condition): this {
-    return this.#add(['delete', key, options]);
+    return this.#add(['delete', key, options], options, CONDITION);
   }
 
   /** Adds the deletion of every key of a range. It is sent to all shards. */
   deleteRange(range: KeyRange<K>): this {
-    return this.#add(['deleteRange', range]);
+    return this.#add(['deleteRange', range], range, RANGE);
   }
 
   /**
@@ -73,20 +73,22 @@ export class RemoteBatch<K, V> {
    * goes to several shards and `atomic` is not false.
    */
   async commit(options: ShardWriteOptions = {}): Promise<ShardReceipt[]> {
-    this.#ensureOpen();
-    checkOptions(options, SHARD_WRITE);
-    this.#committed = true;
+    this.#check(options, SHARD_WRITE);
+    this.#isCommitted = true;
     return this.#items.length === 0 ? [] : this.#send(this.#items, options);
   }
 
-  #add(item: BatchItem<K, V>): this {
-    this.#ensureOpen();
+  #add(item: BatchItem<K, V>, options: unknown, known: Readonly<Record<string, 1>>): this {
+    this.#check(options, known);
     this.#items.push(copyOf(item));
     return this;
   }
 
-  #ensureOpen(): void {
-    if (this.#committed) throw new VarveError('VARVE_INVALID_ARGUMENT', 'This batch was committed. Begin another one.');
+  #check(options: unknown, known: Readonly<Record<string, 1>>): void {
+    if (this.#isCommitted) {
+      throw new VarveError('VARVE_INVALID_ARGUMENT', 'The batch was committed already. Make a new one with batch().');
+    }
+    checkOptions(options, known);
   }
 }
 

@@ -7,22 +7,26 @@
  */
 
 import type { ObjectNamespace } from '../cloudflare/platform.ts';
-import {
-  type BatchItem,
-  type PageOptions,
-  type StoreAnswers,
-  type StoreReply,
-  type StoreRequest,
-  unwrap,
-} from '../cloudflare/rpc.ts';
+import { type BatchItem, type StoreAnswers, type StoreReply, type StoreRequest, unwrap } from '../cloudflare/rpc.ts';
 import { mappedKey } from '../codec/key-format.ts';
 import { encodeKey } from '../codec/keys.ts';
 import { VarveError } from '../errors.ts';
-import { checkLimit, checkOptions, type Known, pair, several } from '../options.ts';
-import { SYNC_SCAN } from '../synchronous/options.ts';
-import type { Condition, Entry, Key, KeyCodec, KeyRange, SetItemOptions } from '../types.ts';
+import { COUNT, checkLimit, checkOptions, DELETE, type Known, pair, SCAN, SET, several, WAIT } from '../options.ts';
+import { untilAborted } from '../runtime/until-aborted.ts';
+import type {
+  CountOptions,
+  DeleteKeyOptions,
+  Entry,
+  Key,
+  KeyCodec,
+  KeyRange,
+  ScanOptions,
+  SetOptions,
+  WaitOptions,
+  WriteOptions,
+} from '../types.ts';
 import { mergedScan, type ScanSource } from './paged-scan.ts';
-import { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './remote-batch.ts';
+import { RemoteBatch, SHARD_WRITE, type ShardReceipt, type ShardWriteOptions } from './remote-batch.ts';
 import { Rendezvous } from './rendezvous.ts';
 
 /** Options of `connect` and `shards`. */
@@ -47,6 +51,9 @@ interface StoreStub<K, V> {
   varve(request: StoreRequest<K, V>): Promise<StoreReply>;
 }
 
+/** A request about keys. */
+type KeyCall = 'get' | 'getEntry' | 'has';
+
 /** A store in one object or several. Made by `connect` and `shards`. */
 export class RemoteStore<K = Key, V = unknown> {
   /** The names of its shards, sorted; one empty name for `connect`. */
@@ -64,41 +71,42 @@ export class RemoteStore<K = Key, V = unknown> {
   }
 
   /** The value of a key, or undefined. */
-  async get(key: K): Promise<V | undefined> {
-    return (await this.#call(this.#shardOf(key), { call: 'get', keys: [key] }))[0];
+  get(key: K, options?: WaitOptions): Promise<V | undefined> {
+    return this.#one('get', key, options);
   }
 
   /** The values of several keys, in the order of the keys: one call to each shard that has some of them. */
-  getMany(keys: Iterable<K>): Promise<(V | undefined)[]> {
-    return this.#many(keys, (shard, part) => this.#call(shard, { call: 'get', keys: part }));
+  getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(V | undefined)[]> {
+    return this.#many('get', keys, options);
   }
 
   /** The value of a key with its sequence and expiry, or undefined. Each shard has its own sequences. */
-  async getEntry(key: K): Promise<Entry<V> | undefined> {
-    return (await this.#call(this.#shardOf(key), { call: 'getEntry', keys: [key] }))[0];
+  getEntry(key: K, options?: WaitOptions): Promise<Entry<V> | undefined> {
+    return this.#one('getEntry', key, options);
   }
 
   /** The entries of several keys, in the order of the keys. */
-  getEntryMany(keys: Iterable<K>): Promise<(Entry<V> | undefined)[]> {
-    return this.#many(keys, (shard, part) => this.#call(shard, { call: 'getEntry', keys: part }));
+  getEntryMany(keys: Iterable<K>, options?: WaitOptions): Promise<(Entry<V> | undefined)[]> {
+    return this.#many('getEntry', keys, options);
   }
 
   /** Whether a key exists. */
-  async has(key: K): Promise<boolean> {
-    return (await this.#call(this.#shardOf(key), { call: 'has', keys: [key] }))[0] === true;
+  has(key: K, options?: WaitOptions): Promise<boolean> {
+    return this.#one('has', key, options);
   }
 
   /** Whether each of several keys exists, in the order of the keys. */
-  hasMany(keys: Iterable<K>): Promise<boolean[]> {
-    return this.#many(keys, (shard, part) => this.#call(shard, { call: 'has', keys: part }));
+  hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {
+    return this.#many('has', keys, options);
   }
 
   /**
    * Sets the value of a key, for `expiresIn` milliseconds if given; with `ifSequence` only if its entry is still the one that was
    * read.
    */
-  set(key: K, value: V, options?: SetItemOptions): Promise<ShardReceipt> {
-    return this.#one(key, ['set', key, value, options]);
+  set(key: K, value: V, options?: SetOptions): Promise<ShardReceipt> {
+    const { expiresIn, expiresAt, ifSequence } = options ?? {};
+    return this.#writeOne(key, ['set', key, value, { expiresIn, expiresAt, ifSequence }], options, SET);
   }
 
   /** Sets the values of several keys. */
@@ -112,12 +120,12 @@ export class RemoteStore<K = Key, V = unknown> {
   }
 
   /** Deletes a key; with `ifSequence` only if its entry is still the one that was read. */
-  delete(key: K, options?: Condition): Promise<ShardReceipt> {
-    return this.#one(key, ['delete', key, options]);
+  delete(key: K, options?: DeleteKeyOptions): Promise<ShardReceipt> {
+    return this.#writeOne(key, ['delete', key, { ifSequence: options?.ifSequence }], options, DELETE);
   }
 
   /** Deletes every key of a range, in all shards. A range without bounds is refused. */
-  deleteRange(range: KeyRange<K>, options?: ShardWriteOptions): Promise<ShardReceipt[]> {
+  async deleteRange(range: KeyRange<K>, options?: ShardWriteOptions): Promise<ShardReceipt[]> {
     return this.batch().deleteRange(range).commit(options);
   }
 
@@ -127,12 +135,12 @@ export class RemoteStore<K = Key, V = unknown> {
   }
 
   /** The keys of a range, in order. */
-  async *keys(options: PageOptions<K> = {}): AsyncGenerator<K> {
+  async *keys(options: ScanOptions<K> = {}): AsyncGenerator<K> {
     for await (const { key } of this.#scan(options, false)) yield key;
   }
 
   /** The values of a range, in the order of their keys. */
-  async *values(options: PageOptions<K> = {}): AsyncGenerator<V> {
+  async *values(options: ScanOptions<K> = {}): AsyncGenerator<V> {
     for await (const { value } of this.#scan(options, true)) yield value as V;
   }
 
@@ -140,13 +148,14 @@ export class RemoteStore<K = Key, V = unknown> {
    * The entries of a range, in the order of their keys, read in pages. Each page has one read point of its shard; the next page
    * has a later one. With a `limit`, no shard is asked for more entries than that.
    */
-  async *entries(options: PageOptions<K> = {}): AsyncGenerator<[K, V]> {
+  async *entries(options: ScanOptions<K> = {}): AsyncGenerator<[K, V]> {
     for await (const { key, value } of this.#scan(options, true)) yield [key, value as V];
   }
 
   /** The number of keys in a range. */
-  async count(range: KeyRange<K> = {}): Promise<number> {
-    const counts = await Promise.all(this.names.map((_, shard) => this.#call(shard, { call: 'count', range })));
+  async count(range: CountOptions<K> = {}): Promise<number> {
+    const request = { call: 'count', range: { ...range, signal: undefined } } as const;
+    const counts = await Promise.all(this.names.map((_, shard) => this.#call(shard, request, range, COUNT)));
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
@@ -170,25 +179,39 @@ export class RemoteStore<K = Key, V = unknown> {
     return encodeKey(this.#keys === undefined ? (key as Key) : mappedKey(this.#keys, key));
   }
 
-  #scan(options: PageOptions<K>, values: boolean) {
-    checkOptions(options, SYNC_SCAN);
-    if (options.limit !== undefined) checkLimit(options.limit);
+  #scan(options: ScanOptions<K>, values: boolean) {
+    checkOptions(options, SCAN);
+    const { signal, ...range } = options;
+    if (range.limit !== undefined) checkLimit(range.limit);
     const source: ScanSource<K, V> = {
+      signal,
       shards: this.names.map((_, shard) => shard),
-      page: (shard, range) => this.#call(shard, { call: 'page', range, values }),
+      page: (shard, part) => this.#call(shard, { call: 'page', range: part, values }, { signal }),
       encode: (key) => this.#encode(key),
       owner: (bytes) => this.#places.shardOf(bytes),
     };
-    return mergedScan(source, options);
+    return mergedScan(source, range);
   }
 
-  async #call<R extends StoreRequest<K, V>>(shard: number, request: R): Promise<StoreAnswers<K, V>[R['call']]> {
+  async #call<R extends StoreRequest<K, V>>(
+    shard: number,
+    request: R,
+    options?: WaitOptions,
+    known: Known<WaitOptions> = WAIT,
+  ): Promise<StoreAnswers<K, V>[R['call']]> {
+    checkOptions(options, known);
+    options?.signal?.throwIfAborted();
     const stub = this.#stub(this.names[shard] ?? '') as StoreStub<K, V>;
-    return unwrap(await stub.varve(request)) as StoreAnswers<K, V>[R['call']];
+    return unwrap(await untilAborted(stub.varve(request), options?.signal)) as StoreAnswers<K, V>[R['call']];
+  }
+
+  async #one<C extends KeyCall>(call: C, key: K, options?: WaitOptions): Promise<StoreAnswers<K, V>[C][number]> {
+    const answers = (await this.#call(this.#shardOf(key), { call, keys: [key] }, options)) as StoreAnswers<K, V>[C];
+    return answers[0];
   }
 
   /** Asks each shard for its part of the keys; returns the results in the order of the keys. */
-  async #many<R>(keys: Iterable<K>, ask: (shard: number, keys: K[]) => Promise<R[]>): Promise<R[]> {
+  async #many<C extends KeyCall>(call: C, keys: Iterable<K>, options?: WaitOptions): Promise<StoreAnswers<K, V>[C]> {
     const parts = new Map<number, { keys: K[]; places: number[] }>();
     let count = 0;
     for (const key of several(keys)) {
@@ -198,22 +221,38 @@ export class RemoteStore<K = Key, V = unknown> {
       part.keys.push(key);
       part.places.push(count++);
     }
-    const answers = new Array<R>(count);
+    const answers = new Array(count) as StoreAnswers<K, V>[C];
     await Promise.all(
       [...parts].map(async ([shard, part]) => {
-        const answered = await ask(shard, part.keys);
-        for (const [i, place] of part.places.entries()) answers[place] = answered[i] as R;
+        const answered = (await this.#call(shard, { call, keys: part.keys }, options)) as StoreAnswers<K, V>[C];
+        for (const [i, place] of part.places.entries()) answers[place] = answered[i] as never;
       }),
     );
     return answers;
   }
 
-  async #one(key: K, item: BatchItem<K, V>): Promise<ShardReceipt> {
-    const shard = this.#shardOf(key);
-    return this.#receipt(shard, await this.#call(shard, { call: 'batch', items: [item] }));
+  async #writeOne(
+    key: K,
+    item: BatchItem<K, V>,
+    options?: WriteOptions,
+    known?: Known<WriteOptions>,
+  ): Promise<ShardReceipt> {
+    return this.#write(this.#shardOf(key), [item], options, known);
   }
 
-  async #commit(items: readonly BatchItem<K, V>[], { atomic = true }: ShardWriteOptions): Promise<ShardReceipt[]> {
+  async #write(
+    shard: number,
+    items: BatchItem<K, V>[],
+    options?: WriteOptions,
+    known?: Known<WriteOptions>,
+  ): Promise<ShardReceipt> {
+    const request = { call: 'batch', items, durability: options?.durability } as const;
+    const { sequence } = await this.#call(shard, request, options, known);
+    return { shard: this.names[shard] ?? '', sequence, durability: 'strict' };
+  }
+
+  async #commit(items: readonly BatchItem<K, V>[], options: ShardWriteOptions): Promise<ShardReceipt[]> {
+    const { atomic = true } = options;
     const parts = new Map<number, BatchItem<K, V>[]>();
     for (const item of items) {
       for (const shard of item[0] === 'deleteRange' ? this.names.keys() : [this.#shardOf(item[1])]) {
@@ -228,14 +267,8 @@ export class RemoteStore<K = Key, V = unknown> {
         `This write goes to ${parts.size} shards, which apply it each for itself. Pass { atomic: false } if that is fine, or keep together what is written together.`,
       );
     }
-    const sent = [...parts].map(async ([shard, part]) =>
-      this.#receipt(shard, await this.#call(shard, { call: 'batch', items: part })),
-    );
+    const sent = [...parts].map(([shard, part]) => this.#write(shard, part, options, SHARD_WRITE));
     return settled(await Promise.allSettled(sent));
-  }
-
-  #receipt(shard: number, { sequence }: { readonly sequence: number }): ShardReceipt {
-    return { shard: this.names[shard] ?? '', sequence, durability: 'strict' };
   }
 }
 

@@ -4,16 +4,17 @@
  * Invariant: keys and values are encoded when they are added; a batch is committed once and accepts nothing afterwards.
  */
 
-import type { Operations } from '../client/operations.ts';
 import { encodeDeletion } from '../codec/range.ts';
+import type { ByteSink } from '../codec/sink.ts';
 import { VarveError } from '../errors.ts';
 import { CONDITION, checkOptions, SET_ITEM, WRITE } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
-import type { Condition, KeyCodec, KeyRange, Receipt, SetItemOptions, WriteOptions } from '../types.ts';
+import type { Formats } from '../transaction/workspace.ts';
+import type { Condition, KeyRange, Receipt, SetItemOptions, WriteOptions } from '../types.ts';
 
-/** Sends the bytes of a batch. */
-export type CommitBatch = (batch: BatchWriter, options: WriteOptions) => Promise<Receipt>;
+/** Commits a batch. `end` checks the options and ends the batch; it returns the items. */
+export type CommitBatch<R> = (end: () => BatchWriter, options: WriteOptions) => R;
 
 /**
  * Writes collected by `store.batch()`, applied atomically by `commit()`.
@@ -21,19 +22,18 @@ export type CommitBatch = (batch: BatchWriter, options: WriteOptions) => Promise
  * @example
  * await db.batch().set('a', 1).set('b', 2).delete('c').commit({ durability: 'strict' });
  */
-export class Batch<K, V> {
+export class Batch<K, V, R = Promise<Receipt>> {
   /** @internal The formats of its keys and values. */
-  readonly formats: Pick<Operations<K, V>, 'keys' | 'values'>;
-  readonly #keys: KeyCodec<K> | undefined;
-  readonly #commit: CommitBatch;
-  readonly #writer = new BatchWriter();
+  readonly formats: Formats<K, V>;
+  readonly #commit: CommitBatch<R>;
+  readonly #writer: BatchWriter;
   #isCommitted = false;
 
-  /** @internal Made by `store.batch()`. */
-  constructor(operations: Operations<K, V>, keys: KeyCodec<K> | undefined, commit: CommitBatch) {
-    this.formats = operations;
-    this.#keys = keys;
+  /** @internal Made by `store.batch()`. Items are collected in `sink` until the commit. */
+  constructor(formats: Formats<K, V>, commit: CommitBatch<R>, sink?: ByteSink) {
+    this.formats = formats;
     this.#commit = commit;
+    this.#writer = new BatchWriter(sink);
   }
 
   /** Writes added so far. */
@@ -76,21 +76,23 @@ export class Batch<K, V> {
   /** Adds the deletion of every key of a range that is there when the batch is applied, or was set earlier in it. */
   deleteRange(range: KeyRange<K>): this {
     this.#ensureOpen();
-    const bytes = encodeDeletion(range, this.#keys);
+    const bytes = encodeDeletion(range, this.formats.codec);
     if (bytes !== undefined) this.#writer.deleteRange(bytes.start, bytes.end);
     return this;
   }
 
   /**
-   * Applies all writes; resolves when they have the requested durability. Rejects with `VARVE_CONFLICT` when a condition was not true.
-   * Can be called once.
+   * Applies all writes; the result is there when they have the requested durability. Fails with `VARVE_CONFLICT` when a condition was
+   * not true. Can be called once.
    */
-  async commit(options: WriteOptions = {}): Promise<Receipt> {
-    this.#ensureOpen();
-    checkOptions(options, WRITE);
-    this.#writer.view();
-    this.#isCommitted = true;
-    return this.#commit(this.#writer, options);
+  commit(options: WriteOptions = {}): R {
+    return this.#commit(() => {
+      this.#ensureOpen();
+      checkOptions(options, WRITE);
+      this.#writer.view();
+      this.#isCommitted = true;
+      return this.#writer;
+    }, options);
   }
 
   #ensureOpen(): void {

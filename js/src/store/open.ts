@@ -7,15 +7,13 @@
 
 import { type Ask, Client, noWorker, type Port } from '../client/client.ts';
 import { VarveError } from '../errors.ts';
-import { checkOptions } from '../options.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import { canShare } from '../share/names.ts';
-import { isAdapter, LOCK_TIMEOUT_DEFAULT } from '../storage/adapter.ts';
+import { isAdapter } from '../storage/adapter.ts';
 import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
-import { checkVersion } from '../transaction/version.ts';
 import type { WaitOptions } from '../types.ts';
 import type { OpenOptions } from './open-options.ts';
-import { checkCache, checkLockTimeout, checkName, engineOptions, OPEN, repairRequest } from './options.ts';
+import { checkCache, checkName, lockTimeoutOf, OPEN, repairRequest, resolveOptions } from './options.ts';
 import { Store } from './store.ts';
 
 /** Starts the worker that a store runs in. */
@@ -31,17 +29,14 @@ export async function openStore<K, V>(
   spawn: Spawn,
   sharing?: LoadSharing,
 ): Promise<Store<K, V>> {
-  checkName(name);
-  checkOptions(options, OPEN);
-  const engine = engineOptions(options);
+  const engine = resolveOptions(name, options, OPEN);
   const { version, upgrade, signal, cache } = options;
   if (cache !== undefined) checkCache(cache);
-  checkVersion(version, upgrade);
   let store: Store<K, V>;
   if (sharing !== undefined && options.storage !== 'memory' && !isAdapter(options.storage) && canShare()) {
     signal?.throwIfAborted();
     const { Membership } = await sharing();
-    const { lockTimeout = LOCK_TIMEOUT_DEFAULT } = options;
+    const { lockTimeout } = engine;
     const { client, report } = await Membership.join({ name, engine, lockTimeout, signal, spawn: () => spawn(name) });
     store = new Store(name, client, report, options, () => undefined);
   } else {
@@ -73,8 +68,7 @@ export async function deleteNamed(
   spawn: Spawn,
 ): Promise<boolean> {
   checkName(name);
-  const { lockTimeout = LOCK_TIMEOUT_DEFAULT } = options;
-  checkLockTimeout(lockTimeout);
+  const lockTimeout = lockTimeoutOf(options);
   return askOnce<boolean>(name, { type: 'delete', name, lockTimeout }, options, spawn);
 }
 

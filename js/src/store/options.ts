@@ -12,13 +12,17 @@ import type { ExportOptions } from '../portable/types.ts';
 import type { EngineOptions, RepairRequest } from '../protocol/messages.ts';
 import { isAdapter, LOCK_TIMEOUT_DEFAULT } from '../storage/adapter.ts';
 import type { CheckOptions, RepairOptions } from '../tools/types.ts';
+import { checkVersion } from '../transaction/version.ts';
 import type { CacheOptions, CommonOpenOptions, Durability } from '../types.ts';
 import type { OpenOptions } from './open-options.ts';
 
 /** Longest name of a store, in the percent-encoded form that names its directory. */
 export const NAME_BYTES_MAX = 200;
-/** Smallest memory budget, in bytes. */
-export const MEMORY_BYTES_MIN = 1024 * 1024;
+/** Bounds of the memory budget, in bytes. */
+const MEMORY_BYTES_MIN = 2 ** 20;
+const MEMORY_BYTES_MAX = 2 ** 31;
+/** The longest time of a timer, in milliseconds. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** The options of `open`. */
 export const OPEN: Known<OpenOptions<never, never>> = {
@@ -54,31 +58,35 @@ export function checkDurability(durability: unknown): asserts durability is Dura
   }
 }
 
-/** Throws unless it is a time to wait, in milliseconds. */
-export function checkLockTimeout(ms: number): void {
-  if (typeof ms !== 'number' || !(ms >= 0) || ms === Number.POSITIVE_INFINITY) {
-    throw invalid(`lockTimeout is a number of milliseconds from 0, not ${shown(ms)}.`);
-  }
+/** How long to wait for a store that is open elsewhere, in milliseconds. */
+export function lockTimeoutOf({ lockTimeout = LOCK_TIMEOUT_DEFAULT }: Pick<CommonOpenOptions, 'lockTimeout'>): number {
+  if (typeof lockTimeout === 'number' && lockTimeout >= 0 && lockTimeout <= TIMER_MS_MAX) return lockTimeout;
+  throw invalid(`lockTimeout is a number of milliseconds from 0 to ${TIMER_MS_MAX}, not ${shown(lockTimeout)}.`);
 }
 
 /** Throws unless an option is a number of bytes. */
-function checkBytes(option: string, bytes: number): void {
-  if (!Number.isInteger(bytes) || bytes < 0)
-    throw invalid(`${option} is a number of bytes from 0, not ${shown(bytes)}.`);
+function checkBytes(option: string, bytes: number, min = 0, max?: number): void {
+  if (Number.isInteger(bytes) && bytes >= min && !(bytes > (max ?? bytes))) return;
+  throw invalid(`${option} is a number of bytes from ${min}${max ? ` to ${max}` : ''}, not ${shown(bytes)}.`);
 }
 
-/** The options of `open` in the form that is sent to the worker. */
-export function engineOptions<K, V>(options: CommonOpenOptions<K, V>): EngineOptions {
-  const { durability, storage, lockTimeout, memoryBytes, historyBytes, wasm, keys, values } = options;
+/** The options of an `open` that has the `known` ones, checked, and in the form that is sent to the worker. */
+export function resolveOptions<K, V>(
+  name: string,
+  options: CommonOpenOptions<K, V> & { readonly upgrade?: unknown },
+  known: Readonly<Record<string, 1>>,
+): EngineOptions & { readonly lockTimeout: number } {
+  checkName(name);
+  checkOptions(options, known);
+  const { durability, storage, memoryBytes, historyBytes, wasm, keys, values, version, upgrade } = options;
   if (durability !== undefined) checkDurability(durability);
   const kind = isAdapter(storage) ? undefined : storage;
-  if (lockTimeout !== undefined) checkLockTimeout(lockTimeout);
-  if (memoryBytes !== undefined && !(Number.isInteger(memoryBytes) && memoryBytes >= MEMORY_BYTES_MIN)) {
-    throw invalid(`memoryBytes is a number of bytes, at least ${MEMORY_BYTES_MIN}, not ${shown(memoryBytes)}.`);
-  }
+  const lockTimeout = lockTimeoutOf(options);
+  if (memoryBytes !== undefined) checkBytes('memoryBytes', memoryBytes, MEMORY_BYTES_MIN, MEMORY_BYTES_MAX);
   if (historyBytes !== undefined) checkBytes('historyBytes', historyBytes);
   checkCodec('keys', keys);
   checkCodec('values', values);
+  checkVersion(version, upgrade);
   const place = wasm === undefined ? undefined : wasmPlace(wasm);
   return { durability, storage: kind, lockTimeout, memoryBytes, historyBytes, wasm: place };
 }
@@ -97,10 +105,10 @@ export function checkCache(options: CacheOptions): void {
 
 /** The request of a repair. Throws unless its name and its options are valid. */
 export function repairRequest(name: string, options: RepairOptions): RepairRequest {
-  const { into = `${name}-repaired`, strict = false, lockTimeout = LOCK_TIMEOUT_DEFAULT, tools } = options;
+  const { into = `${name}-repaired`, strict = false, tools } = options;
   checkName(name);
   checkName(into);
-  checkLockTimeout(lockTimeout);
+  const lockTimeout = lockTimeoutOf(options);
   if (into === name) throw invalid('A store is not repaired in place: name another one as into.');
   return { into, strict, lockTimeout, tools: tools === undefined ? undefined : wasmPlace(tools) };
 }

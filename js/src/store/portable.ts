@@ -6,15 +6,11 @@
 
 import type { Client } from '../client/client.ts';
 import { batchOperation, type ScanOperations } from '../client/operations.ts';
-import { type ExportedSnapshot, type ExportRequest, exportTo } from '../portable/export.ts';
-import { importFrom } from '../portable/import.ts';
 import type { RawEntry, RawStore } from '../portable/raw-store.ts';
-import type { ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { ENTRY_HEAD_BYTES, levelNumber, Op, Status } from '../protocol/frame.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
 import { EXPORT_BATCH } from '../protocol/scan.ts';
 import type { Cursor } from './cursor.ts';
-import { checkDurability } from './options.ts';
 
 /** The parts that the store passes in. */
 export interface PortableParts {
@@ -24,26 +20,6 @@ export interface PortableParts {
   readonly scan: ScanOperations;
   /** The number of the store's durability level. */
   readonly level: number;
-}
-
-/** Writes the contents of a snapshot into a stream. */
-export function exportStore(
-  parts: PortableParts,
-  snapshot: ExportedSnapshot,
-  writable: WritableStream<Uint8Array>,
-  wanted: ExportRequest,
-): Promise<void> {
-  return exportTo(rawStore(parts), snapshot, writable, wanted);
-}
-
-/** Reads an export into the store. */
-export async function importStore(
-  parts: PortableParts,
-  source: ImportSource,
-  options: ImportOptions,
-): Promise<ImportReport> {
-  if (options.durability !== undefined) checkDurability(options.durability);
-  return importFrom(rawStore(parts), source, options);
 }
 
 const getRaw: Operation<Uint8Array, undefined, RawEntry | undefined> = {
@@ -57,7 +33,8 @@ const getRaw: Operation<Uint8Array, undefined, RawEntry | undefined> = {
   },
 };
 
-function rawStore({ client, Cursor, scan, level }: PortableParts): RawStore {
+/** The store below its codecs. */
+export function rawStore({ client, Cursor, scan, level }: PortableParts): RawStore {
   const all = { reverse: false, limit: undefined, batchBytes: EXPORT_BATCH, keys: true, values: true, expiries: true };
   return {
     get: (key, snapshot) => client.submit(getRaw, key, undefined, snapshot << 8),
@@ -66,3 +43,5 @@ function rawStore({ client, Cursor, scan, level }: PortableParts): RawStore {
       client.submit(batchOperation, undefined, items, durability === undefined ? level : levelNumber(durability)),
   };
 }
+
+export * from '../portable/portable.ts';

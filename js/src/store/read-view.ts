@@ -15,20 +15,14 @@ import {
 } from '../client/operations.ts';
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import type { VarveError } from '../errors.ts';
-import { checkLimit, checkOptions, type Known, RANGE, SCAN, several, WAIT } from '../options.ts';
+import { COUNT, checkLimit, checkOptions, SCAN, several, WAIT } from '../options.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import { COUNT_BATCH } from '../protocol/scan.ts';
-import type { Entry, KeyCodec, KeyRange, ScanOptions, StoreIterator, WaitOptions } from '../types.ts';
+import type { CountOptions, Entry, ScanOptions, StoreIterator, WaitOptions } from '../types.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
 import { ScanIterator, type Unpack } from './scan-iterator.ts';
 import { levelOfSnapshot } from './snapshot-level.ts';
 import { entriesOf, keysOf, valuesOf } from './unpack.ts';
-
-/** Options of `count`. */
-export type CountOptions<K> = KeyRange<K> & WaitOptions;
-
-/** The options of `count`. */
-export const COUNT: Known<CountOptions<never>> = { ...RANGE, ...WAIT };
 
 /** The direction of a scan, and where it stops. */
 export type Course = Pick<ScanOptions, 'reverse' | 'limit' | 'signal'>;
@@ -43,14 +37,12 @@ export interface SnapshotState {
 export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   readonly #client: Client;
   readonly #operations: Operations<K, V>;
-  readonly #keyCodec: KeyCodec<K> | undefined;
   readonly #state: SnapshotState;
 
   /** @internal */
-  constructor(client: Client, operations: Operations<K, V>, keyCodec: KeyCodec<K> | undefined, state: SnapshotState) {
+  constructor(client: Client, operations: Operations<K, V>, state: SnapshotState) {
     this.#client = client;
     this.#operations = operations;
-    this.#keyCodec = keyCodec;
     this.#state = state;
   }
 
@@ -147,7 +139,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * await db.count({ prefix: ['note'] });
    */
   async count(range: CountOptions<K> = {}): Promise<number> {
-    return this.countBytes(encodeRange(range, this.#keyCodec, COUNT), range.signal);
+    return this.countBytes(encodeRange(range, this.#operations.codec, COUNT), range.signal);
   }
 
   /** @internal How many keys a range of bytes has. */
@@ -170,7 +162,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   }
 
   #scan<T>(operations: ScanOperations, options: ScanOptions<K>, unpack: Unpack<T>): StoreIterator<T> {
-    return this.scanBytes(operations, unpack, encodeRange(options, this.#keyCodec, SCAN), options);
+    return this.scanBytes(operations, unpack, encodeRange(options, this.#operations.codec, SCAN), options);
   }
 
   /** Opens a scan; undefined for a scan without results. */

@@ -10,7 +10,6 @@ import type { Operations } from '../client/operations.ts';
 import { VarveError } from '../errors.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
-import type { KeyCodec } from '../types.ts';
 import { ReadView, type SnapshotState } from './read-view.ts';
 import { type OpenSnapshot, releaseSnapshot, type SnapshotHandle } from './snapshot-handle.ts';
 
@@ -31,9 +30,9 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
   readonly #state: SnapshotState;
 
   /** @internal Made by `store.snapshot()`. */
-  constructor(client: Client, operations: Operations<K, V>, keyCodec: KeyCodec<K> | undefined, taken: OpenSnapshot) {
+  constructor(client: Client, operations: Operations<K, V>, taken: OpenSnapshot) {
     const state: SnapshotState = { number: taken.number, refusal: undefined };
-    super(client, operations, keyCodec, state);
+    super(client, operations, state);
     this.sequence = taken.sequence;
     this.#state = state;
     this.#held = { client, number: taken.number };

@@ -23,7 +23,7 @@ import {
   WRITE,
 } from '../options.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
-import { BatchWriter, itemOf } from '../protocol/batch-writer.ts';
+import { itemOf } from '../protocol/batch-writer.ts';
 import { namedConflict } from '../protocol/conflict.ts';
 import { levelNumber } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
@@ -37,7 +37,6 @@ import type {
   CompactProgress,
   DeleteKeyOptions,
   Durability,
-  KeyCodec,
   KeyRange,
   Receipt,
   RecoveryReport,
@@ -59,7 +58,8 @@ import type { PortableParts } from './portable.ts';
 import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
 import { takeSnapshot } from './snapshot-handle.ts';
-import type { Transaction, TransactionParts, Upgrade } from './transaction.ts';
+import type { Transaction, Upgrade } from './transaction.ts';
+import type { UpdateParts } from './update.ts';
 
 const WATCH: Known<WatchOptions> = { ...WAIT, keysOnly: 1 };
 const CHANGES: Known<ChangesOptions<never>> = { ...RANGE, ...WATCH, since: 1 };
@@ -94,7 +94,6 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   readonly recovery: RecoveryReport;
   readonly #client: Client;
   readonly #operations: Operations<K, V>;
-  readonly #keyCodec: KeyCodec<K> | undefined;
   readonly #level: number;
   readonly #onClose: () => void;
   /** The module for updates and transactions, once it is loaded. */
@@ -105,13 +104,12 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   /** @internal Made by `open`. */
   constructor(name: string, client: Client, report: OpenReport, options: OpenOptions<K, V>, onClose: () => void) {
     const operations = new Operations(options.keys, options.values);
-    super(client, operations, options.keys, { number: 0, refusal: undefined });
+    super(client, operations, { number: 0, refusal: undefined });
     this.name = name;
     this.storage = report.storage;
     this.recovery = report.recovery;
     this.#client = client;
     this.#operations = operations;
-    this.#keyCodec = options.keys;
     this.#level = levelNumber(options.durability ?? 'relaxed');
     this.#onClose = onClose;
   }
@@ -129,8 +127,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   set(key: K, value: V, options?: SetOptions): Promise<Receipt> {
     const item = itemOf(options);
     if (item === undefined) return this.#write(this.#operations.set, key, value, options, SET);
-    const { keys, values } = this.#operations;
-    return this.#collected((writer) => writer.set(keys, key, values, value, item), options, SET);
+    return this.#collected((batch) => batch.set(key, value, item), options, SET);
   }
 
   /**
@@ -165,11 +162,10 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.setMany([['a', 1], ['b', 2]]);
    */
   setMany(entries: Iterable<readonly [K, V]>, options?: WriteOptions): Promise<Receipt> {
-    const { keys, values } = this.#operations;
-    return this.#collected((writer) => {
+    return this.#collected((batch) => {
       for (const entry of several(entries)) {
         const [key, value] = pair(entry);
-        writer.set(keys, key, values, value);
+        batch.set(key, value);
       }
     }, options);
   }
@@ -184,7 +180,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   delete(key: K, options?: DeleteKeyOptions): Promise<Receipt> {
     const ifSequence = options?.ifSequence;
     if (ifSequence === undefined) return this.#write(this.#operations.delete, key, undefined, options, DELETE);
-    return this.#collected((writer) => writer.delete(this.#operations.keys, key, { ifSequence }), options, DELETE);
+    return this.#collected((batch) => batch.delete(key, { ifSequence }), options, DELETE);
   }
 
   /**
@@ -215,7 +211,14 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.batch().set('from', 90).set('to', 10).commit();
    */
   batch(): Batch<K, V> {
-    return new Batch(this.#operations, this.#keyCodec, (batch, options) => this.#commit(batch, options));
+    return new Batch(this.#operations, async (end, options) => {
+      const items = end().view();
+      try {
+        return await this.#write(batchOperation, undefined, items, options);
+      } catch (error) {
+        throw namedConflict(error, this.#operations.keys);
+      }
+    });
   }
 
   /**
@@ -263,7 +266,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await before.count(); // as many as there were
    */
   async snapshot(): Promise<Snapshot<K, V>> {
-    return new Snapshot(this.#client, this.#operations, this.#keyCodec, await takeSnapshot(this.#client));
+    return new Snapshot(this.#client, this.#operations, await takeSnapshot(this.#client));
   }
 
   /**
@@ -283,7 +286,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   changes(options: ChangesOptions<K> & { keysOnly: true }): ChangeIterator<K, undefined>;
   changes(options?: ChangesOptions<K>): ChangeIterator<K, V>;
   changes(options: ChangesOptions<K> = {}): ChangeIterator<K, V | undefined> {
-    return this.#follow(encodeRange(options, this.#keyCodec, CHANGES), options);
+    return this.#follow(encodeRange(options, this.#operations.codec, CHANGES), options);
   }
 
   /**
@@ -299,8 +302,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   watch(target: K | KeyRange<K>, options: WatchOptions = {}): ChangeIterator<K, V | undefined> {
     checkOptions(options, WATCH);
     const { keysOnly, signal } = options;
-    const range = isRange<K, KeyRange<K>>(target, this.#keyCodec) ? target : this.#only(target);
-    return this.#follow(encodeRange(range, this.#keyCodec), { keysOnly, signal });
+    const range = isRange<K, KeyRange<K>>(target, this.#operations.codec) ? target : this.#only(target);
+    return this.#follow(encodeRange(range, this.#operations.codec), { keysOnly, signal });
   }
 
   /**
@@ -341,11 +344,11 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   live(query: LiveTarget<K, V>, options?: KeyRange<K> & LiveOptions<unknown>): Live<unknown> {
     const prepare = (given: LiveTarget<K, V>, watched: KeyRange<K> = {}): LiveRun => {
       const isFunction = typeof given === 'function';
-      const isOfRange = isRange<K, LiveRange<K>>(given as K, this.#keyCodec, LIVE);
+      const isOfRange = isRange<K, LiveRange<K>>(given as K, this.#operations.codec, LIVE);
       if (!isFunction) checkOptions(watched, FIRST);
       const range: LiveRange<K> = isFunction ? watched : isOfRange ? (given as LiveRange<K>) : this.#only(given as K);
       // The range is encoded here, at the call, not when the query runs.
-      const bytes = encodeRange(range, this.#keyCodec, isFunction ? LIVE_READ : LIVE);
+      const bytes = encodeRange(range, this.#operations.codec, isFunction ? LIVE_READ : LIVE);
       const { as, reverse, limit } = range;
       const query = given as (view: Snapshot<K, V>) => unknown;
       const target = isFunction ? query : isOfRange ? { as, reverse, limit } : undefined;
@@ -448,9 +451,9 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const begin = async (): Promise<void> => {
       const { signal, onProgress } = options;
-      const range = encodeRange(options, this.#keyCodec, EXPORT);
-      const [{ exportStore }, snapshot] = await Promise.all([loaders.portable(), this.snapshot()]);
-      return exportStore(this.#parts(), snapshot, writable, { range, signal, onProgress });
+      const range = encodeRange(options, this.#operations.codec, EXPORT);
+      const [{ exportTo, rawStore }, snapshot] = await Promise.all([loaders.portable(), this.snapshot()]);
+      return exportTo(rawStore(this.#parts()), snapshot, writable, { range, signal, onProgress });
     };
     begin().catch((error) => writable.abort(error));
     return readable;
@@ -468,7 +471,9 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.import((offset) => file.slice(offset).stream());
    */
   async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
-    return (await loaders.portable()).importStore(this.#parts(), source, options);
+    this.#levelOf(options.durability);
+    const { importFrom, rawStore } = await loaders.portable();
+    return importFrom(rawStore(this.#parts()), source, options);
   }
 
   /**
@@ -492,7 +497,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     this.#client.ensureOpen();
     signal?.throwIfAborted();
     const wanted = { range, since: since ?? this.#now(), keysOnly, signal };
-    const parts = { client: this.#client, operations: this.#operations, codec: this.#keyCodec };
+    const parts = { client: this.#client, operations: this.#operations };
     return new LaterIterator(loaders.changes().then(({ follow }) => follow(parts, wanted)));
   }
 
@@ -515,25 +520,18 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     return { client: this.#client, Cursor, scan: scanEntries, level: this.#level };
   }
 
-  /** Commits a batch of the items that `collect` adds. */
-  async #collected(collect: (writer: BatchWriter) => void, options?: WriteOptions, known = WRITE): Promise<Receipt> {
-    const writer = new BatchWriter();
-    collect(writer);
-    return this.#commit(writer, options, known);
+  /** Commits a batch of the writes that `collect` adds. */
+  async #collected(collect: (batch: Batch<K, V>) => void, options?: WriteOptions, known = WRITE): Promise<Receipt> {
+    checkOptions(options, known);
+    const batch = this.batch();
+    collect(batch);
+    return batch.commit(options && { durability: options.durability, signal: options.signal });
   }
 
   /** The parts of the store that transactions and updates use. */
-  #transactions({ durability }: WriteOptions): TransactionParts<K, V> {
+  #transactions({ durability }: WriteOptions): UpdateParts<K, V> {
     const level = this.#levelOf(durability);
-    return { client: this.#client, operations: this.#operations, codec: this.#keyCodec, level, owner: this };
-  }
-
-  #commit(batch: BatchWriter, options?: WriteOptions, known = WRITE): Promise<Receipt> {
-    const receipt = this.#write(batchOperation, undefined, batch.view(), options, known);
-    if (!batch.hasConditions) return receipt;
-    return receipt.catch((error) => {
-      throw namedConflict(error, this.#operations.keys);
-    });
+    return { client: this.#client, operations: this.#operations, level, owner: this };
   }
 
   #write<A, B>(

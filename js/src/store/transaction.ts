@@ -13,7 +13,7 @@
 import { batchOperation, type ScanOperations, scanEntries, scanKeys } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
 import type { ByteRange } from '../codec/range.ts';
-import { checkOptions, type Known, LIFETIME, SCAN, several, WRITE } from '../options.ts';
+import { COUNT, checkOptions, LIFETIME, SCAN, several } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { Op, Status } from '../protocol/frame.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
@@ -21,12 +21,12 @@ import { untilAborted } from '../runtime/until-aborted.ts';
 import { isConflict, overtaken } from '../transaction/again.ts';
 import { Derivations, type Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
-import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
+import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT, TRANSACTION } from '../transaction/retry.ts';
 import { type Call, inTurn, Turn } from '../transaction/turns.ts';
 import { isUpgrade, readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import { Workspace } from '../transaction/workspace.ts';
 import type {
-  KeyCodec,
+  CountOptions,
   KeyRange,
   Lifetime,
   ScanOptions,
@@ -37,22 +37,15 @@ import type {
 } from '../types.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
 import { OverlayCursor } from './overlay-cursor.ts';
-import { COUNT, type CountOptions, type Course, ReadView } from './read-view.ts';
+import { type Course, ReadView } from './read-view.ts';
 import { ScanIterator, type Unpack } from './scan-iterator.ts';
 import { releaseSnapshot, takeSnapshot } from './snapshot-handle.ts';
 import { levelOfSnapshot } from './snapshot-level.ts';
 import { entriesOf, keysOf, valuesOf } from './unpack.ts';
 import type { UpdateParts } from './update.ts';
 
-const TRANSACTION: Known<TransactionOptions> = { ...WRITE, retries: 1 };
-
 /** Upgrades a store from one version to another, inside a transaction. */
 export type Upgrade<K, V> = (tx: Transaction<K, V>, versions: UpgradeVersions) => void | PromiseLike<void>;
-
-/** The parts of a store that its transactions use. */
-export interface TransactionParts<K, V> extends UpdateParts<K, V> {
-  readonly codec: KeyCodec<K> | undefined;
-}
 
 /**
  * The argument of the function of `store.transaction()`. Its reads see one snapshot, with the transaction's own writes laid over
@@ -67,7 +60,7 @@ export interface TransactionParts<K, V> extends UpdateParts<K, V> {
  * });
  */
 export class Transaction<K, V> implements AsyncIterable<[K, V]> {
-  readonly #parts: TransactionParts<K, V>;
+  readonly #parts: UpdateParts<K, V>;
   readonly #work: Workspace<K, V>;
   readonly #snapshot: number;
   readonly #view: ReadView<K, V>;
@@ -75,12 +68,12 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
   readonly derivations: Derivations<K>;
 
   /** @internal Made by `store.transaction()`. */
-  constructor(parts: TransactionParts<K, V>, work: Workspace<K, V>, snapshot: number, reserved: Reserved) {
+  constructor(parts: UpdateParts<K, V>, work: Workspace<K, V>, snapshot: number, reserved: Reserved) {
     this.derivations = new Derivations(reserved, parts.operations.keys);
     this.#parts = parts;
     this.#work = work;
     this.#snapshot = snapshot;
-    this.#view = new ReadView(parts.client, parts.operations, parts.codec, { number: snapshot, refusal: undefined });
+    this.#view = new ReadView(parts.client, parts.operations, { number: snapshot, refusal: undefined });
   }
 
   /** The value of a key, or undefined if the key is absent. */
@@ -253,7 +246,7 @@ const getReserved: Operation<Uint8Array, undefined, Uint8Array | undefined> = {
  * attempt, unless somebody else writes that key.
  */
 export async function runTransaction<K, V, T>(
-  parts: TransactionParts<K, V>,
+  parts: UpdateParts<K, V>,
   run: (tx: Transaction<K, V>, reserved: Reserved) => T | PromiseLike<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
@@ -294,7 +287,7 @@ export interface UpgradeRequest<K, V> {
 }
 
 /** Upgrades a store to a version, with the writes of `upgrade`, in one transaction. */
-export function runUpgrade<K, V>(parts: TransactionParts<K, V>, request: UpgradeRequest<K, V>): Promise<void> {
+export function runUpgrade<K, V>(parts: UpdateParts<K, V>, request: UpgradeRequest<K, V>): Promise<void> {
   const { name, version, upgrade, signal } = request;
   const run = async (tx: Transaction<K, V>, reserved: Reserved): Promise<void> => {
     const oldVersion = readVersion(await reserved.get(VERSION_KEY));
@@ -306,13 +299,12 @@ export function runUpgrade<K, V>(parts: TransactionParts<K, V>, request: Upgrade
 }
 
 async function runOnce<K, V, T>(
-  parts: TransactionParts<K, V>,
+  parts: UpdateParts<K, V>,
   run: (tx: Transaction<K, V>, reserved: Reserved) => T | PromiseLike<T>,
   signal: AbortSignal | undefined,
   turn: Turn | undefined,
 ): Promise<T> {
-  const { client, operations, codec, level } = parts;
-  const { keys, values } = operations;
+  const { client, operations, level } = parts;
   client.ensureOpen();
   const number = client.numbers.ofSnapshot();
   const taken = takeSnapshot(client, number);
@@ -321,7 +313,7 @@ async function runOnce<K, V, T>(
   taken.catch((error) => {
     refusal = error;
   });
-  const work = new Workspace<K, V>({ keys, values, codec });
+  const work = new Workspace(operations);
   const reserved: Reserved = {
     get: (key) => {
       work.askRaw(key);

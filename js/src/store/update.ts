@@ -8,16 +8,14 @@
 import type { Client } from '../client/client.ts';
 import { batchOperation, type Operations } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
-import { checkOptions, type Known, LIFETIME, WRITE } from '../options.ts';
+import { checkOptions } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import { namedConflict } from '../protocol/conflict.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
 import { isConflict } from '../transaction/again.ts';
-import { lifetimeOf } from '../transaction/lifetime.ts';
+import { lifetimeOf, UPDATE } from '../transaction/lifetime.ts';
 import { ATTEMPTS_MAX, type Call, inTurn } from '../transaction/turns.ts';
 import type { Receipt, UpdateOptions } from '../types.ts';
-
-const UPDATE: Known<UpdateOptions> = { ...WRITE, ...LIFETIME };
 
 /** The parts of a store that its updates use. */
 export interface UpdateParts<K, V> {

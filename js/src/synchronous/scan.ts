@@ -53,13 +53,21 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
   #count = 0;
   /** The overlay that a transaction puts over the engine's batches, and the last of these batches. */
   readonly #overlay: OverlayScan | undefined;
+  #signal: AbortSignal | undefined;
   #batch: ScanBatch = NOTHING_THERE;
 
   /** `cursor` is the number of a scan that the engine has opened; 0 for a scan that reads nothing from the engine. */
-  constructor(source: ScanSource<K, V>, cursor: number, want: number, overlay?: OverlayScan) {
+  constructor(
+    source: ScanSource<K, V>,
+    cursor: number,
+    want: number,
+    signal: AbortSignal | undefined,
+    overlay?: OverlayScan,
+  ) {
     this.#source = source;
     this.#cursor = cursor;
     this.#want = want;
+    this.#signal = signal;
     this.#overlay = overlay;
     if (cursor === 0) {
       if (overlay !== undefined) this.#unpack(overlay.add(NOTHING_THERE));
@@ -74,6 +82,12 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
   }
 
   next(): IteratorResult<T, undefined> {
+    if (this.#signal?.aborted) {
+      const { reason } = this.#signal;
+      this.#signal = undefined;
+      this.return();
+      throw reason;
+    }
     while (this.#at === this.#count) {
       if (this.#cursor === 0) return this.#ended();
       this.#source.ensureOpen();

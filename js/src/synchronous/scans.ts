@@ -7,12 +7,11 @@
 
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
-import { checkLimit } from '../options.ts';
+import { COUNT, checkLimit, SCAN } from '../options.ts';
 import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import type { ScanOrder } from '../transaction/workspace.ts';
-import type { KeyCodec, KeyRange } from '../types.ts';
-import { SYNC_SCAN, type SyncScanOptions } from './options.ts';
+import type { CountOptions, KeyCodec, ScanOptions } from '../types.ts';
 import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './scan.ts';
 
 /** The scans of one store. A `snapshot` is the number of a snapshot in the engine; 0 is the store as it is. */
@@ -28,20 +27,24 @@ export class SyncScans<K, V> {
   }
 
   /** An iterator over the contents of a range. */
-  scan<T>(options: SyncScanOptions<K>, want: number, snapshot = 0): SyncScan<K, V, T> {
-    const range = encodeRange(options, this.#codec, SYNC_SCAN);
-    return new SyncScan(this.#source, this.#open(range, options, want, snapshot), want);
+  scan<T>(options: ScanOptions<K>, want: number, snapshot = 0): SyncScan<K, V, T> {
+    const range = encodeRange(options, this.#codec, SCAN);
+    options.signal?.throwIfAborted();
+    return new SyncScan(this.#source, this.#open(range, options, want, snapshot), want, options.signal);
   }
 
   /** A scan of a transaction; without an overlay it is empty. */
-  overlaid<T>(want: number, snapshot: number, overlay?: OverlayScan): SyncScan<K, V, T> {
+  overlaid<T>(want: number, snapshot: number, overlay?: OverlayScan, signal?: AbortSignal): SyncScan<K, V, T> {
+    signal?.throwIfAborted();
     const cursor = overlay?.asksStore === true ? this.#open(overlay.bounds, overlay, want | Want.keys, snapshot) : 0;
-    return new SyncScan(this.#source, cursor, want, overlay);
+    return new SyncScan(this.#source, cursor, want, signal, overlay);
   }
 
   /** How many keys a range has. */
-  count(range: KeyRange<K>, snapshot = 0): number {
-    return this.countBytes(encodeRange(range, this.#codec), snapshot);
+  count(range: CountOptions<K>, snapshot = 0): number {
+    const bytes = encodeRange(range, this.#codec, COUNT);
+    range.signal?.throwIfAborted();
+    return this.countBytes(bytes, snapshot);
   }
 
   /** How many keys a range of bytes has. */

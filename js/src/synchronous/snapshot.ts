@@ -6,20 +6,18 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { several } from '../options.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { dispose } from '../runtime/dispose.ts';
-import type { Entry, KeyRange } from '../types.ts';
-import type { SyncScanOptions } from './options.ts';
-import { Want } from './scan.ts';
+import type { CountOptions, Entry, ScanOptions } from '../types.ts';
+import { SyncReadView } from './reads.ts';
 
 /** The store's own reads, applied to the snapshot. They throw once the store is closed. */
 export interface SnapshotReads<K, V> {
   /** The number of the snapshot in the engine. */
   readonly number: number;
   entry(key: K): Entry<V> | undefined;
-  scan<T>(options: SyncScanOptions<K>, want: number): IterableIterator<T>;
-  count(range: KeyRange<K>): number;
+  scan<T>(options: ScanOptions<K>, want: number): IterableIterator<T>;
+  count(range: CountOptions<K>): number;
   /** Releases it in the engine, unless the store is closed. */
   readonly release: () => void;
 }
@@ -27,7 +25,7 @@ export interface SnapshotReads<K, V> {
 const forgotten = whenCollected<() => void>((release) => release());
 
 /** The store as it was when `store.snapshot()` was called. It has all the reads of a store, and no writes. */
-export class SyncSnapshot<K, V> implements Iterable<[K, V]>, Disposable {
+export class SyncSnapshot<K, V> extends SyncReadView<K, V> implements Disposable {
   /** The sequence of the last write that it sees. */
   readonly sequence: number;
   readonly #reads: SnapshotReads<K, V>;
@@ -35,6 +33,7 @@ export class SyncSnapshot<K, V> implements Iterable<[K, V]>, Disposable {
 
   /** @internal Made by `SyncStore.snapshot`. */
   constructor(sequence: number, reads: SnapshotReads<K, V>) {
+    super();
     this.sequence = sequence;
     this.#reads = reads;
     forgotten.register(this, reads.release, this);
@@ -45,14 +44,8 @@ export class SyncSnapshot<K, V> implements Iterable<[K, V]>, Disposable {
     return this.#reads.number;
   }
 
-  /** The value of a key, or undefined. */
   get(key: K): V | undefined {
     return this.getEntry(key)?.value;
-  }
-
-  /** The values of several keys, in their order. */
-  getMany(keys: Iterable<K>): (V | undefined)[] {
-    return Array.from(several(keys), (key) => this.get(key));
   }
 
   /** The value of a key with its sequence and expiry, or undefined. */
@@ -60,38 +53,16 @@ export class SyncSnapshot<K, V> implements Iterable<[K, V]>, Disposable {
     return this.#open().entry(key);
   }
 
-  /** Whether a key is there. */
   has(key: K): boolean {
     return this.getEntry(key) !== undefined;
   }
 
-  /** Whether each of several keys is there, in their order. */
-  hasMany(keys: Iterable<K>): boolean[] {
-    return Array.from(several(keys), (key) => this.has(key));
+  /** @internal */
+  scan<T>(options: ScanOptions<K>, want: number): IterableIterator<T> {
+    return this.#open().scan(options, want);
   }
 
-  /** The keys of a range, in order. */
-  keys(options: SyncScanOptions<K> = {}): IterableIterator<K> {
-    return this.#open().scan(options, Want.keys);
-  }
-
-  /** The values of a range, in the order of their keys. */
-  values(options: SyncScanOptions<K> = {}): IterableIterator<V> {
-    return this.#open().scan(options, Want.values);
-  }
-
-  /** The entries of a range, in the order of their keys. */
-  entries(options: SyncScanOptions<K> = {}): IterableIterator<[K, V]> {
-    return this.#open().scan(options, Want.entries);
-  }
-
-  /** All entries, in the order of their keys. */
-  [Symbol.iterator](): IterableIterator<[K, V]> {
-    return this.entries();
-  }
-
-  /** How many keys a range has. */
-  count(range: KeyRange<K> = {}): number {
+  count(range: CountOptions<K> = {}): number {
     return this.#open().count(range);
   }
 

@@ -6,50 +6,47 @@
  * Hot path: no allocation besides the result, numbers across the boundary, keys and values through the scratch.
  */
 
-import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
+import { keyFormatOf } from '../codec/key-format.ts';
 import { encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import type { EngineHost } from '../engine/engine-host.ts';
 import { codeNumber } from '../errors.ts';
-import { COMPACT, checkOptions, pair, several } from '../options.ts';
-import type { RawEntry } from '../portable/raw-store.ts';
+import { COMPACT, checkOptions, DELETE, type Known, pair, SET, several, WAIT, WRITE } from '../options.ts';
+import type { RawEntry, RawStore } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { itemOf } from '../protocol/batch-writer.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
+import { Batch, type CommitBatch } from '../store/batch.ts';
 import { CHECK, checkDurability, EXPORT } from '../store/options.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
-import { lifetimeOf } from '../transaction/lifetime.ts';
+import { lifetimeOf, UPDATE } from '../transaction/lifetime.ts';
+import type { Formats } from '../transaction/workspace.ts';
 import type {
   CompactOptions,
+  CountOptions,
+  DeleteKeyOptions,
   Durability,
   Entry,
   KeyCodec,
   KeyRange,
   Receipt,
   RecoveryReport,
+  ScanOptions,
+  SetOptions,
   StorageReport,
   StoreStats,
+  TransactionOptions,
+  UpdateOptions,
+  WaitOptions,
+  WriteOptions,
 } from '../types.ts';
 import type { EngineExports } from '../wasm/exports.ts';
 import type { EngineFault } from '../wasm/fault.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
-import { SyncBatch } from './batch.ts';
-import {
-  SYNC_DELETE,
-  SYNC_SET,
-  SYNC_UPDATE,
-  SYNC_WRITE,
-  type SyncDeleteOptions,
-  type SyncScanOptions,
-  type SyncSetOptions,
-  type SyncUpdateOptions,
-  type SyncWriteOptions,
-} from './options.ts';
-import type { SyncPortableParts } from './portable.ts';
 import { SyncRawScan } from './raw-scan.ts';
-import { Want } from './scan.ts';
+import { SyncReadView } from './reads.ts';
 import { SyncScans } from './scans.ts';
 import { ScratchWriter, TAG_RAW } from './scratch-writer.ts';
 import { Slab } from './slab.ts';
@@ -57,7 +54,6 @@ import { SyncSnapshot } from './snapshot.ts';
 import {
   runSyncTransaction,
   type SyncTransaction,
-  type SyncTransactionOptions,
   type SyncTransactionParts,
   UPDATE_ATTEMPTS_MAX,
 } from './transaction.ts';
@@ -71,8 +67,11 @@ const TAG_TEXT = 2;
 /** The status of a batch with a condition that was not true. */
 const CONFLICT = -codeNumber('VARVE_CONFLICT');
 
+/** Writes collected by `store.batch()` of `varve/synchronous`, applied atomically by `commit()`. */
+export class SyncBatch<K, V> extends Batch<K, V, Receipt> {}
+
 /** An open store whose operations return at once. Made by `open` of `varve/synchronous`. */
-export class SyncStore<K, V> {
+export class SyncStore<K, V> extends SyncReadView<K, V> {
   /** The name with which it was opened. */
   readonly name: string;
   /** The storage in use, and why a better one is not in use. */
@@ -85,8 +84,7 @@ export class SyncStore<K, V> {
   readonly #fault: EngineFault;
   readonly #h: number;
   readonly #writer: ScratchWriter<K, V>;
-  readonly #codec: KeyCodec<K> | undefined;
-  readonly #keys: KeyFormat<K>;
+  readonly #formats: Formats<K, V>;
   readonly #values: ValueFormat<V>;
   readonly #scans: SyncScans<K, V>;
   readonly #slab = new Slab();
@@ -106,6 +104,7 @@ export class SyncStore<K, V> {
     values: ValueFormat<V>,
     durability: Durability | undefined,
   ) {
+    super();
     this.name = host.name;
     this.storage = host.storage;
     this.recovery = host.recovery;
@@ -115,15 +114,16 @@ export class SyncStore<K, V> {
     this.#fault = host.store.fault;
     this.#h = host.store.h;
     this.#writer = new ScratchWriter(this.#memory, keys, values);
-    this.#codec = keys;
-    this.#keys = keyFormatOf(keys);
+    this.#formats = { codec: keys, keys: keyFormatOf(keys), values };
     this.#values = values;
     const ensureOpen = (): void => this.#ensureOpen();
-    this.#scans = new SyncScans({ store: host.store, keys: this.#keys, values, slab: this.#slab, ensureOpen }, keys);
+    this.#scans = new SyncScans(
+      { store: host.store, keys: this.#formats.keys, values, slab: this.#slab, ensureOpen },
+      keys,
+    );
     this.#log = new TurnLog(host, durability);
   }
 
-  /** The value of a key, or undefined. A Uint8Array may be a view of a larger buffer: `slice()` it before you transfer it. */
   get(key: K): V | undefined {
     this.#ensureOpen();
     const keyBytes = this.#writer.key(key);
@@ -136,11 +136,6 @@ export class SyncStore<K, V> {
     if (status === 1) return this.#found();
     if (status < 0) throw this.#host.store.error(status);
     return undefined;
-  }
-
-  /** The values of several keys, in their order. */
-  getMany(keys: Iterable<K>): (V | undefined)[] {
-    return Array.from(several(keys), (key) => this.get(key));
   }
 
   /** The value of a key with its sequence and expiry, or undefined. */
@@ -159,7 +154,6 @@ export class SyncStore<K, V> {
     return { value: this.#found(), sequence, expires: expires === 0 ? undefined : new Date(expires) };
   }
 
-  /** Whether a key is there. */
   has(key: K): boolean {
     this.#ensureOpen();
     const keyBytes = this.#writer.key(key);
@@ -173,17 +167,11 @@ export class SyncStore<K, V> {
     return status === 1;
   }
 
-  /** Whether each of several keys is there, in their order. */
-  hasMany(keys: Iterable<K>): boolean[] {
-    return Array.from(several(keys), (key) => this.has(key));
-  }
-
   /** Writes a value, for `expiresIn` milliseconds if given; with `ifSequence` only if the key's entry has that sequence. */
-  set(key: K, value: V, options?: SyncSetOptions): Receipt {
+  set(key: K, value: V, options?: SetOptions): Receipt {
     this.#ensureOpen();
-    checkOptions(options, SYNC_SET);
     const item = itemOf(options);
-    const durability = durabilityOf(options);
+    const durability = durabilityOf(options, SET);
     if (item !== undefined) return this.batch().set(key, value, item).commit({ durability });
     const keyBytes = this.#writer.pair(key, value);
     let status: number;
@@ -200,16 +188,16 @@ export class SyncStore<K, V> {
    * called again, 16 times at most; then `VARVE_CONFLICT` is thrown. The entry keeps its expiry, unless `options` has one;
    * `expiresIn: null` removes it.
    */
-  update(key: K, change: (value: V | undefined) => V, options: SyncUpdateOptions = {}): Receipt {
-    checkOptions(options, SYNC_UPDATE);
-    const { durability } = options;
-    const settled = this.#keys.settled(key);
+  update(key: K, change: (value: V | undefined) => V, options: UpdateOptions = {}): Receipt {
+    const durability = durabilityOf(options, UPDATE);
+    const { signal } = options;
+    const settled = this.#formats.keys.settled(key);
     for (let attempt = 1; ; attempt++) {
       const entry = this.getEntry(settled);
       const value = change(entry?.value);
       const lifetime = lifetimeOf(options, { expiresAt: entry?.expires });
       try {
-        return this.set(settled, value, { durability, ...lifetime, ifSequence: entry?.sequence ?? null });
+        return this.set(settled, value, { durability, signal, ...lifetime, ifSequence: entry?.sequence ?? null });
       } catch (error) {
         if (attempt === UPDATE_ATTEMPTS_MAX || (error as { code?: unknown })?.code !== 'VARVE_CONFLICT') throw error;
       }
@@ -217,7 +205,7 @@ export class SyncStore<K, V> {
   }
 
   /** Writes several entries, all or none. */
-  setMany(entries: Iterable<readonly [K, V]>, options?: SyncWriteOptions): Receipt {
+  setMany(entries: Iterable<readonly [K, V]>, options?: WriteOptions): Receipt {
     const batch = this.batch();
     for (const entry of several(entries)) {
       const [key, value] = pair(entry);
@@ -227,10 +215,9 @@ export class SyncStore<K, V> {
   }
 
   /** Deletes a key; with `ifSequence` only if the key's entry has that sequence. */
-  delete(key: K, options?: SyncDeleteOptions): Receipt {
+  delete(key: K, options?: DeleteKeyOptions): Receipt {
     this.#ensureOpen();
-    checkOptions(options, SYNC_DELETE);
-    const durability = durabilityOf(options);
+    const durability = durabilityOf(options, DELETE);
     const ifSequence = options?.ifSequence;
     if (ifSequence !== undefined) return this.batch().delete(key, { ifSequence }).commit({ durability });
     const keyBytes = this.#writer.key(key);
@@ -244,14 +231,13 @@ export class SyncStore<K, V> {
   }
 
   /** Deletes every key of a range, at the cost of one write. A range without bounds is refused: use `clear()` for that. */
-  deleteRange(range: KeyRange<K>, options?: SyncWriteOptions): Receipt {
+  deleteRange(range: KeyRange<K>, options?: WriteOptions): Receipt {
     return this.batch().deleteRange(range).commit(options);
   }
 
   /** Deletes everything. */
-  clear(options?: SyncWriteOptions): Receipt {
+  clear(options?: WriteOptions): Receipt {
     this.#ensureOpen();
-    checkOptions(options, SYNC_WRITE);
     const durability = durabilityOf(options);
     const status = this.#fault.guarded(() => this.#exports.varve_delete_range(this.#h, 0, 0));
     return this.#log.staged(status, durability);
@@ -262,41 +248,26 @@ export class SyncStore<K, V> {
     this.#ensureOpen();
     const sink = this.#sink ?? new ByteSink(1024);
     this.#sink = undefined;
-    const commit = (items: Uint8Array, options: SyncWriteOptions): Receipt => {
+    const commit: CommitBatch<Receipt> = (end, options) => {
+      const batch = end();
       // First, as an option may be a getter that makes a batch.
       const durability = durabilityOf(options);
       if (sink.bytes.length <= SINK_BYTES_KEPT) this.#sink = sink;
       try {
-        return this.#commitBatch(items, 0, durability);
+        return this.#commitBatch(batch.view(), 0, durability);
       } catch (error) {
-        throw namedConflict(error, this.#keys);
+        throw namedConflict(error, this.#formats.keys);
       }
     };
-    return new SyncBatch({ codec: this.#codec, keys: this.#keys, values: this.#values, sink, commit });
+    return new SyncBatch(this.#formats, commit, sink);
   }
 
-  /** The keys of a range, in order. */
-  keys(options: SyncScanOptions<K> = {}): IterableIterator<K> {
-    return this.#scans.scan<K>(options, Want.keys);
+  /** @internal */
+  scan<T>(options: ScanOptions<K>, want: number): IterableIterator<T> {
+    return this.#scans.scan(options, want);
   }
 
-  /** The values of a range, in the order of their keys. */
-  values(options: SyncScanOptions<K> = {}): IterableIterator<V> {
-    return this.#scans.scan<V>(options, Want.values);
-  }
-
-  /** The entries of a range, in the order of their keys. */
-  entries(options: SyncScanOptions<K> = {}): IterableIterator<[K, V]> {
-    return this.#scans.scan<[K, V]>(options, Want.entries);
-  }
-
-  /** All entries, in the order of their keys. */
-  [Symbol.iterator](): IterableIterator<[K, V]> {
-    return this.entries();
-  }
-
-  /** How many keys a range has; the engine counts, and no key is copied. */
-  count(range: KeyRange<K> = {}): number {
+  count(range: CountOptions<K> = {}): number {
     return this.#scans.count(range);
   }
 
@@ -313,7 +284,7 @@ export class SyncStore<K, V> {
    *   return stock;
    * });
    */
-  transaction<T>(run: (tx: SyncTransaction<K, V>) => T, options: SyncTransactionOptions = {}): T {
+  transaction<T>(run: (tx: SyncTransaction<K, V>) => T, options: TransactionOptions = {}): T {
     this.#ensureOpen();
     return runSyncTransaction(this.#transactions(), run, options);
   }
@@ -341,15 +312,15 @@ export class SyncStore<K, V> {
   }
 
   /** Logs everything written so far; with `strict`, flushes it too. */
-  commit(options: SyncWriteOptions = {}): Receipt {
+  commit(options: WriteOptions = {}): Receipt {
     this.#ensureOpen();
-    checkOptions(options, SYNC_WRITE);
-    return this.#log.commit(options.durability);
+    return this.#log.commit(durabilityOf(options));
   }
 
   /** Flushes all writes so far, so that they are as durable as `strict` writes. */
-  flush(): void {
-    this.commit({ durability: 'strict' });
+  flush(options?: WaitOptions): void {
+    checkOptions(options, WAIT);
+    this.commit({ ...options, durability: 'strict' });
   }
 
   /** Returns statistics of the store. */
@@ -378,10 +349,10 @@ export class SyncStore<K, V> {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const begin = async (): Promise<void> => {
       const { signal, onProgress } = options;
-      const range = encodeRange(options, this.#codec, EXPORT);
+      const range = encodeRange(options, this.#formats.codec, EXPORT);
       const snapshot = this.snapshot();
-      const { exportStore } = await import('./portable.ts');
-      return exportStore(this.#portable(), snapshot, writable, { range, signal, onProgress });
+      const { exportTo } = await import('../portable/portable.ts');
+      return exportTo(this.#portable(), snapshot, writable, { range, signal, onProgress });
     };
     begin().catch((error) => writable.abort(error));
     return readable;
@@ -389,7 +360,9 @@ export class SyncStore<K, V> {
 
   /** Reads an export into this store: see `import` of `varve`. */
   async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
-    return (await import('./portable.ts')).importStore(this.#portable(), source, options);
+    const { durability } = options;
+    if (durability !== undefined) checkDurability(durability);
+    return (await import('../portable/portable.ts')).importFrom(this.#portable(), source, options);
   }
 
   /** Logs the buffered writes and closes the store, so that others can open it. It is safe to call it twice. */
@@ -403,13 +376,16 @@ export class SyncStore<K, V> {
     return this.close();
   }
 
-  #portable(): SyncPortableParts {
+  /** The store below its codecs. */
+  #portable(): RawStore {
     const owner = { store: this.#host.store, ensureOpen: () => this.#ensureOpen() };
     return {
       scan: (range, snapshot) => new SyncRawScan(owner, range, snapshot),
-      ensureOpen: owner.ensureOpen,
-      get: (key, snapshot) => this.#reserved(key, snapshot),
-      commit: (items, durability) => void this.#commitBatch(items, 0, durability),
+      get: (key, snapshot) => {
+        this.#ensureOpen();
+        return this.#reserved(key, snapshot);
+      },
+      commit: (items, durability) => this.#commitBatch(items, 0, durability),
     };
   }
 
@@ -423,12 +399,12 @@ export class SyncStore<K, V> {
 
   #transactions(): SyncTransactionParts<K, V> {
     return {
-      formats: { keys: this.#keys, values: this.#values, codec: this.#codec },
+      formats: this.#formats,
       open: () => this.#openSnapshot(),
       close: (snapshot) => this.#closeSnapshot(snapshot),
       reads: (snapshot) => ({
         entry: (key) => this.#entry(key, snapshot),
-        scan: (want, overlay) => this.#scans.overlaid(want, snapshot, overlay),
+        scan: (want, overlay, signal) => this.#scans.overlaid(want, snapshot, overlay, signal),
         count: (range) => this.#scans.countBytes(range, snapshot),
       }),
       reserved: (key, snapshot) => this.#reserved(key, snapshot)?.value,
@@ -485,8 +461,10 @@ export class SyncStore<K, V> {
   }
 }
 
-/** The durability level that options name; read before anything is written. */
-function durabilityOf(options: SyncWriteOptions | undefined): Durability | undefined {
+/** Checks the options of a write before anything is written; returns the durability level that they name. */
+function durabilityOf(options: WriteOptions | undefined, known: Known<WriteOptions> = WRITE): Durability | undefined {
+  checkOptions(options, known);
+  options?.signal?.throwIfAborted();
   const durability = options?.durability;
   if (durability !== undefined) checkDurability(durability);
   return durability;

@@ -10,36 +10,35 @@
 
 import type { ByteRange } from '../codec/range.ts';
 import { VarveError } from '../errors.ts';
-import { checkOptions, type Known, LIFETIME, RANGE, several } from '../options.ts';
+import { COUNT, checkOptions, LIFETIME, SCAN } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { checkDurability } from '../store/options.ts';
+import type { Course } from '../store/read-view.ts';
 import { overtaken } from '../transaction/again.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
-import { checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
-import { type Formats, type ScanOrder, Workspace } from '../transaction/workspace.ts';
-import type { Durability, Entry, KeyRange, Lifetime, UpdateLifetime } from '../types.ts';
-import { SYNC_SCAN, SYNC_WRITE, type SyncScanOptions, type SyncWriteOptions } from './options.ts';
+import { checkRetries, lastConflict, RETRIES_DEFAULT, TRANSACTION } from '../transaction/retry.ts';
+import { type Formats, Workspace } from '../transaction/workspace.ts';
+import type {
+  CountOptions,
+  Durability,
+  Entry,
+  KeyRange,
+  Lifetime,
+  ScanOptions,
+  TransactionOptions,
+  UpdateLifetime,
+} from '../types.ts';
+import { SyncReadView } from './reads.ts';
 import { Want } from './scan.ts';
-
-/** Options of a synchronous `transaction`. */
-export interface SyncTransactionOptions extends SyncWriteOptions {
-  /**
-   * How often it is tried again when its function wrote, directly to the store, a key that the transaction had read: an integer, at
-   * least 0. Default 10.
-   */
-  retries?: number | undefined;
-}
 
 /** How often `update` calls a function that writes the key itself. */
 export const UPDATE_ATTEMPTS_MAX = 16;
 
-const SYNC_TRANSACTION: Known<SyncTransactionOptions> = { ...SYNC_WRITE, retries: 1 };
-
 /** The store's reads, applied to a snapshot. */
 export interface TransactionReads<K, V> {
   entry(key: K): Entry<V> | undefined;
-  scan<T>(want: number, overlay: OverlayScan | undefined): IterableIterator<T>;
+  scan<T>(want: number, overlay: OverlayScan | undefined, signal: AbortSignal | undefined): IterableIterator<T>;
   count(range: ByteRange): number;
 }
 
@@ -50,62 +49,31 @@ export interface SyncReserved {
 }
 
 /** The argument of the function of a synchronous `transaction`. After the transaction has ended every call throws `VARVE_CLOSED`. */
-export class SyncTransaction<K, V> implements Iterable<[K, V]> {
+export class SyncTransaction<K, V> extends SyncReadView<K, V> {
   readonly #work: Workspace<K, V>;
   readonly #reads: TransactionReads<K, V>;
 
   /** @internal Made by `SyncStore.transaction`. */
   constructor(work: Workspace<K, V>, reads: TransactionReads<K, V>) {
+    super();
     this.#work = work;
     this.#reads = reads;
   }
 
-  /** The value of a key, or undefined. */
   get(key: K): V | undefined {
     const plain = this.#work.settled(key);
     const own = this.#work.look(plain);
     return own === undefined ? this.#reads.entry(plain)?.value : own.value;
   }
 
-  /** The values of several keys, in their order. */
-  getMany(keys: Iterable<K>): (V | undefined)[] {
-    return Array.from(several(keys), (key) => this.get(key));
-  }
-
-  /** Whether a key is there. */
   has(key: K): boolean {
     const plain = this.#work.settled(key);
     return this.#work.holds(plain) ?? this.#reads.entry(plain) !== undefined;
   }
 
-  /** Whether each of several keys is there, in their order. */
-  hasMany(keys: Iterable<K>): boolean[] {
-    return Array.from(several(keys), (key) => this.has(key));
-  }
-
-  /** The keys of a range, in order, as they are at this call: later writes do not change the result. */
-  keys(options: SyncScanOptions<K> = {}): IterableIterator<K> {
-    return this.#scan<K>(options, Want.keys);
-  }
-
-  /** The values of a range, in the order of their keys. */
-  values(options: SyncScanOptions<K> = {}): IterableIterator<V> {
-    return this.#scan<V>(options, Want.values);
-  }
-
-  /** The entries of a range, in the order of their keys. */
-  entries(options: SyncScanOptions<K> = {}): IterableIterator<[K, V]> {
-    return this.#scan<[K, V]>(options, Want.entries);
-  }
-
-  /** All entries, in the order of their keys. */
-  [Symbol.iterator](): IterableIterator<[K, V]> {
-    return this.entries();
-  }
-
-  /** How many keys a range has. */
-  count(range: KeyRange<K> = {}): number {
-    const bounds = this.#work.range(range, RANGE);
+  count(range: CountOptions<K> = {}): number {
+    const bounds = this.#work.range(range, COUNT);
+    range.signal?.throwIfAborted();
     if (this.#work.countsAsSnapshot(bounds)) return this.#reads.count(bounds);
     let count = 0;
     for (const _ of this.#walk<K>(bounds, {}, Want.keys)) count++;
@@ -150,13 +118,14 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
     this.#work.clear();
   }
 
-  #scan<T>(options: SyncScanOptions<K>, want: number): IterableIterator<T> {
-    return this.#walk(this.#work.range(options, SYNC_SCAN), options, want);
+  /** @internal */
+  scan<T>(options: ScanOptions<K>, want: number): IterableIterator<T> {
+    return this.#walk(this.#work.range(options, SCAN), options, want);
   }
 
-  #walk<T>(bounds: ByteRange, order: ScanOrder, want: number): IterableIterator<T> {
+  #walk<T>(bounds: ByteRange, order: Course, want: number): IterableIterator<T> {
     const overlay = this.#work.scan(bounds, order, want !== Want.keys);
-    const scan = this.#reads.scan<T>(want, overlay);
+    const scan = this.#reads.scan<T>(want, overlay, order.signal);
     this.#work.atEnd(() => scan.return?.());
     return scan;
   }
@@ -179,13 +148,14 @@ export interface SyncTransactionParts<K, V> {
 export function runSyncTransaction<K, V, T>(
   parts: SyncTransactionParts<K, V>,
   run: (tx: SyncTransaction<K, V>, reserved: SyncReserved) => T,
-  options: SyncTransactionOptions,
+  options: TransactionOptions,
 ): T {
-  checkOptions(options, SYNC_TRANSACTION);
-  const { retries = RETRIES_DEFAULT, durability } = options;
+  checkOptions(options, TRANSACTION);
+  const { retries = RETRIES_DEFAULT, durability, signal } = options;
   checkRetries(retries);
   if (durability !== undefined) checkDurability(durability);
   for (let attempt = 1; ; attempt++) {
+    signal?.throwIfAborted();
     const snapshot = parts.open();
     const work = new Workspace<K, V>(parts.formats);
     try {
@@ -198,6 +168,7 @@ export function runSyncTransaction<K, V, T>(
       };
       const result = run(new SyncTransaction(work, parts.reads(snapshot)), reserved);
       refusePromise(result);
+      signal?.throwIfAborted();
       const batch = work.end();
       if (batch !== undefined) parts.commit(batch, snapshot, durability);
       return result;

@@ -12,7 +12,6 @@
 import type { EngineHost } from '../engine/engine-host.ts';
 import { closedError, VarveError } from '../errors.ts';
 import { levelNumber, levelOf } from '../protocol/frame.ts';
-import { checkDurability } from '../store/options.ts';
 import type { Durability, Receipt } from '../types.ts';
 import type { EngineExports } from '../wasm/exports.ts';
 import type { EngineFault } from '../wasm/fault.ts';
@@ -89,7 +88,6 @@ export class TurnLog {
 
   /** The level reached, or the status of an error. */
   #commit(durability: Durability): number {
-    checkDurability(durability);
     try {
       return this.#exports.varve_commit(this.#h, levelNumber(durability));
     } catch (error) {
