@@ -1,6 +1,8 @@
 /** The asynchronous store over a real engine: the client's frames and messages against the server that answers them. */
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { EngineHost } from '../../js/src/engine/engine-host.ts';
+import { ImmediateRunner } from '../../js/src/engine/frame-runner.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
@@ -126,3 +128,22 @@ test('on a full disk sets are refused, deletes still commit, and nothing acknowl
   for await (const key of again.keys()) keys.push(key);
   expect(keys).toEqual(Array.from({ length: acknowledged - 5 }, (_, n) => n + 5));
 }, 60_000);
+
+test('a frame that waits for a job does not run once its clients have gone: the store may be closing', async () => {
+  const store = { tick: vi.fn() };
+  let isStalled = true;
+  let jobEnds: () => void = () => undefined;
+  const job = new Promise<void>((resolve) => {
+    jobEnds = resolve;
+  });
+  const upkeep = { isStalled: () => isStalled, progress: () => job };
+  const owner = { onRun: vi.fn(), onRefused: vi.fn(), onReplaced: vi.fn(), onFailure: vi.fn() };
+  const runner = new ImmediateRunner({ store, upkeep } as unknown as EngineHost, owner);
+  const send = vi.fn();
+  const running = runner.run(new Uint8Array(8), send);
+  runner.abort();
+  isStalled = false;
+  jobEnds();
+  await running;
+  for (const call of [store.tick, send, ...Object.values(owner)]) expect(call).not.toHaveBeenCalled();
+});

@@ -34,7 +34,7 @@ export interface FrameRunner {
   answerRefused(): Promise<void>;
   /** Resolves when every frame that ran has its response. */
   answered(): Promise<void>;
-  /** Sends nothing more. */
+  /** Runs and sends nothing more. */
   abort(): void;
 }
 
@@ -42,6 +42,7 @@ export interface FrameRunner {
 export class ImmediateRunner implements FrameRunner {
   readonly #host: EngineHost;
   readonly #owner: FrameOwner;
+  #isAborted = false;
 
   constructor(host: EngineHost, owner: FrameOwner) {
     this.#host = host;
@@ -58,12 +59,15 @@ export class ImmediateRunner implements FrameRunner {
 
   async answered(): Promise<void> {}
 
-  abort(): void {}
+  abort(): void {
+    this.#isAborted = true;
+  }
 
   async #runLater(request: Uint8Array, send: SendResponse): Promise<void> {
     const { upkeep } = this.#host;
-    while (upkeep.isStalled()) await upkeep.progress();
-    this.#run(request, send);
+    while (!this.#isAborted && upkeep.isStalled()) await upkeep.progress();
+    // While it waited, its clients may have gone and the store may be closing.
+    if (!this.#isAborted) this.#run(request, send);
   }
 
   #run(request: Uint8Array, send: SendResponse): void {
