@@ -35,12 +35,7 @@ export interface DeleteOptions extends ListOptions {
 export interface RepairOptions extends RepairToolsOptions, ListOptions {}
 
 /** Options of `open`. `K` and `V` follow the codecs. */
-export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, V> {
-  /**
-   * Upgrades the store from its present version to the given `version`. The writes of this function and the new version are one
-   * transaction with `strict` durability. If the function throws, `open` rejects with that error, and the store is closed unchanged.
-   */
-  upgrade?: SyncUpgrade<K, V> | undefined;
+export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, V, SyncUpgrade<K, V>> {
   /** Flush and compact in a separate worker (true), or in slices on this one (false). Default true. */
   compactor?: boolean | undefined;
 }

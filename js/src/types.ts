@@ -13,6 +13,9 @@ import type { StorageAdapter } from './storage/adapter.ts';
  */
 export type Key = Uint8Array | string | number | bigint | boolean | Date | readonly Key[];
 
+/** A result that an asynchronous store returns as a promise, and a synchronous store directly. */
+export type Eventual<T> = T | PromiseLike<T>;
+
 /** How durable a write is when its promise resolves. */
 export type Durability =
   /** Resolves at once. The write is logged together with the next logged write: after a crash the store has a prefix of all writes. */
@@ -358,8 +361,8 @@ export interface CacheOptions {
   ttl?: number | undefined;
 }
 
-/** Options of `open` that all entry points have. `K` and `V` follow the codecs. */
-export interface CommonOpenOptions<K = Key, V = unknown> extends WaitOptions {
+/** Options of `open` that all entry points have. `K` and `V` follow the codecs; `U` is the kind of function that upgrades a store. */
+export interface CommonOpenOptions<K = Key, V = unknown, U = unknown> extends WaitOptions {
   /** Default durability level of writes. `memory` for a store means: no log at all. Default `relaxed`. */
   durability?: Durability | undefined;
   /**
@@ -393,6 +396,11 @@ export interface CommonOpenOptions<K = Key, V = unknown> extends WaitOptions {
    * version is upgraded; one with a higher version is refused with `VARVE_VERSION`. Default: the version is not checked or changed.
    */
   version?: number | undefined;
+  /**
+   * Upgrades the store from its present version to the given `version`. The writes of this function and the new version are one
+   * transaction with `strict` durability. If the function throws, `open` rejects with that error, and the store is closed unchanged.
+   */
+  upgrade?: U | undefined;
   /** Where the wasm file is. Default: beside the worker script. */
   wasm?: string | URL | WebAssembly.Module | undefined;
 }

@@ -17,7 +17,7 @@ import { whenCollected } from '../runtime/collected.ts';
 import { resolveOptions } from '../store/options.ts';
 import { SyncStore } from '../synchronous/store.ts';
 import type { SyncUpgrade } from '../synchronous/upgrade.ts';
-import type { Key, KeyCodec, ValueCodec } from '../types.ts';
+import type { CommonOpenOptions, Key, ValueCodec } from '../types.ts';
 import { ObjectStorageAdapter } from './adapter.ts';
 import { Maintenance } from './maintenance.ts';
 import type { ObjectContext } from './platform.ts';
@@ -27,19 +27,12 @@ import { type StoreReply, type StoreRequest, serve } from './rpc.ts';
 const MEMORY_BYTES_DEFAULT = 8 * 1024 * 1024;
 
 /** Options of a `VarveObject`. */
-export interface VarveObjectOptions<K = Key, V = unknown> {
+export interface VarveObjectOptions<K = Key, V = unknown>
+  extends Pick<CommonOpenOptions<K, V, SyncUpgrade<K, V>>, 'keys' | 'values' | 'version' | 'upgrade'> {
   /** The name of the store in the object. Default `store`. */
   name?: string | undefined;
   /** The most bytes for memtables, cached blocks, indexes and filters of this object. Default 8 MiB, at least 1 MiB. */
   memoryBytes?: number | undefined;
-  /** Maps your keys onto Varve keys. Default: keys are Varve keys. */
-  keys?: KeyCodec<K> | undefined;
-  /** Turns values into bytes. Default: `structured`. */
-  values?: ValueCodec<V> | undefined;
-  /** The version of your data in the store: see `open` of `varve`. */
-  version?: number | undefined;
-  /** Upgrades a store of a lower version to this version, in one transaction. */
-  upgrade?: SyncUpgrade<K, V> | undefined;
   /** The most bytes that the store may take. Further writes are refused with `VARVE_STORAGE_FULL`. Default 9e9. */
   bytesMax?: number | undefined;
   /** The compiled engine. Default: the engine in the package. */

@@ -2,8 +2,10 @@
 
 import type {
   Condition,
+  CountOptions,
   DeleteKeyOptions,
   Entry,
+  Eventual,
   Key,
   KeyCodec,
   KeyRange,
@@ -15,9 +17,6 @@ import type {
   WaitOptions,
   WriteOptions,
 } from '../types.ts';
-
-/** A result that a store of `varve` returns as a promise, and a store of `varve/synchronous` directly. */
-export type Eventual<T> = T | PromiseLike<T>;
 
 /** The common interface of the batches of both kinds of store. */
 export interface HttpBatch<K, V> {
@@ -37,7 +36,7 @@ export interface HttpStore<K, V> {
   batch(): HttpBatch<K, V>;
   keys(options?: ScanOptions<K>): AsyncIterable<K> | Iterable<K>;
   entries(options?: ScanOptions<K>): AsyncIterable<[K, V]> | Iterable<[K, V]>;
-  count(range?: KeyRange<K> & WaitOptions): Eventual<number>;
+  count(range?: CountOptions<K>): Eventual<number>;
   flush(): Eventual<void>;
   stats(): Eventual<StoreStats>;
   /** Only in `varve/synchronous`: writes the buffered writes to the log, so that the durability in a response is true. */

@@ -2,10 +2,7 @@
 
 import type { Bound } from '../codec/range.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
-import type { Durability } from '../types.ts';
-
-/** A result that one kind of store returns as a promise, and the other directly. */
-export type Eventual<T> = T | PromiseLike<T>;
+import type { Durability, Eventual } from '../types.ts';
 
 /** A range of keys; an absent bound is open. */
 export interface RawRange {

@@ -4,12 +4,7 @@ import type { CacheOptions, CommonOpenOptions, Key } from '../types.ts';
 import type { Upgrade } from './transaction.ts';
 
 /** Options of `open`. `K` and `V` follow the codecs. */
-export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, V> {
-  /**
-   * Upgrades the store from its present version to the given `version`. The writes of this function and the new version are one
-   * transaction with `strict` durability. If the function throws, `open` rejects with that error, and the store is closed unchanged.
-   */
-  upgrade?: Upgrade<K, V> | undefined;
+export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, V, Upgrade<K, V>> {
   /**
    * Answers `get`, `getMany` and `has` from values kept in this tab. Off by default. Reads see the writes of this tab at once, as
    * always. They may miss a commit of another tab until its change arrives here: this takes milliseconds, and `ttl` at most. With

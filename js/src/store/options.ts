@@ -73,7 +73,7 @@ function checkBytes(option: string, bytes: number, min = 0, max?: number): void 
 /** The options of an `open` that has the `known` ones, checked, and in the form that is sent to the worker. */
 export function resolveOptions<K, V>(
   name: string,
-  options: CommonOpenOptions<K, V> & { readonly upgrade?: unknown },
+  options: CommonOpenOptions<K, V>,
   known: Readonly<Record<string, 1>>,
 ): EngineOptions & { readonly lockTimeout: number } {
   checkName(name);
