@@ -161,6 +161,33 @@ describe('recovery', () => {
     expect(again.recovery.state).toBe('clean');
     expect(storeOf(again).get('a')).toBe(1);
   });
+
+  // The story: a store of 18 MB took 1.36 times its data after ten seconds without a call: the room of the merge was given back last.
+  test('an idle store gives the room of its last merge back at once', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const host = await openHost(withCompactor());
+    const store = storeOf(host);
+    const save = async (count: number): Promise<void> => {
+      for (let n = 0; n < count; n++) store.set(n, crypto.getRandomValues(new Uint8Array(1000)));
+      store.commit();
+      await nextTurn();
+    };
+    await save(2000);
+    await store.compact();
+    await save(300);
+    freeze(host);
+    await host.upkeep.idle();
+    vi.advanceTimersByTime(3500);
+    const before = host.stats();
+    await host.upkeep.idle();
+    const merged = host.stats();
+    expect(merged.compaction.count).toBeGreaterThan(before.compaction.count);
+    vi.advanceTimersByTime(251);
+    const { bytes } = host.stats().disk;
+    expect(bytes).toBeLessThan(merged.disk.bytes);
+    vi.advanceTimersByTime(60_000);
+    expect(host.stats().disk.bytes).toBe(bytes);
+  });
 });
 
 describe('one holder', () => {

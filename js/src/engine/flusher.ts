@@ -4,6 +4,7 @@
  *     write ---- <= 100 ms ----> flush
  *     write ---- 250 ms without another ----> seal the log, let go of files that nobody needs
  *     write ----- 3 s without another ------> give spare room back to the browser, and merge what was overwritten
+ *                                             merged ----- 250 ms ----> give its room back, too
  *
  * Invariant: an unflushed byte waits for at most `FLUSH_MS` and one flush. A seal is written only after a time without
  * writes, because it costs a flush of its own.
@@ -24,6 +25,8 @@ export class Flusher {
   #shrinkTimer: ReturnType<typeof setTimeout> | undefined;
   /** Writes since the last seal, when last looked at. */
   #writes = 0;
+  /** The store had its 3 s without a write. */
+  #isIdle = false;
   #stopped = false;
 
   /** `onIdle` runs the jobs that are due while nobody writes. */
@@ -38,7 +41,10 @@ export class Flusher {
     if (this.#flushTimer === undefined && this.#store.isUnsynced()) {
       this.#flushTimer = setTimeout(() => this.#flush(), FLUSH_MS);
     }
-    if (this.#store.writesSinceSeal() > 0) this.idle();
+    if (this.#store.writesSinceSeal() > 0) {
+      this.#isIdle = false;
+      this.idle();
+    }
   }
 
   /** Tidies up once nothing is written any more. */
@@ -75,11 +81,12 @@ export class Flusher {
     this.now();
     this.#attempt(() => this.#store.release());
     // An error in these calls may have stopped this flusher.
-    if (!this.#stopped) this.#shrinkTimer = setTimeout(() => this.#shrink(), SHRINK_MS);
+    if (!this.#stopped) this.#shrinkTimer = setTimeout(() => this.#shrink(), this.#isIdle ? 0 : SHRINK_MS);
   }
 
   #shrink(): void {
     if (this.#store.writesSinceSeal() > 0) return;
+    this.#isIdle = true;
     this.#attempt(() => this.#store.shrink(true));
     if (!this.#stopped) this.#onIdle();
   }
