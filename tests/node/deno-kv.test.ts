@@ -13,6 +13,8 @@ import { FakeKv, FakeKvState } from './support/fake-kv.ts';
 
 const KIB = 1024;
 const LEASE_MS = 20_000;
+/** The clocks and timers of a lease. */
+const CLOCKS = ['Date', 'performance', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] as const;
 
 /** How many chunks the first bytes of a slot take behind its header page. */
 const chunks = (kib: number): number => Math.ceil((kib * KIB) / CHUNK_BYTES);
@@ -167,36 +169,42 @@ test('a second opener is refused, waits for the first to close, and is aborted b
 });
 
 test('a lease is renewed while nothing is written, so nobody gets the store', async () => {
+  vi.useFakeTimers({ toFake: [...CLOCKS] });
   const state = new FakeKvState();
   const device = await storageOn(state, 1500).storage.open('idle', { lockTimeout: 0 });
   await device.committed();
   const { commits } = state;
-  await expect(storageOn(state).storage.open('idle', { lockTimeout: 3500 })).rejects.toMatchObject({
-    code: 'VARVE_LOCKED',
-  });
+  const other = storageOn(state).storage.open('idle', { lockTimeout: 3500 });
+  const isRefused = expect(other).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await vi.advanceTimersByTimeAsync(4000);
+  await isRefused;
   expect(state.commits - commits).toBeGreaterThanOrEqual(2);
   await device.closeAll();
   const closed = state.commits;
-  await new Promise((resolve) => setTimeout(resolve, 800));
+  await vi.advanceTimersByTimeAsync(60_000);
   expect(state.commits).toBe(closed);
 });
 
-test('whoever died leaves the store to the next one when the lease is over, and not before', async () => {
+test('a process that died leaves its store to the next one when the lease is over, and not before', async () => {
+  vi.useFakeTimers({ toFake: [...CLOCKS] });
   const state = new FakeKvState();
   const dead = storageOn(state, 2000);
   const device = await dead.storage.open('dead', { lockTimeout: 0 });
   device.write(0, bytes(1, 2, 3), 0);
   await device.committed();
   dead.kv.kill();
+  await vi.advanceTimersByTimeAsync(1900);
   await expect(storageOn(state).storage.open('dead', { lockTimeout: 0 })).rejects.toMatchObject({
     code: 'VARVE_LOCKED',
   });
-  const heir = await storageOn(state).storage.open('dead', { lockTimeout: 30_000 });
+  const next = storageOn(state).storage.open('dead', { lockTimeout: 30_000 });
+  await vi.advanceTimersByTimeAsync(1000);
+  const heir = await next;
   expect(await read(heir, 0, 0, 3)).toEqual(bytes(1, 2, 3));
   await heir.closeAll();
 });
 
-test('a zombie, who was taken over from, changes and reads nothing any more', async () => {
+test('a holder whose store was taken over changes and reads nothing any more', async () => {
   const state = new FakeKvState();
   const { kv, storage } = storageOn(state);
   const zombie = await open('zombie', { storage, wasm });

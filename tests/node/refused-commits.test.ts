@@ -8,6 +8,9 @@ import { type Key, open, type Store } from '../../js/src/index.ts';
 import { randomFrom, tools, wasm } from './support/engine.ts';
 import { FakeLocks } from './support/fake-opfs.ts';
 
+/** Turns of the event loop within which the transactions of a timer have ended. */
+const TURNS = 50;
+
 type Random = (below: number) => number;
 
 /** Decides for each transaction whether there is room; counts the transactions from the first one that writes. */
@@ -16,6 +19,7 @@ let transactions: number;
 let refused: number;
 
 beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true });
   vi.stubGlobal('indexedDB', new IDBFactory());
   vi.stubGlobal('navigator', { locks: new FakeLocks() });
   refuses = () => false;
@@ -40,6 +44,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
+  vi.useRealTimers();
   vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
@@ -100,8 +105,14 @@ async function history(store: Modelled): Promise<void> {
   for (let round = 0; round < 14; round++) {
     await store.turn(random);
     if (round === 5 || round === 11) await store.db.compact().catch(isFull);
-    if (round === 8) await new Promise((resolve) => setTimeout(resolve, 120));
+    if (round === 8) await pause(120);
   }
+}
+
+/** Lets the store's timers for so many milliseconds fire, and the transactions that they begin end. */
+async function pause(ms: number): Promise<void> {
+  await vi.advanceTimersByTimeAsync(ms);
+  for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function isFull(error: unknown): void {
@@ -182,7 +193,7 @@ test('with no room at all sets and deletes are refused and reads go on; scans an
   const seen = (): Promise<unknown> => snapshot.get(0).catch((error) => error.code);
   expect(['x'.repeat(100), 'VARVE_RETRY']).toContain(await seen());
   const before = transactions;
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  await pause(600);
   // The store writes nothing for its own purposes while there is no room.
   expect(transactions - before).toBe(0);
   refuses = () => false;
