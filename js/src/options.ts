@@ -53,10 +53,14 @@ export function checkLimit(limit: number): void {
   if (!Number.isInteger(limit) || limit < 0) throw refused(`limit is an integer from 0, not ${shown(limit)}.`);
 }
 
-/** Several keys, entries or documents, unchanged. Throws `VARVE_INVALID_ARGUMENT` for a value that cannot be iterated. */
+/**
+ * Several keys, entries or documents, unchanged. Throws `VARVE_INVALID_ARGUMENT` for a value that cannot be iterated, and for a string or
+ * bytes: these are one key.
+ */
 export function several<T>(items: Iterable<T>): Iterable<T> {
   const given: Iterable<T> | null | undefined = items;
-  if (typeof given?.[Symbol.iterator] === 'function') return items;
+  const isOne = typeof given === 'string' || ArrayBuffer.isView(given);
+  if (!isOne && typeof given?.[Symbol.iterator] === 'function') return items;
   throw refused(`Several keys, entries or documents are an array or another iterable, not ${typeName(items)}.`);
 }
 
@@ -68,6 +72,7 @@ export function pair<K, V>(entry: readonly [K, V]): readonly [K, V] {
 
 /** The type of a value, in one word. The value may be anything, and may refuse to become a string. */
 function typeName(value: unknown): string {
+  if (ArrayBuffer.isView(value)) return 'bytes';
   return value === null ? 'null' : typeof value;
 }
 

@@ -285,7 +285,7 @@ describe('what is made of options', () => {
   });
 });
 
-test('what is no object is no options, and the options are there to choose from', async () => {
+test('options that are no object are refused, and an error names the options that there are', async () => {
   for (const options of [null, 5, 'strict']) {
     await expect(db.set('b', 1, options as never)).rejects.toMatchObject({
       code: 'VARVE_INVALID_ARGUMENT',
@@ -298,11 +298,21 @@ test('what is no object is no options, and the options are there to choose from'
   await expect(db.set('b', 1, { toString: 5 } as never)).rejects.toThrow('There is no option toString here');
 });
 
-test('what is no list is refused, and nothing is done', async () => {
+// The story: `getMany('abc')` read the keys a, b and c, because a string can be iterated.
+test('a value that is no list is refused, a single key too, and nothing is done', async () => {
   const snapshot = await db.snapshot();
   const moment = now.snapshot();
   const notes = collection<{ readonly id: number }>()(db, 'notes', { key: 'id' });
-  for (const none of [null, undefined, 5, {}, Object.create(null), () => undefined] as never[]) {
+  for (const none of [
+    null,
+    undefined,
+    5,
+    'abc',
+    new Uint8Array(2),
+    {},
+    Object.create(null),
+    () => undefined,
+  ] as never[]) {
     for (const several of [
       () => db.getMany(none),
       () => db.hasMany(none),
