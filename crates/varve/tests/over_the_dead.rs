@@ -139,6 +139,18 @@ fn deleted_ranges_are_not_walked_over_at_all() {
     }
 }
 
+/// The gap of a deletion is gone with the first set in it, unless a scan has used it. Then its entries are walked over once.
+#[test]
+fn a_range_that_is_deleted_and_filled_again_is_walked_over_once() {
+    let mut store = filled(None);
+    store.delete_range(&key(0), &key(99_000)).unwrap();
+    store.set(&key(98_000), b"again").unwrap();
+    let (found, batches) = scan(&store, false, 1);
+    assert!(found == 1 && batches > 3, "{batches} batches");
+    assert_eq!(scan(&store, false, 1), (1, 1));
+    assert_eq!(scan(&store, false, KEYS), (1001, 1));
+}
+
 #[test]
 fn a_snapshot_walks_over_what_was_dead_at_its_moment_once() {
     let mut store = filled(None);

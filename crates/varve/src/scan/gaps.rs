@@ -96,7 +96,8 @@ impl Gaps {
         }
     }
 
-    /// Notes that the write with this sequence deleted the range from `start` up to `end`. Gaps that scans use are kept rather than this one.
+    /// Notes that the write with this sequence deleted the range from `start` up to `end`. Until a scan uses this gap it takes no room
+    /// from others, and the first set in it removes it: a store that is cleared and filled again pays nothing for it.
     pub(crate) fn delete(&mut self, start: &[u8], end: &[u8], sequence: Sequence) {
         self.join(start, end, Moment { sequence, now_ms: 0 }, 0);
     }
@@ -110,6 +111,9 @@ impl Gaps {
         let mut gap = Gap { start: start.to_vec(), end: end.to_vec(), since, used: Cell::new(used) };
         let low = self.sorted.partition_point(|known| compare(&known.end, start).is_lt());
         let high = self.sorted.partition_point(|known| compare(&known.start, end).is_le());
+        if used == 0 && low == high && self.bytes + gap.bytes() > BYTES_MAX {
+            return;
+        }
         for known in self.sorted.drain(low..high) {
             self.bytes -= known.bytes();
             gap.start = gap.start.min(known.start);
@@ -138,6 +142,9 @@ impl Gaps {
         }
         let mut before = self.sorted.remove(at);
         self.bytes -= before.bytes();
+        if before.used.get() == 0 {
+            return;
+        }
         let behind = Gap { start: [key, &[0]].concat(), ..before.clone() };
         before.end = key.to_vec();
         self.put(at, behind);
@@ -245,8 +252,14 @@ mod tests {
         let reader = |sequence| Moment { sequence, now_ms: 0 };
         assert_eq!(gaps.over(b"c", false, false, reader(10)), None);
         assert_eq!(gaps.over(b"c", false, false, reader(11)), Some(b"f".as_slice()));
-        gaps.forget_after(10);
-        assert!(gaps.is_empty(), "the second deletion was refused");
+        let mut refused = gaps.clone();
+        refused.forget_after(10);
+        assert!(refused.is_empty(), "the second deletion was refused");
+        gaps.cut(b"c");
+        assert_eq!(bounds(&gaps), [("b", "c"), ("c\0", "f")], "a scan has used it");
+        gaps.delete(b"x", b"z", 12);
+        gaps.cut(b"y");
+        assert_eq!(bounds(&gaps).len(), 2, "no scan has");
     }
 
     #[test]

@@ -216,20 +216,12 @@ impl<S: Storage> Store<S> {
         if let Some(merge) = self.next_of_sweep() {
             return Ok(Some(self.compaction_job(merge)));
         }
-        // A small store stays at two tables, as `thin_level_zero` keeps it at one where merges run in the writer's turn.
-        if !self.options.flush_when_full
-            && self.version.level(0).len() > 1
-            && self.is_small()
-            && let Some(merge) = self.situation().level_zero()
-        {
-            return Ok(Some(self.compaction_job(merge)));
-        }
         // Nothing was due for these tables when they were looked at last.
         while !self.jobs.is_settled(self.obsolete.edits()) {
             let mut is_waiting = false;
             let done = match self.edit_for_deleted(&mut is_waiting) {
                 Some(edit) => self.commit_edit(edit),
-                None => match self.situation().pick() {
+                None => match self.merge_of_small().or_else(|| self.situation().pick()) {
                     Some(Pick::Merge(merge)) => return Ok(Some(self.compaction_job(merge))),
                     Some(Pick::Move(table, level)) => {
                         self.counters.moves += 1;
@@ -255,6 +247,12 @@ impl<S: Storage> Store<S> {
             }
         }
         Ok(None)
+    }
+
+    /// A small store stays at two tables, as `thin_level_zero` keeps it at one where merges run in the writer's turn.
+    fn merge_of_small(&self) -> Option<Pick> {
+        let is_due = !self.options.flush_when_full && self.version.level(0).len() > 1 && self.is_small();
+        if is_due { self.situation().level_zero().map(Pick::Merge) } else { None }
     }
 
     pub(super) fn situation(&self) -> Situation<'_> {
