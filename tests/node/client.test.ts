@@ -240,6 +240,15 @@ describe('abort', () => {
     controller.abort();
     expect(await db.get('a')).toBe(1);
   });
+
+  test('a batch that an aborted signal refused can be committed later', async () => {
+    const { db, engine } = await openFake<string, number>();
+    const batch = db.batch().set('a', 1);
+    await expect(batch.commit({ signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
+    expect(engine.frames).toEqual([]);
+    await batch.commit();
+    expect(await db.get('a')).toBe(1);
+  });
 });
 
 describe('close', () => {

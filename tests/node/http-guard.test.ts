@@ -281,6 +281,21 @@ test('a request that its client gives up is given up in the store', async () => 
   expect((await http.send('GET', '/count', { signal })).status).toBe(499);
 });
 
+test('a failure of the store is reported although the client has gone', async () => {
+  const gone = new AbortController();
+  const failure = new VarveError('VARVE_IO', 'The disk failed.');
+  const failing = Object.assign(Object.create(http.db) as typeof http.db, {
+    count: async () => {
+      gone.abort();
+      throw failure;
+    },
+  });
+  const heard: unknown[] = [];
+  const handler = createHandler(failing, { onError: (error) => void heard.push(error) });
+  expect((await handler(new Request(`${ORIGIN}/count`, { signal: gone.signal }))).status).toBe(500);
+  expect(heard).toEqual([failure]);
+});
+
 test('options that make no sense are told at once', () => {
   const wrong = [
     { base: 'api' },

@@ -3,7 +3,7 @@
  *
  *   value    u64 since | u32 bytes to aim at | u32 flags (1: no values) | u32 start_len | u32 end_len | start | end (empty: to the end)
  *   answer   u64 through | u64 floor | u32 count | u32 0 | change*
- *   change   u64 sequence | u8 kind (0 delete, 1 set, 2 delete range) | u8 flags (1: expires) | u16 0 | u32 keyLen | u32 valueLen
+ *   change   u64 sequence | u8 kind (0 delete, 1 set, 2 delete range) | u8 flags (1: expires) | u16 0 | u32 key_len | u32 value_len
  *            | [f64 expires in ms since 1970] | key | value (of a deleted range: the first key behind it) | pad to 4
  *
  * Invariant: a change is handed out only when all of it lies inside the answer. A batch is never split between two answers.

@@ -98,13 +98,13 @@ async function openHost<K, V>(
   options: VarveObjectOptions<K, V>,
 ): Promise<{ host: EngineHost; maintenance: Maintenance }> {
   const { name = 'store', memoryBytes = MEMORY_BYTES_DEFAULT, wasm } = options;
-  const settings = resolveOptions(name, { ...options, memoryBytes }, OBJECT);
   if (!(wasm instanceof WebAssembly.Module)) {
     throw new VarveError(
       'VARVE_UNSUPPORTED',
       'The engine is missing: pass the option wasm, imported from varve/varve.wasm.',
     );
   }
+  const settings = resolveOptions(name, { ...options, memoryBytes }, OBJECT);
   predecessors.get(ctx.id.toString())?.();
   let maintenance: Maintenance | undefined;
   const onTurn = (): void => maintenance?.look();

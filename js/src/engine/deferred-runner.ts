@@ -48,6 +48,10 @@ export class DeferredRunner implements FrameRunner, FrameHost {
     return this.#run({ frame: new DeferredFrame(request), send });
   }
 
+  get isRefused(): boolean {
+    return this.#refusal !== undefined || this.#refused.length > 0;
+  }
+
   async answerRefused(): Promise<void> {
     for (;;) {
       if (this.#refusal !== undefined) await this.#goBack(this.#refusal);
@@ -61,7 +65,7 @@ export class DeferredRunner implements FrameRunner, FrameHost {
     do {
       await this.answerRefused();
       await this.#host.committed().catch(() => undefined);
-    } while (this.#refusal !== undefined || this.#refused.length > 0);
+    } while (this.isRefused);
   }
 
   abort(): void {

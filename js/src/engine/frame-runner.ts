@@ -30,6 +30,8 @@ export interface FrameOwner {
 export interface FrameRunner {
   /** Runs a frame. When the promise resolves, the next may run; without a promise, at once. */
   run(request: Uint8Array, send: SendResponse): Promise<void> | undefined;
+  /** Whether frames must be answered again. */
+  readonly isRefused: boolean;
   /** Answers the frames again whose commits were refused. */
   answerRefused(): Promise<void>;
   /** Resolves when every frame that ran has its response. */
@@ -40,6 +42,7 @@ export interface FrameRunner {
 
 /** Runs frames over a device whose writes are committed at once. */
 export class ImmediateRunner implements FrameRunner {
+  readonly isRefused = false;
   readonly #host: EngineHost;
   readonly #owner: FrameOwner;
   #isAborted = false;

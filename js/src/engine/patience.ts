@@ -58,8 +58,8 @@ export class Patience {
   }
 
   /**
-   * Runs an operation, which takes `bytes` in a frame of its own. A write that is refused for lack of room runs again and again, while more room may come. `ensureGoing` throws
-   * once later operations could not be committed.
+   * Runs an operation, which takes `bytes` in a frame of its own. A write that is refused for lack of room runs again and again, while more
+   * room may come. `ensureGoing` throws once later operations could not be committed.
    */
   async spend(
     operation: FrameOperation,

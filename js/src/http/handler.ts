@@ -87,8 +87,9 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
       response = await answer(request, url, route, segment);
     } catch (error) {
       // Nobody reads a response after the client has disconnected. Proxies log the status 499 in that case.
-      const { aborted } = request.signal;
-      response = problemResponse(aborted ? new Refusal(499, 'The client has closed the request.') : error);
+      const { aborted, reason } = request.signal;
+      const isAbort = aborted && (error === reason || (error as Error | undefined)?.name === 'AbortError');
+      response = problemResponse(isAbort ? new Refusal(499, 'The client has closed the request.') : error);
       if (response.status >= 500) tell(options.onError, error, request);
     }
     metrics.inFlight--;

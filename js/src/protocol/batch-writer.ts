@@ -1,6 +1,6 @@
 /**
  * The items of a batch, as the operation `batch` carries them: u32 count, then
- * { u8 kind, u8 flags, u16 0, u32 keyLen, u32 valueLen, key, value, pad to 4 }. The flags say whether a value begins with
+ * { u8 kind, u8 flags, u16 0, u32 key_len, u32 value_len, key, value, pad to 4 }. The flags say whether a value begins with
  * a lifetime and a condition. The keys and ranges that a transaction has read are items too.
  *
  * Invariant: the sink has whole items only; an item whose key or value was refused leaves no trace. Keys and values

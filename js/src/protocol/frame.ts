@@ -5,7 +5,7 @@
  *
  *   request   u32 "VRF2" | u32 count | u64 client | u32 answered | u32 0 | operation*
  *             client: the sender, a random number for each opening; answered: all requests before it have their answers
- *   operation u32 request | u8 op | u8 durability | u16 snapshot | u32 keyLen | u32 valueLen | key | value | pad to 4
+ *   operation u32 request | u8 op | u8 durability | u16 snapshot | u32 key_len | u32 value_len | key | value | pad to 4
  *             snapshot: of a read, of a batch's transaction, or the one to open or release; 0 for none
  *   response  u32 "VRF2" | u32 count | answer*
  *   answer    u32 request | u8 status | u8[3] 0 | u32 payload_len | u32 0 | payload | pad to 4

@@ -174,6 +174,8 @@ export class EngineServer implements FrameOwner {
     await running;
     for (;;) {
       await this.#frames?.answerRefused();
+      // A commit may have been refused before this went on.
+      if (this.#frames?.isRefused) continue;
       const next = this.#queue.shift();
       if (next === undefined) break;
       const { data, from } = next;
@@ -205,6 +207,7 @@ export class EngineServer implements FrameOwner {
 
   /** A frame ran. */
   onRun(): void {
+    if (this.#isDead) return;
     this.#tellAfters();
     try {
       this.#host?.upkeep.afterTurn();

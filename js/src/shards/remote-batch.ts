@@ -74,6 +74,7 @@ export class RemoteBatch<K, V> {
    */
   async commit(options: ShardWriteOptions = {}): Promise<ShardReceipt[]> {
     this.#check(options, SHARD_WRITE);
+    options.signal?.throwIfAborted();
     this.#isCommitted = true;
     return this.#items.length === 0 ? [] : this.#send(this.#items, options);
   }

@@ -83,12 +83,13 @@ export class Batch<K, V, R = Promise<Receipt>> {
 
   /**
    * Applies all writes; the result is there when they have the requested durability. Fails with `VARVE_CONFLICT` when a condition was
-   * not true. Can be called once.
+   * not true. Can be called once; a call that an aborted signal refused does not count.
    */
   commit(options: WriteOptions = {}): R {
     return this.#commit(() => {
       this.#ensureOpen();
       checkOptions(options, WRITE);
+      options.signal?.throwIfAborted();
       this.#writer.view();
       this.#isCommitted = true;
       return this.#writer;

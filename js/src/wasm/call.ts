@@ -8,7 +8,7 @@ import { SlotError } from '../storage/device.ts';
 import type { Engine } from './engine.ts';
 
 /** The engine's number for missing bytes. It is no code of the package, because no caller of the package ever gets it. */
-const PENDING = 13;
+export const PENDING = 13;
 
 /** The error behind a negative status of the last call. */
 export function errorOf(engine: Engine, status: number): VarveError {
