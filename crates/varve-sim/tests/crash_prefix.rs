@@ -22,6 +22,7 @@ fn many_seeds_recover_a_prefix_of_their_history() {
     assert!(totals.transactions > 200 && totals.conflicts > 500, "{totals}");
     assert!(totals.changes > 50_000 && totals.cuts > 1000, "{totals}");
     assert!(totals.crashes > 500 && totals.commits > 5000 && totals.groups_lost > 500, "{totals}");
+    assert!(totals.again > 1000, "{totals}");
 }
 
 /// The trace of a story. Its disk reads at once, as it did when the story happened: waits would change what the disk is asked for.

@@ -134,7 +134,7 @@ impl Jobs {
 
     /// Forgets a job for which only bytes are missing, as if it had not been offered.
     pub(super) fn put_back(&mut self, id: u32) {
-        for input in self.take(id).into_iter().flat_map(|running| running.inputs) {
+        for input in self.take(id).filter(Running::is_purge).into_iter().flat_map(|running| running.inputs) {
             self.purge.put_back(input.id);
         }
     }
