@@ -9,9 +9,9 @@ use std::cell::Cell;
 /// A bug that the engine can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutant {
-    /// A transaction commits whatever was written since its snapshot.
+    /// A transaction commits even if its reads were written since its snapshot.
     ConflictsIgnored,
-    /// What a transaction read is not looked for in tables.
+    /// The reads of a transaction are not compared with tables.
     ConflictsInTablesIgnored,
     /// A deleted range is no write to a transaction that read keys of it.
     DeletedRangesIgnored,
@@ -23,31 +23,31 @@ pub enum Mutant {
     ExpiredEntriesKept,
     /// Merges go by a clock that is ahead: they drop entries before their expiry.
     MergeClockAhead,
-    /// A snapshot is opened again whatever was dropped of what it saw.
+    /// A snapshot is opened again although versions that it saw were dropped.
     LostVersionsIgnored,
-    /// What was done for clients is not in the edits of the manifest.
+    /// Edits of the manifest do not carry the outcomes of writes.
     OutcomesNotCarried,
-    /// What was done for clients is not taken from the log.
+    /// Outcomes of writes are not replayed from the log.
     OutcomesNotReplayed,
-    /// What was refused after it was staged is told as done when it is asked for again.
+    /// A write that was refused after it was staged is reported as done when it is sent again.
     OutcomesOfRefusedKept,
-    /// What is asked for again is done again.
+    /// A write that is sent again is done again.
     OutcomesIgnored,
     /// A read that is asked for again sees what its client wrote after it.
     ReadsOfThePresent,
-    /// Nothing is forgotten of what was done for clients.
+    /// Outcomes of writes are never deleted.
     OutcomesKeptForever,
     /// Edits do not keep the time: a store that is opened later goes by the host's clock, however far it had come.
     ClockNotKept,
-    /// A key that is set where everything was dead stays hidden from scans.
+    /// A key that is set in a gap stays hidden from scans.
     GapsNotCut,
-    /// A scan of an earlier moment passes over what died later.
+    /// A scan at an earlier read point skips a gap of a later one.
     GapsOfTheFuture,
-    /// What a scan of an earlier moment found dead is taken for dead now.
+    /// A gap that a scan found at an earlier read point counts for the present.
     GapsOfThePast,
-    /// A scan that comes to a gap passes over the first key behind it as well.
+    /// A scan that skips a gap also skips the first key behind it.
     GapsTooLong,
-    /// A scan of a memtable sees of each key the newest version, whoever reads.
+    /// A scan of a memtable sees the newest version of each key at every read point.
     NewestVersionsSeen,
 }
 
