@@ -5,7 +5,7 @@
 import type { Key, KeyRange, ScanOptions, Store, Transaction } from 'varve';
 import { type City, fold, indexKeys, recordKey, type Summary, summaryOf, TOP_LETTERS } from './city.ts';
 
-/** What the store holds: records, summaries behind index keys, counts, and how far loading went. */
+/** The content of the store: records, summaries behind index keys, counts, and how far loading went. */
 export type Stored = City | Summary | number | Progress;
 export type CityStore = Store<Key, Stored>;
 

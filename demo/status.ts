@@ -39,8 +39,8 @@ export class Status {
 
   /** The store is open elsewhere without being shared, or its leader does not answer yet. */
   locked(error: VarveError): void {
-    this.say('This store is held elsewhere');
-    setText(this.#subline, `${error.code}: ${error.message} This tab goes on trying by itself.`);
+    this.say('This store is open elsewhere');
+    setText(this.#subline, `${error.code}: ${error.message} This tab keeps trying by itself.`);
   }
 
   showLoading(isLoading: boolean): void {
@@ -72,7 +72,7 @@ function recoverySentence({ state, records, recordsDropped }: RecoveryReport): s
     case 'new':
       return 'none, the store is new.';
     case 'lost':
-      return 'none, the store was here and its files are gone.';
+      return 'none, the files of this store are gone.';
     case 'clean':
       return 'clean, the log was sealed.';
     case 'replayed':

@@ -22,9 +22,9 @@ export async function flip(timeline: Timeline): Promise<void> {
   for (let flips = 1; flips <= FLIPS_MAX; flips += 1) {
     timeline.add('broken', await flipByte());
     if (await isTold(timeline)) return salvage(timeline, ledger);
-    timeline.add('told', 'check() found nothing wrong: that byte was one that nobody reads. Another one, then.');
+    timeline.add('told', 'check() found no problem, because nothing reads that byte. The next byte follows.');
   }
-  timeline.add('wrong', `After ${FLIPS_MAX} flipped bytes nothing was told.`);
+  timeline.add('wrong', `After ${FLIPS_MAX} flipped bytes no damage was reported.`);
 }
 
 /** A store with tables, closed. */
@@ -70,11 +70,11 @@ async function isTold(timeline: Timeline): Promise<boolean> {
     return true;
   }
   try {
-    timeline.add('done', 'It opens: opening reads little. Now every entry is read.');
+    timeline.add('done', 'The store opens, because opening reads little. Now every entry is read.');
     let read = 0;
     try {
       for await (const _ of db.entries()) read += 1;
-      timeline.add('done', `${formatCount(read)} entries were read, all right.`);
+      timeline.add('done', `${formatCount(read)} entries were read without an error.`);
     } catch (error) {
       if (!isCorrupt(error)) throw error;
       timeline.add('told', `Reading stopped after ${plural(read, 'entry', 'entries')}: ${sentence(error)}`);
@@ -96,26 +96,26 @@ async function salvage(timeline: Timeline, ledger: Ledger): Promise<void> {
   const { entries, lost } = report;
   timeline.add('done', `repair() wrote what it could read to "${REPAIRED}": ${plural(entries, 'entry', 'entries')}.`);
   for (const { file, message, bytes, from, to, data } of lost.slice(0, 4)) {
-    const keys = data ? `, keys from ${keyText(from)} to ${keyText(to)}` : ', no entries in it';
+    const keys = data ? `, keys between ${keyText(from)} and ${keyText(to)}` : ', no entries in it';
     const size = bytes === undefined ? '' : ` (${formatBytes(bytes)})`;
     timeline.add('told', `Lost in ${file}: ${message}${size}${keys}.`);
   }
   const db: Entries = await open(REPAIRED, { storage: 'opfs' });
   const { kept, missing, extra } = await ledger.audit(db);
   await db.close();
-  const all = `${formatCount(kept)} of ${formatCount(ledger.size)} entries are there with the values that were written`;
+  const all = `${formatCount(kept)} of ${formatCount(ledger.size)} entries are there with their right values`;
   if (extra.length > 0) {
-    timeline.add('wrong', `${plural(extra.length, 'entry is', 'entries are')} there that nobody wrote.`);
+    timeline.add('wrong', `${plural(extra.length, 'entry is', 'entries are')} there although nothing wrote them.`);
   } else if (missing.some((key) => !lost.some((part) => part.data && isWithin(key, part.from, part.to)))) {
-    timeline.add('wrong', `${all}, and some are missing that were not told as lost.`);
+    timeline.add('wrong', `${all}, and some are missing that repair() did not report as lost.`);
   } else if (missing.length === 0) {
-    timeline.add(
-      'verified',
-      `All ${formatCount(kept)} entries are there: what was damaged was only a means to find them.`,
-    );
+    timeline.add('verified', `All ${formatCount(kept)} entries are there: the damaged byte only helped to find them.`);
   } else {
     const which = `keys ${formatCount(missing[0] ?? 0)} to ${formatCount(missing.at(-1) ?? 0)}`;
-    timeline.add('verified', `${all}. ${formatCount(missing.length)} are lost, ${which}, as was told; none is wrong.`);
+    timeline.add(
+      'verified',
+      `${all}. ${formatCount(missing.length)} are lost, ${which}, as repair() reported. None is wrong.`,
+    );
   }
 }
 

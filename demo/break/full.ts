@@ -26,10 +26,10 @@ export async function fillDisk(timeline: Timeline): Promise<void> {
   try {
     timeline.add('done', `Made a disk of ${formatBytes(ROOM_BYTES)} and opened a store on it.`);
     const next = await fill(db, ledger, timeline);
-    await verify(db, ledger, timeline, 'What was refused is not there');
+    await verify(db, ledger, timeline, 'No refused write is there');
     await shrink(db, ledger, timeline);
     await goOn(db, disk, ledger, timeline, next);
-    await verify(db, ledger, timeline, 'Nothing was lost on the way');
+    await verify(db, ledger, timeline, 'Nothing was lost');
   } finally {
     await db.close();
   }
@@ -62,7 +62,7 @@ async function shrink(db: Entries, ledger: Ledger, timeline: Timeline): Promise<
   await db.delete(0, { durability: 'strict' });
   await db.deleteRange({ gte: 1, lt: half }, { durability: 'strict' });
   for (let key = 0; key < half; key += 1) ledger.strike(key);
-  timeline.add('done', `On the full disk ${formatCount(half)} entries were deleted, and the deletes flushed.`);
+  timeline.add('done', `On the full disk ${formatCount(half)} entries were deleted, and the deletes were flushed.`);
 }
 
 /** Continues in the room that the deletes freed, or on a larger disk if that room is not enough. */
@@ -71,19 +71,16 @@ async function goOn(db: Entries, disk: LossyStorage, ledger: Ledger, timeline: T
   try {
     await db.compact();
     await writeMore(db, ledger, next);
-    timeline.add(
-      'done',
-      `compact() gave their room back: ${plural(MORE, 'write', 'writes')} went through on the same disk.`,
-    );
+    timeline.add('done', `compact() freed their room: ${plural(MORE, 'write', 'writes')} succeeded on the same disk.`);
   } catch (error) {
     if (!isFull(error)) throw error;
-    timeline.add('told', `Merging needs some room itself: ${sentence(error)}`);
+    timeline.add('told', `A merge needs some room itself: ${sentence(error)}`);
     room += (await db.stats()).disk.bytes;
     disk.setRoom(ROOM_BYTES);
     await writeMore(db, ledger, next);
     timeline.add(
       'done',
-      `The disk was made larger: ${plural(MORE, 'write', 'writes')} went through, without opening anew.`,
+      `The disk was made larger: ${plural(MORE, 'write', 'writes')} succeeded, and the store stayed open.`,
     );
   }
   await showDisk(db, room);
@@ -104,7 +101,7 @@ async function verify(db: Entries, ledger: Ledger, timeline: Timeline, words: st
   } else {
     timeline.add(
       'wrong',
-      `${missing.length} acknowledged entries are missing, ${extra.length} are there that were refused.`,
+      `${missing.length} acknowledged entries are missing, and ${extra.length} refused ones are there.`,
     );
   }
 }

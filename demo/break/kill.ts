@@ -22,7 +22,7 @@ export async function kill(timeline: Timeline): Promise<void> {
     const worker = new Worker('./varve/engine-worker.js', { type: 'module', name: `break-kill ${workers.length + 1}` });
     workers.push(worker);
     if (workers.length > 1)
-      timeline.add('done', 'Varve noticed, by a lock that became free, and started another worker.');
+      timeline.add('done', 'Varve noticed that the lock of the worker was free, and started another worker.');
     return worker;
   };
   await deleteStore(STORE, { lockTimeout: WAIT_MS });
@@ -36,12 +36,12 @@ export async function kill(timeline: Timeline): Promise<void> {
     );
     const { killed, pauseMs, inFlight } = await writeThrough(db, ledger, strip, () => {
       workers.at(-1)?.terminate();
-      timeline.add('broken', 'The worker was ended in the middle of it, without a word to the store.');
+      timeline.add('broken', 'The worker was ended in the middle of the writes. The store was not told.');
     });
     const calls = plural(inFlight, 'call was', 'calls were');
     timeline.add(
       'told',
-      `No call failed. ${calls} on their way; for ${formatDuration(pauseMs)} nothing was answered, then writing went on.`,
+      `No call failed. ${calls} under way. For ${formatDuration(pauseMs)} there was no answer, then the writes continued.`,
     );
     await tellRecovery(timeline);
     const { sharing } = await db.stats();
@@ -51,12 +51,12 @@ export async function kill(timeline: Timeline): Promise<void> {
     if (missing.length > 0 || extra.length > 0) {
       timeline.add(
         'wrong',
-        `${missing.length} acknowledged writes are missing, ${extra.length} are there that nobody wrote.`,
+        `${missing.length} acknowledged writes are missing, and ${extra.length} entries are there that nothing wrote.`,
       );
     } else {
       timeline.add(
         'verified',
-        `All ${formatCount(kept)} acknowledged writes are there, with the values that were written, and nothing else.`,
+        `All ${formatCount(kept)} acknowledged writes are there with their right values, and nothing else.`,
       );
     }
   } finally {

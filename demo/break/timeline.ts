@@ -1,4 +1,4 @@
-// What happened in an experiment, step by step: when, and in plain words.
+// The steps of an experiment, each with its time and in plain words.
 // Invariant: it states only what was observed. A step that is bad news is marked so in words, not by its colour alone.
 
 import { element } from '../dom.ts';
@@ -10,7 +10,7 @@ export type StepKind = 'done' | 'broken' | 'told' | 'verified' | 'wrong';
 const NAMES: Readonly<Record<StepKind, string>> = {
   done: 'Done',
   broken: 'Broken',
-  told: 'Told',
+  told: 'Report',
   verified: 'Verified',
   wrong: 'Wrong',
 };

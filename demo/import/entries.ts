@@ -31,7 +31,7 @@ export function entriesOf(rows: Rows, choice: KeyChoice): Entries {
       const key = choice.prefix === '' ? own : [choice.prefix, own];
       const text = keyText(key);
       const before = places.get(text);
-      if (before !== undefined) throw new Error(`Its key ${text} is that of ${before}, too.`);
+      if (before !== undefined) throw new Error(`It has the same key as ${before}, ${text}.`);
       places.set(text, place);
       entries.push([key, row.value]);
     } catch (error) {
@@ -47,7 +47,7 @@ function columnKey({ value }: Row, column: string, index: number): Key {
   if (typeof found === 'number' || typeof found === 'boolean') return found;
   if (typeof found === 'string' && found.trim() !== '') return found;
   if (found === undefined || found === null || typeof found === 'string') {
-    throw new Error(`It has nothing in "${column}", which its key is taken from.`);
+    throw new Error(`It has no value in "${column}", the column of its key.`);
   }
-  throw new Error(`What it has in "${column}" is neither a text nor a number, so it is no key.`);
+  throw new Error(`Its value in "${column}" is neither a text nor a number, so it cannot be a key.`);
 }

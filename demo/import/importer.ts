@@ -90,7 +90,7 @@ export class Importer {
   /** Reads a file; nothing is written yet. */
   async #look(name: string, content: Blob): Promise<void> {
     if (this.#running !== undefined) return;
-    if (this.#store === undefined) return setText(this.#error, 'The store is being opened. Try again in a moment.');
+    if (this.#store === undefined) return setText(this.#error, 'The store is not open yet. Try again in a moment.');
     const running = this.#begin(`Reading ${name}, ${formatBytes(content.size)}`);
     try {
       if (await isExport(content)) {
@@ -120,7 +120,10 @@ export class Importer {
     this.#column.value = rows.isKeyed ? '' : like;
     this.#prefix.value = rows.isKeyed ? '' : name.replace(/\.\w+$/, '').toLowerCase();
     this.#panel.dataset['state'] = 'looked';
-    setText(this.#status, `${name} is ${rows.format} of ${plural(rows.rows.length, 'row', 'rows')} that can be read.`);
+    setText(
+      this.#status,
+      `${name} is ${rows.format} with ${plural(rows.rows.length, 'readable row', 'readable rows')}.`,
+    );
     this.#plan();
   }
 
@@ -132,12 +135,12 @@ export class Importer {
     this.#entries = entriesOf(rows, { column: this.#column.value, prefix });
     const { entries, bad } = this.#entries;
     const isTaken = TAKEN.has(prefix) && this.#store?.name === 'cities';
-    setText(this.#error, isTaken ? `The cities stand under "${prefix}". Choose another prefix.` : '');
+    setText(this.#error, isTaken ? `The cities are stored under "${prefix}". Choose another prefix.` : '');
     const [first] = entries;
     setText(this.#example, first === undefined ? '' : `The first key will be ${keyText(first[0])}`);
     const shown = bad.slice(0, BAD_SHOWN).map(({ place, why }) => element('li', { text: `${place}: ${why}` }));
     this.#bad.replaceChildren(...shown);
-    const more = bad.length > BAD_SHOWN ? `, of which the first ${BAD_SHOWN} are` : ':';
+    const more = bad.length > BAD_SHOWN ? `. The first ${BAD_SHOWN}:` : ':';
     setText(this.#badTitle, bad.length === 0 ? '' : `${plural(bad.length, 'row is', 'rows are')} left out${more}`);
     const leaving = bad.length === 0 ? '' : `, leave out ${formatCount(bad.length)}`;
     setText(this.#writeButton, `Import ${plural(entries.length, 'row', 'rows')}${leaving}`);

@@ -3,6 +3,7 @@
 // true/false in CSV become such only where they are written as JavaScript writes them, so that 007 stays a text.
 
 import { parse as parseCsv } from 'papaparse';
+import { plural } from '../format.ts';
 
 /** One row. */
 export interface Row {
@@ -34,7 +35,7 @@ const COLUMNS_MAX = 200;
 
 /** Reads a file by its name, or, if the name does not decide, by how its text begins. Throws a sentence for any other kind of file. */
 export function readRows(name: string, text: string): Rows {
-  if (text.trim() === '') throw new Error('There is nothing in it.');
+  if (text.trim() === '') throw new Error('It is empty.');
   if (/\.(csv|tsv)$/i.test(name)) return readCsv(text);
   if (/\.(ndjson|jsonl)$/i.test(name)) return readLines(text);
   if (/\.json$/i.test(name)) return readJson(text);
@@ -59,7 +60,10 @@ function readCsv(text: string): Rows {
       columns = header(fields);
     } else if (error !== undefined) bad.push({ place, why: `${error.message}.` });
     else if (fields.length !== columns.length) {
-      bad.push({ place, why: `It has ${fields.length} fields where the first line has ${columns.length}.` });
+      bad.push({
+        place,
+        why: `It has ${plural(fields.length, 'field', 'fields')}, and the first line has ${columns.length}.`,
+      });
     } else rows.push({ place, value: Object.fromEntries(columns.map((name, i) => [name, typed(fields[i] ?? '')])) });
   };
   parseCsv<string[]>(text, { step: ({ data, errors, meta }) => take(data, meta.cursor, errors) });
@@ -70,8 +74,7 @@ function readCsv(text: string): Rows {
 function header(fields: readonly string[]): string[] {
   const names = fields.map((name, i) => name.trim() || `column ${i + 1}`);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined)
-    throw new Error(`The first line names two columns "${twice}". Give one of them another name.`);
+  if (twice !== undefined) throw new Error(`The first line has two columns "${twice}". Rename one of them.`);
   return names;
 }
 
@@ -89,7 +92,7 @@ function readLines(text: string): Rows {
     try {
       rows.push({ place, value: JSON.parse(content) });
     } catch (error) {
-      bad.push({ place, why: `It is no JSON: ${words(error)}.` });
+      bad.push({ place, why: `It is not JSON: ${words(error)}.` });
     }
   });
   return withKeys('JSON lines', rows, bad);
@@ -104,7 +107,7 @@ function readJson(text: string): Rows {
     const position = /position (\d+)/.exec(why)?.[1];
     const line =
       position === undefined || /line \d/.test(why) ? '' : ` (line ${1 + countLines(text, 0, Number(position))})`;
-    throw new Error(`This is no JSON, so nothing was taken from it: ${why}${line}.`);
+    throw new Error(`This is not JSON, so nothing was read: ${why}${line}.`);
   }
   if (Array.isArray(json)) {
     return withKeys(
@@ -114,7 +117,7 @@ function readJson(text: string): Rows {
     );
   }
   if (typeof json !== 'object' || json === null) {
-    throw new Error('This is JSON, but neither a list nor an object: there are no rows in it.');
+    throw new Error('This is JSON, but neither a list nor an object, so it has no rows.');
   }
   const rows = Object.entries(json).map(([key, value]) => ({ place: `"${key}"`, key, value: value as unknown }));
   return { format: 'JSON', rows, bad: [], columns: [], isKeyed: true };

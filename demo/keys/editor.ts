@@ -86,7 +86,7 @@ export class Editor {
       this.#delete.hidden = false;
       setText(this.#title, 'Entry');
       const expires = entry.expires === undefined ? '' : `, expires ${entry.expires.toLocaleString('en')}`;
-      const shown = isExact ? '' : '. This value holds what JSON has not: it is shown, not edited';
+      const shown = isExact ? '' : '. JSON cannot express this value, so it is shown but cannot be edited';
       setText(this.#facts, `Written by sequence ${formatCount(entry.sequence)}${expires}; read in ${took}${shown}.`);
       this.#say('');
     } catch (error) {
@@ -123,7 +123,7 @@ export class Editor {
       return JSON.parse(this.#valueInput.value);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      throw new Error(`The value is no JSON: ${why}. A text stands in quotes.`);
+      throw new Error(`The value is not JSON: ${why}. Put a text in quotes.`);
     }
   }
 
@@ -149,7 +149,7 @@ export class Editor {
     this.#say(
       this.#sequence === null
         ? 'There is an entry with this key already. Choose it in the list to change it.'
-        : 'Somebody changed this entry meanwhile, and nothing was written. Choose it in the list again.',
+        : 'Another tab or page changed this entry meanwhile, so nothing was written. Choose it in the list again.',
     );
   }
 

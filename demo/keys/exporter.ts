@@ -54,7 +54,7 @@ export class Exporter {
       const not =
         inexact === 0
           ? ''
-          : ` ${plural(inexact, 'value holds', 'values hold')} what this format has not: Varve's own keeps it.`;
+          : ` This format cannot express ${plural(inexact, 'value', 'values')} exactly. An export of Varve can.`;
       setText(this.#status, `${plural(entries, 'entry', 'entries')} saved, ${formatBytes(blob.size)}.${not}`);
     } catch (error) {
       setText(this.#status, '');

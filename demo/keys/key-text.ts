@@ -46,7 +46,9 @@ export function parseKey(text: string): Key {
   } catch {
     // A date or a name that begins with a digit.
     if (/^[\d-]/.test(trimmed)) return trimmed;
-    throw new Error('This is no JSON: a list of keys is written ["note", 42], a text "in quotes" or as a bare word.');
+    throw new Error(
+      'This is not JSON. Write a list of keys as ["note", 42], and a text "in quotes" or as a bare word.',
+    );
   }
   return keyFromJson(json);
 }
@@ -59,6 +61,6 @@ function tagged(tag: string, content: string): Key {
   if (tag === 'date' && !Number.isNaN(Date.parse(content))) return new Date(content);
   if (tag === 'number' && /^-?Infinity$/.test(content)) return Number(content);
   throw new Error(
-    `{"${tag}": ...} is no key. There are {"bigint": "12"}, {"date": "2026-01-31T12:00:00.000Z"}, {"bytes": "00ff"} and {"number": "Infinity"}.`,
+    `{"${tag}": ...} is not a key. The tagged keys are {"bigint": "12"}, {"date": "2026-01-31T12:00:00.000Z"}, {"bytes": "00ff"} and {"number": "Infinity"}.`,
   );
 }

@@ -61,6 +61,6 @@ export class RangeForm {
 function prefixOf(key: Key): string | Uint8Array | readonly Key[] {
   if (typeof key === 'string' || key instanceof Uint8Array || Array.isArray(key)) return key as string;
   throw new Error(
-    'A prefix is a text, bytes, or a list: ["name"] is the prefix of ["name", "oslo"]. A number has none.',
+    'A prefix is a text, bytes, or a list: ["name"] is the prefix of ["name", "oslo"]. A number cannot be a prefix.',
   );
 }

@@ -1,4 +1,4 @@
-// What an engine did between two looks at it: flushes, compactions, tables that moved or were dropped, log that was cut.
+// The work of an engine between two looks at it: flushes, compactions, tables that moved or were dropped, log that was cut.
 // Invariant: everything is derived from two `stats()`; it reports nothing that their difference does not show. Counts go back
 // to 0 where another tab took the store over: a difference below 0 is no event.
 

@@ -30,7 +30,7 @@ export class Gauges {
     const second = Math.max(0.001, (nowMs - first.atMs) / 1000);
     const written = Math.max(0, stats.sequence - first.stats.sequence);
     write('live-rate', `${formatCount(written / second)} entries/s`);
-    write('live-state', stats.stalled ? 'writers wait for the engine' : 'nobody waits');
+    write('live-state', stats.stalled ? 'writers wait for the engine' : 'no writer waits');
     byId('live-state', HTMLElement).dataset['stalled'] = String(stats.stalled);
     write(
       'live-amplification',
@@ -50,7 +50,7 @@ export class Gauges {
     const all = hits + misses;
     fill(this.#hits, all === 0 ? 0 : hits / all);
     const words = `${((100 * hits) / Math.max(1, all)).toFixed(1)} % of ${plural(all, 'block', 'blocks')} came from the cache`;
-    write('live-reads-found', all === 0 ? 'no block read just now' : words);
+    write('live-reads-found', all === 0 ? 'no block was read just now' : words);
   }
 
   /** Each look into a table that a filter saves is one block that need not be found. */
@@ -59,9 +59,9 @@ export class Gauges {
     const saved = Math.max(0, filterNegatives - first.cache.filterNegatives);
     const part = checks === 0 ? 0 : saved / checks;
     fill(this.#saved, part);
-    const now = `${(100 * part).toFixed(1)} % of ${plural(checks, 'look', 'looks')} into tables were saved`;
-    const words = checks === 0 ? 'no table looked at just now' : now;
-    write('live-filters', `${words}; ${formatCount(filterNegatives)} saved in all`);
+    const now = `${(100 * part).toFixed(1)} % of ${plural(checks, 'read', 'reads')} of tables were avoided`;
+    const words = checks === 0 ? 'no table was read just now' : now;
+    write('live-filters', `${words}; ${formatCount(filterNegatives)} avoided in all`);
   }
 
   #showMemory({

@@ -22,7 +22,7 @@ const NEXT: Key = ['next'];
 /** How much slower the work is in slow motion. */
 const SLOW = 10;
 
-/** What the visitor asks for. */
+/** The settings of the visitor. */
 export interface Wishes {
   /** Writes per second; infinite: as fast as possible. */
   readonly writes: number;

@@ -58,7 +58,7 @@ export function layoutOf(width: number, levels: readonly number[]): Layout {
     y += height + GAP;
   }
   const { memtable, frozen, cache } = memory;
-  return { width, height: y + 22, isNarrow, memtable, frozen, cache, surfaceY, log, levels: boxes, axisY: y + 4 };
+  return { width, height: y + 26, isNarrow, memtable, frozen, cache, surfaceY, log, levels: boxes, axisY: y + 4 };
 }
 
 interface Memory {

@@ -1,4 +1,4 @@
-// What happened, in words, newest first.
+// The events in words, newest first.
 // Invariant: at most `LINES_MAX` lines; each has its time. Screen readers do not announce it by themselves: that would never end.
 
 import { byId, element } from '../dom.ts';

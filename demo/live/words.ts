@@ -23,7 +23,7 @@ export function summaryOf(stats: StoreStats): string {
   return `Memtable ${part} % full${waiting}; ${log}; ${rest}.`;
 }
 
-/** What happened, in a sentence. */
+/** An event in a sentence. */
 export function sentenceOf(event: EngineEvent): string {
   switch (event.kind) {
     case 'flush':
@@ -38,15 +38,15 @@ export function sentenceOf(event: EngineEvent): string {
       return `${jobs}: ${from} merged into level ${event.into}, ${bytes}${left}.`;
     }
     case 'move':
-      return `${plural(event.tables, 'table', 'tables')} went down to level ${event.into} without being rewritten: nothing there overlapped.`;
+      return `${plural(event.tables, 'table', 'tables')} went down to level ${event.into} without being rewritten, because they overlapped nothing there.`;
     case 'drop':
-      return `${plural(event.tables, 'table', 'tables')} dropped without being read: a deleted range covers all of it.`;
+      return `${plural(event.tables, 'table', 'tables')} dropped without being read, because a deleted range covers them.`;
     case 'cut':
-      return `Log cut: ${plural(event.segments, 'segment', 'segments')} deleted, since their entries are in tables now.`;
+      return `Log cut: ${plural(event.segments, 'segment', 'segments')} deleted. All entries in the log up to there are in tables now.`;
     case 'stall':
       return 'Writers wait: flushes or merges have to catch up.';
     case 'resume':
-      return 'Writers go on.';
+      return 'Writers continue.';
   }
 }
 

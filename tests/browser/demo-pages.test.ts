@@ -66,13 +66,13 @@ async function chooseStore(page: Page, name: string): Promise<void> {
 
 const RIVERS = 'id,name,km\n10,Rhine,1233\n20,Danube,2850\n30,Broken\n40,Aare,288\n10,Again,1\n';
 
-test('rows of a CSV file become entries; bad rows are told with their lines, and nothing is written unasked', async () => {
+test('rows of a CSV file become entries; bad rows are listed with their lines, and nothing is written before the visitor asks', async () => {
   const page = await openPage('keys.html');
   await chooseFile(page, 'rivers.csv', RIVERS);
   await page.waitForSelector('#import[data-state="looked"]');
   expect(await page.locator('#import-bad li').allTextContents()).toEqual([
-    'line 4: It has 2 fields where the first line has 3.',
-    'line 6: Its key ["rivers", 10] is that of line 2, too.',
+    'line 4: It has 2 fields, and the first line has 3.',
+    'line 6: It has the same key as line 2, ["rivers", 10].',
   ]);
   expect(await page.textContent('#import-write')).toBe('Import 3 rows, leave out 2');
   expect(await keysShown(page)).toEqual([]);
@@ -97,7 +97,7 @@ test('rows of a CSV file become entries; bad rows are told with their lines, and
   await untilText(page, '#keys-count', '4 in all');
 });
 
-test('a file that is malformed as a whole is told, and a prefix of the cities is refused', async () => {
+test('a malformed file gets an error, and a prefix of the cities is refused', async () => {
   const page = await openPage('keys.html');
   await chooseFile(page, 'broken.json', '[\n {"id": 1},\n {"id" 2}\n]');
   await untilText(page, '#import-error', 'line 3');
@@ -107,14 +107,14 @@ test('a file that is malformed as a whole is told, and a prefix of the cities is
   await page.click('#import-read');
   await page.waitForSelector('#import[data-state="looked"]');
   await page.fill('#import-prefix', 'city');
-  expect(await page.textContent('#import-error')).toContain('The cities stand under "city"');
+  expect(await page.textContent('#import-error')).toContain('The cities are stored under "city"');
   expect(await page.isDisabled('#import-write')).toBe(true);
   await page.fill('#import-prefix', 'mine');
   await page.click('#import-write');
   await untilText(page, '#keys-count', '2 in all');
 });
 
-test('what was exported is imported again, in each form, as it was', async () => {
+test('an export is imported again unchanged, in each format', async () => {
   const page = await openPage('keys.html');
   await chooseFile(page, 'rivers.csv', RIVERS);
   await page.click('#import-write');
@@ -142,7 +142,7 @@ test('what was exported is imported again, in each form, as it was', async () =>
   }
 });
 
-test('entries are added, changed and deleted by their typed keys; what is wrong is told at the field', async () => {
+test('entries are added, changed and deleted by their typed keys; an error is shown at its field', async () => {
   const page = await openPage('keys.html');
   for (const key of ['["note", 2]', '["note", 10]', '["note", {"bigint":"7"}]', 'zebra']) {
     await page.click('#editor-new');
@@ -158,7 +158,7 @@ test('entries are added, changed and deleted by their typed keys; what is wrong 
   await expect.poll(() => page.inputValue('#editor-key')).toBe('["note", 10]');
   await page.fill('#editor-value', '{"text": sand}');
   await page.click('#editor-save');
-  expect(await page.textContent('#editor-error')).toContain('The value is no JSON');
+  expect(await page.textContent('#editor-error')).toContain('The value is not JSON');
   await page.fill('#editor-value', '"sand"');
   await page.click('#editor-save');
   await untilText(page, '#keys-list', '"sand"');
@@ -170,14 +170,14 @@ test('entries are added, changed and deleted by their typed keys; what is wrong 
   await untilText(page, '#keys-count', '2 in all');
   await page.fill('#range-from', '["note"');
   await page.click('#range-show');
-  expect(await page.textContent('#range-error')).toContain('no JSON');
+  expect(await page.textContent('#range-error')).toContain('not JSON');
   await page.click('#editor-delete');
   await untilText(page, '#editor-status', 'was deleted');
   await page.selectOption('#range-kind', 'all');
   await untilText(page, '#keys-count', '3 in all');
 });
 
-test('a change over what somebody else changed meanwhile is refused', async () => {
+test('a change of an entry that another tab changed meanwhile is refused', async () => {
   const [first, second] = [await openPage('keys.html'), await openPage('keys.html')];
   const write = async (page: Page, value: string): Promise<void> => {
     await page.fill('#editor-value', value);
@@ -192,12 +192,12 @@ test('a change over what somebody else changed meanwhile is refused', async () =
   await write(first, '2');
   await untilText(first, '#keys-list', '2');
   await write(second, '3');
-  await untilText(second, '#editor-error', 'Somebody changed this entry meanwhile');
+  await untilText(second, '#editor-error', 'Another tab or page changed this entry meanwhile');
   await second.locator('#keys-list button').click();
   await second.waitForFunction(() => document.querySelector<HTMLTextAreaElement>('#editor-value')?.value === '2');
 });
 
-test('the picture shows what is written fall through memtable, log and levels, in words too', async () => {
+test('the picture shows written entries in memtable, log and levels, and says so in words', async () => {
   const page = await openPage('live.html');
   await page.fill('#live-writes', '10');
   await page.click('#live-run');
@@ -215,7 +215,7 @@ test('the picture shows what is written fall through memtable, log and levels, i
   expect(await page.locator('#live-picture [data-level="6"] .table').count()).toBe(drawn);
   await untilText(page, '#live-summary', `level 6: ${drawn} table`);
   // Reads ask for the keys that were never written, and the filters recognize nearly all of them.
-  expect(await page.textContent('#live-filters')).toMatch(/; [1-9][\d,]* saved in all$/);
+  expect(await page.textContent('#live-filters')).toMatch(/; [1-9][\d,]* avoided in all$/);
 
   expect(await violationsOf(page)).toEqual([]);
 
@@ -229,7 +229,7 @@ test('the picture shows what is written fall through memtable, log and levels, i
   await untilText(page, '#live-summary', 'no tables yet');
 });
 
-test('nothing moves in the picture for those who want no motion', async () => {
+test('nothing moves in the picture for a visitor who wants no motion', async () => {
   const page = await site.open('live.html');
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await page.waitForSelector('body[data-state="ready"]');
@@ -270,7 +270,7 @@ test('a worker that is killed is replaced, and every acknowledged write is there
   }
 });
 
-test('a flipped byte is told, the rest is salvaged, and what is lost is what was told', async () => {
+test('a flipped byte is reported, the rest is salvaged, and only the reported keys are lost', async () => {
   const page = await openPage('break.html');
   const steps = await run(page, 'flip');
   expect(ofKind(steps, 'wrong')).toBe('');
@@ -281,12 +281,12 @@ test('a flipped byte is told, the rest is salvaged, and what is lost is what was
   expect(await violationsOf(page)).toEqual([]);
 });
 
-test('a full disk is told, loses nothing, takes deletes, and goes on when there is room', async () => {
+test('a full disk is reported, loses nothing, accepts deletes, and accepts writes when there is room', async () => {
   const page = await openPage('break.html');
   const steps = await run(page, 'full');
   expect(ofKind(steps, 'wrong')).toBe('');
   expect(ofKind(steps, 'told')).toContain('VARVE_STORAGE_FULL');
-  expect(ofKind(steps, 'done')).toContain('20 writes went through');
-  expect(ofKind(steps, 'verified')).toContain('What was refused is not there');
-  expect(ofKind(steps, 'verified')).toContain('Nothing was lost on the way');
+  expect(ofKind(steps, 'done')).toContain('20 writes succeeded');
+  expect(ofKind(steps, 'verified')).toContain('No refused write is there');
+  expect(ofKind(steps, 'verified')).toContain('Nothing was lost');
 });

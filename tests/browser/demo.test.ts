@@ -179,7 +179,7 @@ test('loading goes on where an earlier visit stopped', async () => {
   await page.waitForFunction(() => document.querySelector('#map-text')?.textContent?.startsWith('7,000 records'));
 });
 
-test('a country is listed by population, both ways, and goes on as one scrolls', async () => {
+test('a country is listed by population, both ways, and grows as the visitor scrolls', async () => {
   const page = await openLoaded();
   await page.selectOption('#browse-country', 'IN');
   await page.waitForFunction(() => document.querySelector('#browse-list .row-name')?.textContent === 'Mumbai');
@@ -238,7 +238,7 @@ test('a change made in one tab is seen in the other, in its lists, its card and 
   expect(await first.textContent('#headline')).toContain('5,000 cities');
 });
 
-test('what was typed and not saved outlasts a change of another tab', async () => {
+test('typed text that is not saved survives a change of another tab', async () => {
   const first = await openLoaded();
   const second = await openDemo();
   await second.waitForSelector('body[data-state="ready"]');
@@ -257,7 +257,7 @@ test('what was typed and not saved outlasts a change of another tab', async () =
   expect(await find(first, 'oslo')).toEqual(['Oslo']);
 });
 
-test('tabs say who leads, and the next one does when the leader is closed', async () => {
+test('each tab shows the leader, and another tab leads when the leader is closed', async () => {
   const first = await openLoaded();
   expect(await sharing(first)).toBe('This tab leads the store, and has it to itself.');
   const opened = profile.context.waitForEvent('page');
@@ -274,7 +274,7 @@ test('tabs say who leads, and the next one does when the leader is closed', asyn
 // This failed on a busy machine: the second tab was sometimes not open before the first had loaded everything, and so never
 // saw it load; and a read of the store that had begun earlier could replace newer data. Now the file of cities stops half-way
 // until the second tab has seen the first half arrive.
-test('one tab loads the cities, the others see them come', async () => {
+test('while one tab loads the cities, the others show them', async () => {
   const first = await openDemo('?cities=30000');
   const second = await openDemo('?cities=30000');
   await second.waitForSelector('body[data-state="empty"]');
@@ -290,7 +290,7 @@ test('one tab loads the cities, the others see them come', async () => {
   await second.waitForFunction(() => document.querySelector('#map-text')?.textContent?.startsWith('30,000 records'));
 });
 
-test('a store that is held without being shared opens by itself when it is free', async () => {
+test('a store that another page has open without sharing it opens when that page closes it', async () => {
   const page = await profile.context.newPage();
   await page.goto(`${site.origin}/demo/base.css`);
   await page.evaluate((name) => {

@@ -1,4 +1,4 @@
-// How the demo reads files: rows with their places, keys that read back unchanged, and what an engine did between two looks.
+// How the demo reads files: rows with their places, keys that read back unchanged, and the work of an engine between two looks.
 
 import { expect, test } from 'vitest';
 import { entriesOf } from '../../demo/import/entries.ts';
@@ -16,7 +16,7 @@ test('rows of CSV have their lines, also behind a field of two lines', () => {
     { place: 'line 5', value: { id: 2, name: 'Rhine' } },
   ]);
   expect(bad.map(({ place }) => place)).toEqual(['line 6', 'line 7']);
-  expect(bad[0]?.why).toContain('1 fields where the first line has 2');
+  expect(bad[0]?.why).toContain('1 field, and the first line has 2');
 });
 
 test('only what reads back as it is written becomes a number or a boolean', () => {
@@ -29,9 +29,9 @@ test('two columns of one name are refused', () => {
 });
 
 test('JSON that is malformed is refused with its line', () => {
-  expect(() => readRows('a.json', '[\n  {"id": 1},\n  {"id" 2}\n]')).toThrow(/no JSON, so nothing was taken.*line 3/s);
+  expect(() => readRows('a.json', '[\n  {"id": 1},\n  {"id" 2}\n]')).toThrow(/not JSON, so nothing was read.*line 3/s);
   expect(() => readRows('a.json', '42')).toThrow('neither a list nor an object');
-  expect(() => readRows('a.json', ' ')).toThrow('nothing in it');
+  expect(() => readRows('a.json', ' ')).toThrow('It is empty');
 });
 
 test('a line that is no JSON is left out, and told with its place', () => {
@@ -82,8 +82,8 @@ test('every key reads back as it is shown', () => {
   for (const key of keys) expect(parseKey(keyText(key))).toEqual(key);
   expect(parseKey('zurich')).toBe('zurich');
   expect(parseKey('2026-01-31')).toBe('2026-01-31');
-  expect(() => parseKey('["name",')).toThrow('no JSON');
-  expect(() => parseKey('{"map":"1"}')).toThrow('is no key');
+  expect(() => parseKey('["name",')).toThrow('not JSON');
+  expect(() => parseKey('{"map":"1"}')).toThrow('is not a key');
 });
 
 test('a value is edited only where JSON says all of it', () => {
@@ -98,7 +98,7 @@ test('a value is edited only where JSON says all of it', () => {
   expect(valueText(new Map([[1n, new Date(0)]])).text).toContain('1970-01-01');
 });
 
-test('what an engine did is told from two looks at it', () => {
+test('the work of an engine follows from two looks at it', () => {
   const level = (tables: number, bytes: number) => ({ tables, bytes, entries: 0, targetBytes: 0, score: 0 });
   const flushed = (count: number, writtenBytes: number) => ({ count, writtenBytes, lastAt: undefined });
   const look = (changed: Partial<StoreStats>): StoreStats =>
