@@ -178,7 +178,7 @@ const MUTANTS = [
   },
   {
     fault: 14,
-    name: 'what is no Date fails as it likes',
+    name: 'an object that is no Date fails with any error',
     by: HOSTILE,
     edits: [
       [

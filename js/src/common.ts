@@ -1,5 +1,5 @@
 /**
- * What every entry point that opens stores exports, besides the stores themselves.
+ * The common exports of every entry point that opens stores, besides the stores themselves.
  *
  * Invariant: one list, so that no entry point lacks a part of it.
  */

@@ -39,10 +39,10 @@ const ENGINE_CODES: readonly VarveErrorCode[] = [
   'VARVE_RETRY',
 ];
 
-/** What to do about a damaged store. */
+/** The advice for a damaged store. */
 const SALVAGE = 'Call check() to see what is wrong, and repair() to salvage the rest into a new store.';
 
-/** What caused a `VARVE_CONFLICT`. */
+/** The cause of a `VARVE_CONFLICT`. */
 export interface Conflict {
   /**
    * The key whose entry does not meet the condition of the write, or was written after a transaction had read it. If a whole range

@@ -163,7 +163,7 @@ export interface StorageReport {
   readonly reason?: string | undefined;
 }
 
-/** What the browser reports about an origin's storage. */
+/** The browser's report about an origin's storage. */
 export interface OriginStorage {
   /** Approximate bytes in use by everything of the origin. */
   readonly usageBytes: number;
@@ -186,7 +186,7 @@ export interface SharingReport {
   readonly clients: number;
 }
 
-/** What `open` found. */
+/** The state that `open` found. */
 export interface RecoveryReport {
   /**
    * `new`: there was no store. `clean`: the store was closed properly (sealed). `replayed`: the log was replayed. `torn`: the log was
@@ -318,7 +318,7 @@ export interface StoreStats {
   /** Only for a store that tabs share. */
   readonly sharing?: SharingReport | undefined;
   /**
-   * What the browser reports about the storage of the whole origin. Undefined where it reports nothing, with other storages than the
+   * The browser's report about the storage of the whole origin. Undefined where it reports nothing, with other storages than the
    * browser's, and in `varve/synchronous`.
    */
   readonly origin?: OriginStorage | undefined;

@@ -71,7 +71,7 @@ test('a run of one suite shows its rows, and keeps them', async () => {
   expect(await page.textContent('#run-list li')).toContain('quick run');
 });
 
-test('what is saved as JSON is the result, and Markdown has its tables', async () => {
+test('the saved JSON is the result, and the saved Markdown has its tables', async () => {
   saved = JSON.parse(await save('#save-json')) as Result;
   expect(saved.rows.map(({ engine, access }) => [engine, access])).toEqual([
     ['map', 'worker'],
@@ -81,7 +81,7 @@ test('what is saved as JSON is the result, and Markdown has its tables', async (
   expect(await save('#save-markdown')).toContain('# Varve benchmark');
 });
 
-test('a saved file is taken in, and what is slower is told first, in words, a chart and tables', async () => {
+test('a saved file can be opened, and the slower rows come first, in words, a chart and tables', async () => {
   const [row] = saved.rows as [Result['rows'][0]];
   const engines = { 'varve-sync': ['varve', 4], indexeddb: ['peer', 1], idb: ['peer', 8], map: ['floor', 2] } as const;
   const rows = Object.entries(engines).map(([engine, [role, part]]) => {
@@ -121,7 +121,7 @@ test('nothing that axe knows is wrong with the page, light or dark, on a phone t
   await page.setViewportSize({ width: 1280, height: 800 });
 });
 
-test('the address follows the choice, a wrong figure is told beside its field, and the address gives the same again', async () => {
+test('the address follows the choice, a wrong figure is reported beside its field, and the address restores the same choice', async () => {
   await page.fill('#option-value-bytes', '0');
   await page.press('#option-value-bytes', 'Tab');
   expect(await page.textContent('#option-value-bytes-wrong')).toContain('from 4 to');

@@ -18,7 +18,6 @@ beforeAll(async () => {
 
 afterAll(() => profile?.close());
 
-/** What must be true of a run, however its work was spread over time. */
 /** How many times as much a store may take at the end: of its size after the first part, and of its live data. */
 interface Bounds {
   readonly growth: number;

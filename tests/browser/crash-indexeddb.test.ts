@@ -63,7 +63,7 @@ async function end(ending: string): Promise<void> {
 const rounds = Array.from({ length: ROUNDS }, (_, round) => ({ round, ending: ENDINGS[round % ENDINGS.length] ?? '' }));
 
 test.for(rounds)(
-  'round $round: what was acknowledged before $ending is there, and what is there is a prefix of history',
+  'round $round: writes acknowledged before $ending are there, and the store has a prefix of history',
   async ({ round, ending }) => {
     const plan = { seed, round, sequence: history.sequence };
     // To the test, a page that was loaded again is the same page: reports of its last round do not count for this one.

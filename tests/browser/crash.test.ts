@@ -84,7 +84,7 @@ const rounds = Array.from({ length: ROUNDS }, (_, round) => round);
 const endings = rounds.flatMap((round) => (round % ENDINGS.length === 0 ? shuffled(ENDINGS, random) : []));
 
 test.for(rounds.map((round) => ({ round, ending: endings[round] as Ending })))(
-  'round $round: what was acknowledged before $ending is there, and what is there is a prefix of history',
+  'round $round: writes acknowledged before $ending are there, and the store has a prefix of history',
   async ({ round, ending }) => {
     const plans = {
       page: { seed, round, sequence: histories.page.sequence },

@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 afterAll(() => profile?.close());
 
-test.each([1, 8])('sets that come faster than they are flushed are taken with %i MiB of memory', async (mib) => {
+test.each([1, 8])('sets that come faster than they are flushed are accepted with %i MiB of memory', async (mib) => {
   const { page, errors } = await profile.openPage();
   const problems = await page.evaluate(
     async ([memory, plans]) => {

@@ -89,7 +89,7 @@ const PLANS: Record<Place, Omit<FullPlan, 'name'>> = {
 };
 
 test.each(Object.keys(PLANS) as Place[])(
-  '%s: a full quota is used, refuses, keeps, deletes and goes on',
+  '%s: a full quota refuses sets, keeps entries, accepts deletes, then sets',
   { timeout: 900_000 },
   async (place) => {
     const profile = await newProfile();

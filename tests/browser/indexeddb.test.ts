@@ -232,7 +232,7 @@ test('a shared worker keeps stores in IndexedDB', async () => {
   expect(answer).toEqual({ kind: 'indexeddb', found: [['a', 1]] });
 });
 
-test('stats tell what the origin uses, and persist asks for it to be kept', async () => {
+test('stats report the use of the origin, and persist asks the browser to keep it', async () => {
   const told = await page.evaluate(async () => {
     const db = await varve.open('kept', { storage: 'indexeddb' });
     await db.set('k', new Uint8Array(100_000));
@@ -246,7 +246,7 @@ test('stats tell what the origin uses, and persist asks for it to be kept', asyn
   expect(told.origin?.quotaBytes).toBeGreaterThan(told.origin?.usageBytes ?? Number.NaN);
 });
 
-test('a browser that clears IndexedDB under an open store is told of; what was there is lost, not new', async () => {
+test('after a browser cleared IndexedDB under an open store, the store is reported as lost, not new', async () => {
   const session = await profile.context.newCDPSession(page);
   await page.evaluate(async () => {
     globalThis.db = await varve.open<number, string>('cleared', { storage: 'indexeddb' });
@@ -265,7 +265,7 @@ test('a browser that clears IndexedDB under an open store is told of; what was t
   await session.detach();
 });
 
-test('a full origin refuses what it has no room for; the session goes on, and writes when there is room again', async () => {
+test('a full origin refuses writes without room for them; the session continues, and writes when there is room again', async () => {
   // A separate browser: Chromium remembers for half a minute how much room IndexedDB has.
   const small = await newProfile();
   onTestFinished(() => small.close());
@@ -311,7 +311,7 @@ test('a full origin refuses what it has no room for; the session goes on, and wr
   expect(after).toEqual({ counts: [all, all], problems: [] });
 });
 
-test('what was acknowledged survives the death of the browser', async () => {
+test('acknowledged writes survive the death of the browser', async () => {
   await page.evaluate(async () => {
     globalThis.db = await varve.open<number, string>('killed', { storage: 'indexeddb' });
     for (let i = 0; i < 200; i++) await db.set(i, `value ${i}`, { durability: i % 2 === 0 ? 'strict' : 'relaxed' });

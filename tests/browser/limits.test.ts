@@ -184,7 +184,7 @@ test('a closed store refuses every call with VARVE_CLOSED, and closing it again 
   expect(inWorker).toEqual({ codes: ['VARVE_CLOSED'], found: ['a', 'b', 'd'] });
 });
 
-test('iterators that are aborted, left or thrown out of let go of their scans', async () => {
+test('iterators release their scans when they are aborted, left or ended by an error', async () => {
   await openStore('iterators');
   const found = await page.evaluate(async () => {
     const rows = Array.from({ length: 20_000 }, (_, i) => [i, `value ${i} ${'.'.repeat(50)}`] as const);
@@ -303,7 +303,7 @@ test('a key of 65,536 bytes is stored, one more is refused', async () => {
   expect(found).toEqual({ keys: [65_536, 65_536, 32_768], values: ['long', 'long', 'long', 'none'] });
 });
 
-test('a scan past 100,000 deletes finds what is left', async () => {
+test('a scan past 100,000 deletes finds the remaining entries', async () => {
   await openStore('deletes');
   const scan = (): Promise<unknown[]> =>
     page.evaluate(async () => {
@@ -366,7 +366,7 @@ test('keys and values of every type come back as they were, in the order of keys
   expect(inWorker).toEqual([]);
 });
 
-test('a store in memory says so, and is gone when it closes', async () => {
+test('a store in memory reports that, and is gone when it closes', async () => {
   const found = await page.evaluate(async () => {
     const memory = await varve.open('in memory', { storage: 'memory' });
     const report = { ...memory.storage, state: memory.recovery.state };

@@ -112,7 +112,7 @@ test('tabs that open a store at once share it', async () => {
   expect(await readAll(first, 'raced', 0)).toEqual(TEN);
 });
 
-test('a store that is open is deleted once every tab has closed it, which they are asked for', async () => {
+test('a deletion asks every tab to close the store, and then deletes it', async () => {
   const remove = (wait: number): Promise<string> =>
     second.evaluate(
       (ms) =>

@@ -36,7 +36,7 @@ function read(worker: Worker): Promise<string> {
   });
 }
 
-test('what a sync access handle flushed is there after the browser was killed', async () => {
+test('bytes that a sync access handle flushed are there after the browser was killed', async () => {
   const first = await profile.openPage('/blank.html');
   const { worker } = await openWorker(first.page, '/blank-worker.js');
   expect(await write(worker, 'silt')).toBe(4);
@@ -48,7 +48,7 @@ test('what a sync access handle flushed is there after the browser was killed', 
   expect(second.errors).toEqual([]);
 });
 
-test('a terminated worker lets go of its handles', async () => {
+test('a terminated worker releases its handles', async () => {
   const { page } = await profile.openPage('/blank.html');
   const first = await openWorker(page, '/blank-worker.js');
   await write(first.worker, 'clay');
@@ -78,7 +78,7 @@ function fill(worker: Worker): Promise<{ bytes: number; end: string }> {
   });
 }
 
-test('a quota that was set is what the page may store, until it is taken back', async () => {
+test('a page may store as much as the quota that was set, until it is reset', async () => {
   const { page } = await profile.openPage('/blank.html');
   const { worker } = await openWorker(page, '/blank-worker.js');
   const session = await profile.overrideQuota(page, 5_000_000);

@@ -63,7 +63,7 @@ test('a leader that is frozen with a warning lets another tab lead at once', asy
   expect(await first.evaluate(() => db.getMany([1, 2]))).toEqual(['one', 'two']);
 });
 
-test('calls to a leader that is frozen unwarned are told so after five seconds, and go on when it thaws', async () => {
+test('calls to a leader that is frozen without a warning fail after five seconds, and work again when it thaws', async () => {
   const first = await openTab('stalled');
   const second = await openTab('stalled');
   await second.evaluate(() => db.set(1, 'one'));
@@ -86,7 +86,7 @@ test('calls to a leader that is frozen unwarned are told so after five seconds, 
 });
 
 // The error used to name a worker that does not share the store, which sent users looking for one.
-test('a tab that opens a store while its leader does not answer is told so, and opens it when the leader does', async () => {
+test('a tab that opens a store whose leader does not answer gets an error, and opens it when the leader answers', async () => {
   const first = await openTab('slow');
   const second = await profile.openPage();
   pages.push(second.page);
@@ -110,7 +110,7 @@ test('a tab that opens a store while its leader does not answer is told so, and 
   expect(await open(60_000)).toBe('ok');
 });
 
-test('changes are told across tabs, each once and in order, whoever leads; and go on after a reload', async () => {
+test('changes are reported across tabs, each once and in order, also when the leader changes, and after a reload', async () => {
   const first = await openTab('followed');
   const second = await openTab('followed');
   const third = await openTab('followed');

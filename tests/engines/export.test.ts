@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import type { Engine } from './support/engine.ts';
 import { ENGINES, Session } from './support/engines.ts';
 
-/** What an engine read and passed on. */
+/** The hash of the entries that an engine read, and the export that it passed on. */
 interface Passed {
   readonly hash: string;
   readonly base64: string;

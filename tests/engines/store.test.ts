@@ -35,7 +35,7 @@ describe.each(ENGINES)('$name', (engine) => {
     expect(tab.errors).toEqual([]);
   });
 
-  test('open puts a new store where it is best, and says why not in a better place', async () => {
+  test('open puts a new store in the best place, and reports why it is not in a better one', async () => {
     const storage = await tab.evaluate(async () => {
       const store = await varve.open('rung');
       const { storage } = store;
@@ -136,40 +136,37 @@ describe.each(ENGINES)('$name', (engine) => {
     },
   );
 
-  test.each(PLACES)(
-    'values of 5 MB come back, and so does what is written after them ($place)',
-    async ({ place, options }) => {
-      const name = `large ${place}`;
-      await tab.evaluate(
-        async (store, given) => {
-          const db = await varve.open<number, Uint8Array>(store, given);
-          for (const i of [0, 1]) {
-            const value = Uint8Array.from({ length: 5_000_000 }, (_, at) => (at * (i + 3)) >> 5);
-            await db.set(i, value);
-          }
-          await db.set(4, Uint8Array.of(4), { durability: 'strict' });
-        },
-        name,
-        options,
-      );
-      await rest(engine);
-      await tab.reload();
-      const found = await tab.evaluate(async (store) => {
-        const db = await varve.open<number, Uint8Array>(store, { lockTimeout: 60_000 });
-        const wrong: number[] = [];
+  test.each(PLACES)('values of 5 MB come back, and so do later writes ($place)', async ({ place, options }) => {
+    const name = `large ${place}`;
+    await tab.evaluate(
+      async (store, given) => {
+        const db = await varve.open<number, Uint8Array>(store, given);
         for (const i of [0, 1]) {
-          const value = await db.get(i);
-          if (value?.length !== 5_000_000 || !value.every((byte, at) => byte === (((at * (i + 3)) >> 5) & 255)))
-            wrong.push(i);
+          const value = Uint8Array.from({ length: 5_000_000 }, (_, at) => (at * (i + 3)) >> 5);
+          await db.set(i, value);
         }
-        const last = await db.get(4);
-        await db.close();
-        await varve.deleteStore(store);
-        return { wrong, last: [...(last ?? [])] };
-      }, name);
-      expect(found).toEqual({ wrong: [], last: [4] });
-    },
-  );
+        await db.set(4, Uint8Array.of(4), { durability: 'strict' });
+      },
+      name,
+      options,
+    );
+    await rest(engine);
+    await tab.reload();
+    const found = await tab.evaluate(async (store) => {
+      const db = await varve.open<number, Uint8Array>(store, { lockTimeout: 60_000 });
+      const wrong: number[] = [];
+      for (const i of [0, 1]) {
+        const value = await db.get(i);
+        if (value?.length !== 5_000_000 || !value.every((byte, at) => byte === (((at * (i + 3)) >> 5) & 255)))
+          wrong.push(i);
+      }
+      const last = await db.get(4);
+      await db.close();
+      await varve.deleteStore(store);
+      return { wrong, last: [...(last ?? [])] };
+    }, name);
+    expect(found).toEqual({ wrong: [], last: [4] });
+  });
 
   test.each(PLACES)(
     '20,000 entries are flushed, merged, scanned, checked and opened again ($place)',
@@ -219,7 +216,7 @@ describe.each(ENGINES)('$name', (engine) => {
   );
 
   test.each(PLACES)(
-    'a random history of thousands of writes is what a model says, opening after opening ($place)',
+    'a random history of thousands of writes equals a model, opening after opening ($place)',
     async ({ place, options }) => {
       const history = new History();
       const name = `history ${place}`;
@@ -245,7 +242,7 @@ describe.each(ENGINES)('$name', (engine) => {
     },
   );
 
-  test('the synchronous API has OPFS, or memory, and says why', async () => {
+  test('the synchronous API has OPFS, or memory and a reason', async () => {
     const told = await tab.evaluate(() => workers('/crash-calls-worker.js', 'rung'));
     const inMemory = { kind: 'memory', reason: expect.stringMatching(engine.rung.reason ?? /none/) };
     expect(told).toEqual(engine.rung.kind === 'opfs' ? { kind: 'opfs' } : inMemory);

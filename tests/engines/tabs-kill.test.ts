@@ -29,7 +29,7 @@ interface Seat {
   heard: Heard;
 }
 
-/** What remains of a tab that was ended: nothing; the tab; the page, which continues. */
+/** The rest of a tab that was ended: nothing; the tab; the page, which continues. */
 type Left = 'nothing' | 'tab' | 'page';
 
 /** A way to end the leading tab. */

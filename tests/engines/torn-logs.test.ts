@@ -1,4 +1,4 @@
-// What a kill of Chromium can leave in its own files: half a record at the end of a log. The next start appends after it, and
+// A kill of Chromium can leave half a record at the end of a log in its own files. The next start appends after it, and
 // the start after that skips the appended records (support/leveldb.ts). This was found through a table that the manifest named
 // and that was missing: the name of its file, made after one kill, was gone after the next one.
 
@@ -45,7 +45,7 @@ async function kill(what?: 'indexeddb' | 'names'): Promise<Tab> {
 }
 
 test.runIf(ENGINES.includes(chromium))(
-  'chromium: files whose names were made after a kill that tore a name are there after the next ones',
+  'chromium: files made after a kill that tore a name are there after the next kills',
   async () => {
     session = await Session.start(chromium);
     let tab = await session.browser.openTab();
@@ -74,7 +74,7 @@ test.runIf(ENGINES.includes(chromium))(
 );
 
 test.runIf(ENGINES.includes(chromium))(
-  'chromium: a store in IndexedDB that the browser deletes for a log that a kill tore says that it was lost',
+  'chromium: a store in IndexedDB that the browser deletes because of a torn log is reported as lost',
   async () => {
     session = await Session.start(chromium);
     let tab = await session.browser.openTab();

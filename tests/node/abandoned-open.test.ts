@@ -57,7 +57,7 @@ test('one that was aborted before the engine was loaded is never opened', async 
   expect(storage.opens).toBe(1);
 });
 
-test('a store that was closed lets go of its storage', async () => {
+test('a store that was closed releases its storage', async () => {
   let isCollected = false;
   const seen = new FinalizationRegistry(() => {
     isCollected = true;

@@ -7,7 +7,7 @@ import { ChunkAdapter } from './support/chunk-adapter.ts';
 import { tools, wasm } from './support/engine.ts';
 import { KeptDevices } from './support/kept-devices.ts';
 
-test('what one opening wrote, the next one reads, asynchronous or synchronous', async () => {
+test('the next opening reads the writes of the one before, asynchronous or synchronous', async () => {
   const storage = new KeptDevices();
   const db = await open('notes', { storage, wasm });
   expect(db.storage).toEqual({ kind: 'kept' });
@@ -58,7 +58,7 @@ test('memtables are flushed and merged in slices', async () => {
   await db.close();
 });
 
-test('a storage that fetches what is read is told how much of it may stay: a quarter of the memory', async () => {
+test('a storage that fetches bytes for reads may keep a quarter of the memory', async () => {
   const storage = new ChunkAdapter();
   const device = await storage.open('spare');
   const allowed = vi.spyOn(device, 'allowSpare');
@@ -86,7 +86,7 @@ test('listing and deleting ask the adapter', async () => {
   expect(await sync.listStores({ storage })).toEqual(['b']);
 });
 
-test('what is neither a name of a storage nor an adapter is refused', async () => {
+test('a storage that is neither a name nor an adapter is refused', async () => {
   for (const storage of ['disk', 7, {}, null]) {
     const options = { storage } as unknown as { storage: 'memory' };
     await expect(async () => open('wrong', options)).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });

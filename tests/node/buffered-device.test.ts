@@ -25,7 +25,7 @@ function equal(a: readonly Uint8Array[], b: readonly Uint8Array[]): boolean {
   return a.length === b.length && a.every((bytes, i) => Buffer.compare(bytes, b[i] as Uint8Array) === 0);
 }
 
-test('what a turn writes is one commit, and what follows while it is under way is the next one', async () => {
+test('the writes of one turn are one commit, and the writes during that commit are the next one', async () => {
   const chunks = new FakeChunks();
   const device = await BufferedDevice.open(chunks);
   await device.committed();
@@ -79,7 +79,7 @@ test('a flush makes its commit strict, and a relaxed commit before it is followe
   expect(chunks.commits.slice(1).map(({ isStrict }) => isStrict)).toEqual([false, true, false, true]);
 });
 
-test('a flush after opening makes durable what a former holder left in relaxed commits', async () => {
+test('a flush after opening makes the relaxed commits of a former holder durable', async () => {
   const state = new ChunkState();
   const first = await BufferedDevice.open(new FakeChunks(state));
   first.write(0, Uint8Array.of(7), 5);
@@ -144,7 +144,7 @@ test('a fold that finds no room refuses no write, and is tried seldom, until the
   expect(equal(await again.resident(() => image(again)), await device.resident(() => image(device)))).toBe(true);
 });
 
-test('a read of what is not here is pending, and one fetch brings all that a call was missing', async () => {
+test('a read of missing bytes is pending, and one fetch brings all bytes that a call was missing', async () => {
   const state = new ChunkState();
   const first = await BufferedDevice.open(new FakeChunks(state));
   for (let slot = 0; slot < 8; slot++) first.write(slot, new Uint8Array(300 * KIB).fill(slot + 1), 4 * KIB);
@@ -166,7 +166,7 @@ test('a read of what is not here is pending, and one fetch brings all that a cal
   expect([...into]).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
-test('opening a pool reads the first pages and what is small in one fetch, the end of a table in another', async () => {
+test('opening a pool reads the first pages and small slots in one fetch, the end of a table in another', async () => {
   const state = new ChunkState();
   const first = await BufferedDevice.open(new FakeChunks(state));
   for (let slot = 0; slot < 8; slot++) first.write(slot, new Uint8Array(4 * KIB).fill(slot + 1), 0);
@@ -197,7 +197,7 @@ async function withLongSlot(): Promise<{ chunks: FakeChunks; device: BufferedDev
   return { chunks, device };
 }
 
-test('what was read is forgotten when there is too much of it, but not what is being read', async () => {
+test('chunks that were read are dropped when there are too many, but not those of a call under way', async () => {
   const { chunks, device } = await withLongSlot();
   const all = await device.resident(() => image(device));
   expect(all[0]?.[5000 * KIB]).toBe(5);
@@ -206,7 +206,7 @@ test('what was read is forgotten when there is too much of it, but not what is b
   expect(chunks.reads).toBe(reads + 1);
 });
 
-test('who reads on has chunks fetched ahead; who reads here and there has not, though its neighbours are here', async () => {
+test('a sequential reader gets chunks fetched ahead; a random reader does not, even beside chunks that are here', async () => {
   const read = async ({ device }: { device: BufferedDevice }, index: number): Promise<void> => {
     const at = 4 * KIB + CHUNK_BYTES * (index - 1);
     await device.resident(() => device.read(0, new Uint8Array(KIB), at + 7 * KIB));
@@ -220,7 +220,7 @@ test('who reads on has chunks fetched ahead; who reads here and there has not, t
   expect([sequential.chunks.reads, sequential.chunks.chunksRead]).toEqual([17, 81]);
 });
 
-test('as much of what was read stays as its host allows', async () => {
+test('as many of the chunks that were read stay as the host allows', async () => {
   const { chunks, device } = await withLongSlot();
   device.allowSpare(8000 * KIB);
   await device.resident(() => image(device));
@@ -229,7 +229,7 @@ test('as much of what was read stays as its host allows', async () => {
   expect(chunks.reads).toBe(reads);
 });
 
-test('a commit that fails ends all writing, reads go on, and opening again gives what was committed', async () => {
+test('a commit that fails ends all writing, reads go on, and opening again gives the committed bytes', async () => {
   const state = new ChunkState();
   const chunks = new FakeChunks(state);
   const device = await BufferedDevice.open(chunks);
@@ -285,7 +285,7 @@ test('a change apart that cannot even be made is refused, and waits for nothing'
   await expect(device.writeApart(1, Uint8Array.of(1), 4 * KIB, false)).rejects.toBe(error);
 });
 
-test('who was taken over from commits nothing more', async () => {
+test('a holder whose store was taken over commits nothing more', async () => {
   const state = new ChunkState();
   const zombie = await BufferedDevice.open(new FakeChunks(state));
   zombie.write(0, Uint8Array.of(1), 0);
@@ -346,7 +346,7 @@ class Twins {
   device!: BufferedDevice;
   chunks!: FakeChunks;
   model = new MemoryDevice({ slotsMax: 20 });
-  /** What was written apart, one after the other. */
+  /** The writes apart, one after the other. */
   #apart: Uint8Array[] = [];
   /** The model after each step since the last step that is certainly committed: a crash may leave any of these. */
   #possible: Uint8Array[][] = [];
@@ -478,7 +478,7 @@ class Twins {
 }
 
 test.each([1, 2, 3, 4, 5, 6])(
-  'a device is as one in memory, whatever is done, wherever it crashes and whatever is refused (seed %i)',
+  'a device equals one in memory, in all operations, crashes and refusals (seed %i)',
   { timeout: 60_000 },
   async (seed) => {
     const random = randomFrom(seed);

@@ -55,7 +55,7 @@ async function behind(db: Store<Key, unknown>, since: number, last: number): Pro
   return all;
 }
 
-test('every kind of change is told from the call on, a batch with sequences one after another', async () => {
+test('every kind of change is reported from the call on, a batch with sequences one after another', async () => {
   const db = await opened();
   await db.set('before', 1);
   const changes = db.changes();
@@ -77,7 +77,7 @@ test('every kind of change is told from the call on, a batch with sequences one 
   expect(Number(expiring.expires) - Date.now()).toBeGreaterThan(30_000);
 });
 
-test('changes begin where they are called, not where they are first read, and are told to every tab', async () => {
+test('changes begin at the call, not at the first read, and are reported to every tab', async () => {
   const [first, second] = tabs(2);
   const db = await opened({}, first);
   const other = await opened({}, second);
@@ -91,7 +91,7 @@ test('changes begin where they are called, not where they are first read, and ar
   expect(await waiting).toMatchObject({ done: false, value: { key: 'b', value: 2 } });
 });
 
-test('what was called in the same turn before is not told, what was called after it is', async () => {
+test('calls of the same turn before it are not reported, calls after it are', async () => {
   const db = await opened();
   const writes = [db.set('a', 1)];
   const changes = db.changes();
@@ -100,7 +100,7 @@ test('what was called in the same turn before is not told, what was called after
   expect(await take(changes, 1)).toMatchObject([{ type: 'set', key: 'b' }]);
 });
 
-test('a range, a prefix and a key narrow what is told; values can be left out', async () => {
+test('a range, a prefix and a key narrow the reported changes; values can be left out', async () => {
   const db = await opened();
   const all = [
     db.changes({ prefix: ['note'] }),
@@ -150,7 +150,7 @@ test('changes can be resumed after the store was closed', async () => {
   expect(await take(last.changes({ since: 3 }), 1)).toMatchObject([{ type: 'gap', since: 3 }]);
 });
 
-test('who comes back behind the end of history is told of a gap, and goes on behind it', async () => {
+test('a reader that comes back after its history was dropped gets a gap, and continues after it', async () => {
   const db = await opened({ historyBytes: 0 });
   for (let i = 0; i < 10; i++) await db.set(i, i);
   await db.compact();
@@ -214,7 +214,7 @@ describe('changes end', () => {
     expect(() => db.changes()).toThrow(expect.objectContaining({ code: 'VARVE_CLOSED' }));
   });
 
-  test('and what makes no sense is refused at once', async () => {
+  test('and invalid options are refused at once', async () => {
     const db = await opened();
     for (const since of [-1, 0.5, Number.NaN, 2 ** 53]) {
       expect(() => db.changes({ since })).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' }));
@@ -297,7 +297,7 @@ async function write(db: Store<Key, unknown>, random: Random, value: string): Pr
   return (await batch.commit()).sequence;
 }
 
-test('changes applied to a copy make the copy the store, whoever wrote and whatever was cut', async () => {
+test('changes applied to a copy make it equal to the store, for writes of every tab and history cut anywhere', async () => {
   const gaps = [0, 0];
   for (let seed = 1; seed <= 6; seed++) {
     const random = new Random(seed);
@@ -322,7 +322,7 @@ test('changes applied to a copy make the copy the store, whoever wrote and whate
   expect(gaps[0]).toBeGreaterThan(3);
 });
 
-test('a deleted range is told as a range of the same keys', () => {
+test('a deleted range is reported as a range of the same keys', () => {
   const random = new Random(7);
   const keys: Key[] = ['', 'a', 'a\0', 'b', 'ab', -1, 0, 1, -0.5, 1e300, true, 5n, new Date(0)];
   keys.push(

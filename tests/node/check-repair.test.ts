@@ -136,7 +136,7 @@ test('a check asks nothing of slots that hold no table once it has looked at the
   await device.closeAll();
 });
 
-test('over a storage that commits later a check is of the moment in which all it needs was there', async () => {
+test('over a storage that commits later a check has the read point at which all its bytes were there', async () => {
   const storage = new ChunkAdapter();
   const opening = vi.spyOn(storage, 'open');
   const store = await open<Key, unknown>('later', { storage, wasm, memoryBytes: 2 ** 20 });
@@ -193,7 +193,7 @@ test('a table that cannot be read is a problem, no reason to stop, and the store
   expect((await store.check({ tools })).ok).toBe(true);
 });
 
-test('a log that is shorter than what the open store wrote is told', async () => {
+test('a log that is shorter than the open store wrote it is reported', async () => {
   const store = await openTest();
   await fill(store);
   const log = await fileOf('test', 2);
@@ -232,7 +232,7 @@ test('a signal ends the check that it was given to, and no other', async () => {
   expect((await other).ok).toBe(true);
 });
 
-test('where the tools cannot be loaded a check says how to give their place', async () => {
+test('where the tools cannot be loaded the error of a check says how to pass their place', async () => {
   const store = await openTest();
   await expect(store.check({ tools: 'http://127.0.0.1:1/tools.wasm' })).rejects.toMatchObject({
     code: 'VARVE_UNSUPPORTED',
@@ -302,7 +302,7 @@ test('a damaged block costs its keys, which the report names; twice repaired it 
   expect(again).toMatchObject({ entries: report.entries, lost: [] });
 });
 
-test('a repair refuses what it must not touch, and leaves nothing behind when it fails', async () => {
+test('a repair refuses stores that it must not touch, and leaves nothing behind when it fails', async () => {
   const store = await openTest();
   await fill(store, 20_000);
   const code = (name: string) => ({ code: name });

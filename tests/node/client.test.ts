@@ -143,7 +143,7 @@ describe('errors', () => {
     await db.close();
   });
 
-  test('an engine that says it is dead rejects everything with its error', async () => {
+  test('an engine that reports its own failure rejects everything with its error', async () => {
     const { db, engine } = await openFake<string, number>();
     engine.hold();
     const read = db.get('a');
@@ -175,7 +175,7 @@ describe('errors', () => {
     expect(engine.isTerminated).toBe(true);
   });
 
-  test('an answer to a message nobody sent ends the client', async () => {
+  test('an answer to a message that was not sent ends the client', async () => {
     const { db, engine } = await openFake<string, number>();
     engine.hold();
     const read = db.get('a');
@@ -252,7 +252,7 @@ describe('abort', () => {
 });
 
 describe('close', () => {
-  test('waits for what was called before, then ends the worker', async () => {
+  test('waits for the calls before it, then ends the worker', async () => {
     const { db, engine } = await openFake<string, number>();
     const write = db.set('a', 1);
     const closed = db.close();
@@ -263,7 +263,7 @@ describe('close', () => {
     expect(engine.isTerminated).toBe(true);
   });
 
-  test('everything afterwards says so', async () => {
+  test('later calls are refused as closed', async () => {
     const { db } = await openFake<string, number>();
     const closed = db.close();
     const calls = [
@@ -291,7 +291,7 @@ describe('close', () => {
     expect(engine.messages.filter(({ type }) => type === 'close').length).toBe(1);
   });
 
-  test('that fails tells why, and the worker is ended all the same', async () => {
+  test('that fails reports the reason, and the worker is ended all the same', async () => {
     const { db, engine } = await openFake<string, number>();
     engine.reply = (message) =>
       message.type === 'close'

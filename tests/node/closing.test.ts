@@ -27,13 +27,13 @@ afterEach(() => vi.unstubAllGlobals());
 const opened = (device: MemoryDevice): Promise<EngineHost> =>
   EngineHost.open('stuck', { wasm, device, lockTimeout: 0 });
 
-test('a device that cannot be closed does not hold the lock', async () => {
+test('a device that cannot be closed releases the lock', async () => {
   const host = await opened(new Stuck());
   await expect(host.close()).rejects.toThrow('cannot be closed');
   await (await opened(new Locked())).close();
 });
 
-test('nor does one of a store that did not open, and what kept it from opening is told', async () => {
+test('so does one of a store that did not open, whose error is reported', async () => {
   const device = new Stuck();
   vi.spyOn(device, 'read').mockImplementation(() => {
     throw new Error('no bytes');

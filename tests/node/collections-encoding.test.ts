@@ -105,7 +105,7 @@ describe.each([
     expect((await found.toArray()).map(({ n }) => n).at(-1)).toBe(3);
   });
 
-  test('what cannot be stored is refused by the promise, and nothing is written', async () => {
+  test('a document that cannot be stored is refused by the promise, and nothing is written', async () => {
     const { db, notes, plain } = await opened();
     const strange = { ...loose(1), title: 'x', body: () => undefined };
     for (const target of [notes, plain]) {

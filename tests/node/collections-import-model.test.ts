@@ -79,7 +79,7 @@ async function restore(db: Db, bytes: Bytes, merge: boolean, cut: number | undef
 /** The documents as they are in the store. */
 const stored = (db: Db): Promise<Note[]> => collect(db.values({ prefix: ['notes', 'doc'] })) as Promise<Note[]>;
 
-/** What a check must list: each document with a unique value that an earlier document has. */
+/** The conflicts that a check must list: each document with a unique value that an earlier document has. */
 function conflictsOf(all: readonly Note[]): unknown[] {
   const owners = new Map<string, number>();
   return all.flatMap(({ id, title, aliases = [] }) => {

@@ -212,7 +212,7 @@ describe('an import and another tab, in turns', () => {
     yield bytes.slice(at);
   }
 
-  test.each([1, 2, 3, 4])('whose indexes are built anew %i frames before the block', async (frames) => {
+  test.each([1, 2, 3, 4])('beside a reindex %i frames before the block', async (frames) => {
     const [db, other, meanwhile] = await turns();
     const [notes, theirs] = [notesOf(db), notesOf(other)];
     await notes.insert(note(1, { tags: ['a'] }));

@@ -1,4 +1,4 @@
-// What happens to indexes when their definition changes, and collections in transactions, snapshots and live queries.
+// Indexes when their definition changes, and collections in transactions, snapshots and live queries.
 
 import { describe, expect, test, vi } from 'vitest';
 import { ReservedKey } from '../../js/src/codec/reserved-key.ts';
@@ -373,7 +373,7 @@ describe('in a transaction', () => {
     await expectKept(db, [note(1)]);
   });
 
-  test('what was found there conflicts with who writes it meanwhile', async () => {
+  test('documents that it found conflict with a write of them meanwhile', async () => {
     const db = await openAsync();
     const notes = notesOf(db);
     await notes.insertMany([note(1, { tags: ['a'] }), note(2, { tags: ['b'] })]);

@@ -299,7 +299,7 @@ describe('finding', () => {
       .toStrictEqual([0, 0]);
   });
 
-  test('ends with its signal, and refuses what makes no sense at once', async () => {
+  test('ends with its signal, and refuses invalid arguments at once', async () => {
     const { notes } = await filled();
     const control = new AbortController();
     const found = notes.find('edited', { signal: control.signal })[Symbol.asyncIterator]();

@@ -53,7 +53,7 @@ async function hasSettled(promise: Promise<unknown>): Promise<boolean> {
   return (await Promise.race([promise.catch(() => undefined), Promise.resolve(pending)])) !== pending;
 }
 
-test('a job is told of its end, and a close is done, when the worker writes no more', async () => {
+test('a job ends, and a close is done, when the worker writes no more', async () => {
   const worker = new IdleWorker();
   const link = new CompactorLink(() => worker, module, 'store');
   const job = link.run({ ...ticket }, services);
@@ -64,7 +64,7 @@ test('a job is told of its end, and a close is done, when the worker writes no m
   await stopped;
 });
 
-test('jobs of a worker that broke are told when it has ended; the next job has a new one', async () => {
+test('jobs of a worker that broke fail when it has ended; the next job has a new worker', async () => {
   const workers = [new IdleWorker(), new IdleWorker()];
   let started = 0;
   const link = new CompactorLink(() => workers[started++] as IdleWorker, module, 'store');

@@ -67,7 +67,7 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
     'an attempt tells when',
   ],
   [
-    'what a call throws taken for missing bytes',
+    'an error of a call taken for missing bytes',
     (device) => ({ resident: async (call: () => unknown) => device.resident(call).catch(() => undefined) }),
     'an attempt tells when',
   ],
@@ -83,12 +83,12 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
         setTimeout(() => void device.writeApart(slot, bytes, at, false).catch(() => undefined), 50);
       },
     }),
-    'what is written apart is there',
+    'bytes written apart are there',
   ],
   [
     'discarding that cuts the slot',
     (device) => ({ discard: async (slot: number) => device.truncate(slot, 4096) }),
-    'what is written apart is there',
+    'bytes written apart are there',
   ],
   [
     'writes apart that end all others where there is no room for them',
@@ -98,7 +98,7 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
         return device.committed();
       },
     }),
-    'what is written apart and finds no room',
+    'a write apart that finds no room',
   ],
   ['devices that do not say that they commit later', () => ({ committed: undefined }), 'a synchronous store'],
   [

@@ -32,7 +32,7 @@ test.each(BREAKS)('%s: caught', async (_, create, starts) => {
   for (const start of starts) await expectCaught(clauses, start);
 });
 
-test('what is caught is told as what was expected of the storage', async () => {
+test('an error of a clause names what it expected of the storage', async () => {
   const clauses = clausesFor(() => broken(() => ({ isOpen: () => false })));
   const caught = clauses.get(clauseNamed(clauses, 'a new store has'))?.();
   await expect(caught).rejects.toThrow(ContractError);

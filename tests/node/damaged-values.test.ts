@@ -25,11 +25,11 @@ describe('damaged values', () => {
     ['half an element', '01 d845 43 010203'],
     ['a regular expression that is none', '01 d81b 83 66 526567457870 61 28 60'],
     ['a name that is no text', '01 a1 01 01'],
-  ])('%s is told', (_, encoded) => {
+  ])('%s is reported', (_, encoded) => {
     expect(() => structured.decode(unhex(encoded))).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_VALUE' }));
   });
 
-  test('nesting without end is told, whatever nests', () => {
+  test('nesting without end is reported, in every type that nests', () => {
     for (const step of [
       '81',
       'd81c',

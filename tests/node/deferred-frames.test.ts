@@ -132,7 +132,7 @@ test('behind sets that were refused deletes are tried as long as they get throug
   expect(runs.slice(2)).toEqual(Array(99).fill(1));
 });
 
-test('what a frame read stays read where a commit was refused, unless the store lost something since', async () => {
+test('a frame keeps its reads after a commit was refused, unless the store lost something since', async () => {
   let runs = 0;
   const answer = (): Uint8Array => new Uint8Array(OP_HEADER_BYTES);
   const host = {

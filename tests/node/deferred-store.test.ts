@@ -16,7 +16,7 @@ function value(seed: number, bytes: number): Uint8Array {
   return filled;
 }
 
-test('what one opening acknowledged, the next one reads', async () => {
+test('the next opening reads the acknowledged writes of the one before', async () => {
   const storage = new ChunkAdapter();
   const db = await open('notes', { storage, wasm });
   expect([db.storage.kind, db.recovery.state]).toEqual(['fake', 'new']);
@@ -110,7 +110,7 @@ test('reads and writes that are mixed in one frame take effect in order, though 
   await db.close();
 });
 
-test('what a call is missing of several tables, or for several keys, is fetched together', async () => {
+test('missing bytes of several tables, or for several keys of one call, are fetched together', async () => {
   const storage = new ChunkAdapter();
   // Closing makes a table of the log. Each table reaches over all keys, and there are too few tables for a merge.
   for (let round = 0; round < 6; round++) {

@@ -177,7 +177,7 @@ test('a deletion that dies at any of its calls is gone on with by the next one, 
 });
 
 test.each([1, 2, 3, 4])(
-  'a device is as one in memory, whatever is done and wherever it dies (seed %i)',
+  'a device equals one in memory, in all operations and deaths (seed %i)',
   { timeout: 120_000 },
   async (seed) => {
     const random = randomFrom(seed);

@@ -74,7 +74,7 @@ async function recovered(name = 'store'): Promise<[Key, unknown][]> {
 
 describe('varve/synchronous', () => {
   test.each(['varve_set', 'varve_commit', 'varve_get', 'varve_scan_open'])(
-    'a trap in %s is told by it and by every later call; opening again recovers',
+    'a trap in %s rejects it and every later call; opening again recovers',
     async (name) => {
       const { store, trap } = await openTrapped();
       store.set('kept', 1, { durability: 'strict' });
@@ -108,7 +108,7 @@ describe('varve/synchronous', () => {
     },
   );
 
-  test('a trap at the end of a turn, where nobody catches it, is told by the next call', async () => {
+  test('a trap at the end of a turn, where nothing catches it, rejects the next call', async () => {
     const { store, trap } = await openTrapped();
     store.set('kept', 1, { durability: 'strict' });
     trap.add('varve_commit');
@@ -196,7 +196,7 @@ describe('varve, through the engine worker', () => {
     await vi.waitFor(async () => expect(await recovered()).toEqual([['kept', 1]]));
   });
 
-  test('a trap in what only keeps the store in shape fails the store too', async () => {
+  test('a trap in background work fails the store too', async () => {
     const { store, trap } = await openAsync();
     await store.set('kept', 1, { durability: 'strict' });
     trap.add('varve_unsealed');

@@ -126,7 +126,7 @@ describe('recovery', () => {
     expect(storeOf(third).get('later')).toBe(1);
   });
 
-  test('what was strict survives the loss of power', async () => {
+  test('strict writes survive the loss of power', async () => {
     const host = await openHost();
     const store = storeOf(host);
     await fill(store, 20);

@@ -35,7 +35,7 @@ function addForeign(): void {
   fs.symlinkSync(at('loop'), at('loop'));
 }
 
-describe('what is no store', () => {
+describe('a folder or file that is no store', () => {
   test('is not listed', async () => {
     addForeign();
     expect(await listStores({ storage: storage() })).toEqual([]);
@@ -98,7 +98,7 @@ test('a store behind a symbolic link is listed and opened, and refused to be del
   await db.close();
 });
 
-test('what a deletion that was killed leaves, a folder with a claim, is listed and deleted', async () => {
+test('a folder with only a claim, as a killed deletion leaves it, is listed and deleted', async () => {
   fs.mkdirSync(at('notes'));
   // Of an earlier process that had the pid of this one.
   fs.writeFileSync(at('notes', `lock.${process.pid}.1.0.0.0123456789abcdef.${hostname()}`), '');

@@ -15,7 +15,7 @@ import * as sync from '../../js/src/synchronous.ts';
 import { tools, wasm } from './support/engine.ts';
 import { kindOf } from './support/kind-of.ts';
 
-/** What the runtime adds to the device of a path, but not to the device of an open file. */
+/** The number that the runtime adds to the device of a path, but not to the device of an open file. */
 const added = vi.hoisted(() => ({ dev: 0 }));
 
 vi.mock('node:fs', async (load) => {
@@ -259,7 +259,7 @@ describe('a slot that is a symbolic link', () => {
     });
     await expect(deleteStore('notes', { storage: storage() })).rejects.toMatchObject({
       code: 'VARVE_IO',
-      message: expect.stringContaining(`${folder()} stays: ${basename(path)} in it is not of the store`),
+      message: expect.stringContaining(`${folder()} stays: ${basename(path)} in it does not belong to the store`),
     });
     expect(fs.readdirSync(folder())).toEqual([basename(path)]);
     expect(fs.readFileSync(target, 'utf8')).toBe('of somebody else');

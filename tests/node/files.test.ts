@@ -106,7 +106,7 @@ describe('a store in files', () => {
     await again.close();
   }, 30_000);
 
-  test('what was copied while the store was closed is a store', async () => {
+  test('a copy of a closed store is a store', async () => {
     const storage = files(directory);
     const db = await sync.open('one', { storage, wasm });
     db.set('a', 1);
@@ -291,7 +291,7 @@ function failure(code: string): Error {
   return Object.assign(new Error(`${code}: refused by the test`), { code });
 }
 
-describe('what the system refuses', () => {
+describe('calls that the system refuses', () => {
   test.each([
     ['ENOSPC', 'full'],
     ['EDQUOT', 'full'],

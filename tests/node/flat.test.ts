@@ -11,14 +11,14 @@ const counting = (name: string, count: (n: number) => number): string[] =>
 const timing = (time: (n: number) => number): string[] =>
   growthOf(laps((n) => ({ counts: {}, times: { get: time(n) } })));
 
-test('what comes and goes, grows while it warms up, or is disturbed for some laps is flat', () => {
+test('a count that comes and goes, grows in the first laps, or is disturbed for some laps is flat', () => {
   expect(counting('cursors', (n) => n % 3)).toEqual([]);
   expect(counting('heapBytes', (n) => 8e6 + Math.min(n, 8) * 1e6 + (n % 2) * 3e5)).toEqual([]);
   expect(counting('openFiles', (n) => (n > 35 ? 500 : 20))).toEqual([]);
   expect(timing((n) => (n % 3 === 0 ? 40 : 0.2 + (n % 4) / 10))).toEqual([]);
 });
 
-test('what grows from lap to lap is not', () => {
+test('a count that grows from lap to lap is not flat', () => {
   expect(counting('cursors', (n) => n)).toEqual(['cursors of counts: from 15 to 35']);
   expect(counting('heapBytes', (n) => 8e6 + n * 1e5)).toHaveLength(1);
   expect(counting('wasmBytes', (n) => 4e6 + n * 65_536 * 4)).toHaveLength(1);

@@ -25,7 +25,7 @@ afterEach(async () => {
   vi.unstubAllGlobals();
 });
 
-/** What was sent to the engine. */
+/** Counts of the messages that were sent to the engine. */
 interface Sent {
   afters: number;
   frames: number;

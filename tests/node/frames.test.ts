@@ -71,7 +71,7 @@ describe('a request frame', () => {
     expect(hex(writer.take())).toBe(hex(clean.take()));
   });
 
-  test('an encoder that writes another operation meanwhile is told not to', () => {
+  test('an encoder that writes another operation meanwhile is refused', () => {
     const writer = new FrameWriter();
     const nested = { write: () => writer.add(2, get, 0, new Uint8Array(), undefined) };
     expect(() => writer.add(1, { ...set, value: nested }, 1, new Uint8Array(), new Uint8Array())).toThrow(
@@ -113,7 +113,7 @@ describe('a response frame', () => {
     ['padding missing', '56524632 01000000 01000000 00000000 01000000 00000000 00'],
     ['an unknown status', '56524632 01000000 01000000 03000000 00000000 00000000'],
     ['bytes left over', '56524632 00000000 00000000'],
-  ])('%s is told', (_, digits) => {
+  ])('%s is reported', (_, digits) => {
     const walk = (): void => {
       const reader = new FrameReader(unhex(digits));
       while (reader.next());
@@ -121,7 +121,7 @@ describe('a response frame', () => {
     expect(walk).toThrow(internal);
   });
 
-  test('payloads too short for what they hold are told', () => {
+  test('payloads too short for their content are reported', () => {
     const reader = new FrameReader(unhex('56524632 01000000 01000000 00000000 02000000 00000000 0100 0000'));
     reader.next();
     expect(() => reader.receipt()).toThrow(internal);
@@ -138,7 +138,7 @@ describe('a response frame', () => {
     expect(reader.receipt()).toEqual({ sequence: 5 + 2 ** 32, durability: 'strict' });
   });
 
-  test('a level that does not exist is told', () => {
+  test('a level that does not exist is reported', () => {
     const reader = new FrameReader(
       unhex('56524632 01000000 01000000 00000000 0c000000 00000000 05000000 01000000 09000000'),
     );
@@ -150,7 +150,7 @@ describe('a response frame', () => {
     ['a count beyond the bytes', '04000000', 'ffffffff'],
     ['a length beyond the bytes', '08000000', '01000000 05000000'],
     ['an entry missing', '08000000', '02000000 ffffffff'],
-  ])('many values: %s is told', (_, length, payload) => {
+  ])('many values: %s is reported', (_, length, payload) => {
     const reader = new FrameReader(unhex(`56524632 01000000 01000000 00000000 ${length} 00000000 ${payload}`));
     reader.next();
     expect(() => reader.many(() => 1)).toThrow(internal);
@@ -191,13 +191,13 @@ describe('scans', () => {
     }
   });
 
-  test('ends that go backwards are told', () => {
+  test('ends that go backwards are reported', () => {
     const bytes = new Uint8Array(unhex(batch));
     bytes.set([9, 0, 0, 0], 16);
     expect(() => readScanBatch(bytes, 0, bytes.length, true, true)).toThrow(internal);
   });
 
-  test('a batch that is cut or changed is told, or reads within its bytes', () => {
+  test('a batch that is cut or changed is reported, or reads within its bytes', () => {
     const whole = new Uint8Array(unhex(batch));
     for (let length = 0; length < whole.length - 3; length++) {
       expect(() => readScanBatch(whole, 0, length, true, true)).toThrow(internal);
@@ -218,7 +218,7 @@ describe('scans', () => {
 });
 
 describe('a batch of writes', () => {
-  test('is laid out as written, without what was refused', () => {
+  test('is laid out as written, without refused operations', () => {
     const batch = new BatchWriter();
     batch.set(rawBytes, new Uint8Array([1]), rawBytes, new Uint8Array([2, 3]));
     batch.delete(rawBytes, new Uint8Array([4]));

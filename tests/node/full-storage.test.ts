@@ -47,7 +47,9 @@ class FullKv implements FullDriver {
   }
 }
 
-test('Deno KV: a full database is used, refuses, keeps, deletes and goes on', { timeout: 300_000 }, async () => {
+test('Deno KV: a full database refuses sets, keeps entries, accepts deletes, then sets', {
+  timeout: 300_000,
+}, async () => {
   await liveFull(new FullKv(), { name: 'Deno KV', usable: 0.75, backShare: 0.75 });
 });
 
@@ -151,6 +153,8 @@ class FullSync implements FullDriver {
   }
 }
 
-test('varve/synchronous: a full quota is used, refuses, keeps, deletes and goes on', { timeout: 300_000 }, async () => {
+test('varve/synchronous: a full quota refuses sets, keeps entries, accepts deletes, then sets', {
+  timeout: 300_000,
+}, async () => {
   await liveFull(new FullSync(), { name: 'varve/synchronous on a stand-in', usable: 0.5, backShare: 0.25 });
 });

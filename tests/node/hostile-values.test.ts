@@ -1,6 +1,6 @@
 /**
  * Hostile keys and values through every way into a store. Each is refused, with its code and with nothing changed, or is read back as its
- * plain counterpart. Whatever happened before, a scan reads everything and `check()` finds no problem.
+ * plain counterpart. After each of them a scan reads everything and `check()` finds no problem.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => http.db.close());
 
-test('whatever comes, the answer is an answer, and what is refused changes nothing', async () => {
+test('every request gets an answer, and a refused one changes nothing', async () => {
   const text = fc.oneof(
     fc.string(),
     fc.json(),

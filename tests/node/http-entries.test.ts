@@ -23,7 +23,7 @@ function cbor(value: unknown): Uint8Array<ArrayBuffer> {
 }
 
 describe('keys', () => {
-  test('a string key is one segment of the path, whatever it holds', async () => {
+  test('a string key is one segment of the path, with any content', async () => {
     for (const key of ['visits', 'a/b', '42', 'true', '"', 'a b', '100%', '😀', '?#&=+', ' ', '\0', 'a..b']) {
       const response = await http.put(`/kv/${encodeURIComponent(key)}`, key);
       expect([key, response.status]).toEqual([key, 200]);
@@ -133,7 +133,7 @@ describe('values', () => {
     }
   });
 
-  test('the Accept header chooses, and what it does not allow is 406', async () => {
+  test('the Accept header chooses the type, and any other type is 406', async () => {
     await http.db.set('json', { a: 1 });
     await http.db.set('bytes', Uint8Array.of(1));
     await http.db.set('date', new Date(5));
@@ -153,7 +153,7 @@ describe('values', () => {
     expect(new CborReader().read(sent, 0, sent.length)).toEqual({ a: 1 });
   });
 
-  test('what JSON would change or repeat goes as CBOR', async () => {
+  test('values that JSON would change or repeat are sent as CBOR', async () => {
     const shared = [1];
     const cycle: unknown[] = [];
     cycle.push(cycle);
@@ -266,7 +266,7 @@ describe('writing', () => {
     }
   });
 
-  test('an entry can expire, and tells when', async () => {
+  test('an entry can expire, and its answer says when', async () => {
     const before = Date.now();
     await http.put('/kv/token?expiresIn=60000', 'x');
     const expires = new Date((await http.send('GET', '/kv/token')).headers.get('varve-expires') as string).getTime();
@@ -341,7 +341,7 @@ describe('conditions', () => {
     expect(await problem(await http.send('GET', '/kv/a', { headers: { 'if-match': '*' } }))).toMatchObject(conflict);
   });
 
-  test('of two that write what both read, one conflicts', async () => {
+  test('of two clients that write the entry that both read, one conflicts', async () => {
     await http.put('/kv/n', 0);
     const increment = async (): Promise<void> => {
       for (;;) {

@@ -40,7 +40,7 @@ const EXACT = [
   '0.000001',
 ];
 
-describe('what JSON.parse would lose or change', () => {
+describe('JSON that JSON.parse would lose or change', () => {
   test('is refused as a value, and nothing is written', async () => {
     for (const body of INEXACT) {
       const answer = await problem(await http.send('PUT', '/kv/v', { body, headers: JSON_BODY }));
@@ -86,15 +86,15 @@ describe('what JSON.parse would lose or change', () => {
       (await problem(await http.send('PUT', '/kv/v', { body, headers: JSON_BODY }))).detail;
     expect(await refusal('{"a":1,"a":2}')).toBe('The member "a" is given twice.');
     expect(await refusal('[1e400]')).toContain('The number 1e400');
-    expect(await refusal('{"a":1,"a"}')).toBe('The body is no JSON in UTF-8.');
+    expect(await refusal('{"a":1,"a"}')).toBe('The body is not JSON in UTF-8.');
   });
 });
 
-test('what a value says in full is taken, however it is written', () => {
+test('JSON that a value can express is accepted, in every notation', () => {
   for (const text of EXACT) expect(parseExactJson(text)).toStrictEqual(JSON.parse(text));
 });
 
-test('what JSON.stringify writes is taken', () => {
+test('the output of JSON.stringify is accepted', () => {
   const json = fc.oneof(fc.jsonValue(), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.maxSafeInteger());
   fc.assert(
     fc.property(json, fc.constantFrom(0, 2), (value, indent) => {

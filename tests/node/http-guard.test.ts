@@ -1,4 +1,4 @@
-/** Who may call the handler, what it reports about itself, and how it handles arbitrary requests. */
+/** Access to the handler, its reports about itself, and its answers to arbitrary requests. */
 
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import { VarveError } from '../../js/src/errors.ts';
@@ -54,7 +54,7 @@ describe('sites', () => {
     }
   });
 
-  test('cors lets in who is named, and no one else', async () => {
+  test('cors allows the origins in its list, and no others', async () => {
     const origin = 'https://app.example';
     const handler = createHandler(http.db, { cors: { origins: [origin] } });
     const cross = { 'sec-fetch-site': 'cross-site', origin };
@@ -87,7 +87,7 @@ describe('sites', () => {
 });
 
 describe('tokens', () => {
-  test('bearer tells who may write, who may read, and leaves /health open', async () => {
+  test('bearer has tokens for writing and tokens for reading, and leaves /health open', async () => {
     const guarded = createHandler(http.db, { authorize: bearer({ write: ['w'], read: ['r', 'r2'] }) });
     const status = async (method: string, path: string, authorization?: string) => {
       const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
@@ -110,7 +110,7 @@ describe('tokens', () => {
     expect(refused.headers.get('www-authenticate')).toBe('Bearer realm="varve", error="invalid_token"');
   });
 
-  test('authorize is told what is asked for; what it throws is 500 and tells nothing', async () => {
+  test('authorize gets the kind of a request; its own error is 500 without details', async () => {
     const asked: unknown[] = [];
     const errors: unknown[] = [];
     const boom = new Error('the password is 42');
@@ -253,7 +253,7 @@ test('every code of the store has its status', () => {
   expect(problemOf({ name: 'VarveError', code: 'toString' })).toMatchObject({ status: 500, code: 'VARVE_INTERNAL' });
 });
 
-test('a store that asks to try again or is full says so, and when to come again', async () => {
+test('an error to try again, or of a full store, has its status and the time to come again', async () => {
   for (const [code, status] of [
     ['VARVE_RETRY', 503],
     ['VARVE_STORAGE_FULL', 507],
@@ -296,7 +296,7 @@ test('a failure of the store is reported although the client has gone', async ()
   expect(heard).toEqual([failure]);
 });
 
-test('options that make no sense are told at once', () => {
+test('invalid options are refused at once', () => {
   const wrong = [
     { base: 'api' },
     { base: '/a?b' },
@@ -328,7 +328,7 @@ test('a key codec stands between JSON and the store', async () => {
   await db.close();
 });
 
-test('a store of varve/synchronous is served too; what it answers is logged', async () => {
+test('a store of varve/synchronous is served too; writes that it answers are logged', async () => {
   const db = await openSync('sync', { storage: 'memory', wasm, compactor: false });
   const handler = createHandler(db);
   const headers = { 'content-type': 'application/json' };
@@ -356,7 +356,7 @@ test('a store of varve/synchronous is served too; what it answers is logged', as
   await db.close();
 });
 
-test('both kinds of store are taken, with their types', () => {
+test('both kinds of store are accepted, with their types', () => {
   expectTypeOf<Store<Key, unknown>>().toExtend<HttpStore<Key, unknown>>();
   expectTypeOf<Store<string, number>>().toExtend<HttpStore<string, number>>();
   expectTypeOf<SyncStore<Key, unknown>>().toExtend<HttpStore<Key, unknown>>();

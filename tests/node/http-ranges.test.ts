@@ -134,7 +134,7 @@ describe('streams', () => {
     expect((await http.send('GET', '/range', { headers: { accept: 'text/html' } })).status).toBe(406);
   });
 
-  test('it is read as the client takes it, and let go when the client leaves', async () => {
+  test('it is read as fast as the client reads, and ends when the client leaves', async () => {
     await http.db.setMany(Array.from({ length: 2000 }, (_, i): [Key, unknown] => [i, 'x'.repeat(1000)]));
     const { store, given } = counted(http.db);
     const slow = served(store, createHandler(store));
@@ -152,7 +152,7 @@ describe('streams', () => {
     expect(given()).toBeLessThan(200);
   });
 
-  test('it is of one moment', async () => {
+  test('it has one read point', async () => {
     await fill(3000);
     const response = await http.send('GET', '/range', ndjson);
     await http.db.clear();
@@ -270,7 +270,7 @@ describe('batches', () => {
     }
   });
 
-  test('what is stored only fails by itself', async () => {
+  test('an operation whose value cannot be stored fails alone', async () => {
     const deep = JSON.parse('['.repeat(2000) + ']'.repeat(2000));
     const { results } = (await (
       await http.batch([

@@ -55,7 +55,7 @@ async function firstBytes(name: string): Promise<Uint8Array> {
   return into;
 }
 
-test('what was committed is there for the next opening', async () => {
+test('committed writes are there for the next opening', async () => {
   const device = await openIndexedDb('one');
   device.write(0, bytes(1, 2, 3), 0);
   device.write(1, new Uint8Array(200 * 1024).fill(9), 4096);
@@ -91,7 +91,7 @@ test('commits ask for the durability that they need, and are one transaction eac
   await device.closeAll();
 });
 
-test('a zombie, who was taken over from, changes and reads nothing any more', async () => {
+test('a holder whose store was taken over changes and reads nothing any more', async () => {
   const zombie = await openIndexedDb('zombie');
   zombie.write(0, bytes(1, 1, 1), 0);
   zombie.write(1, new Uint8Array(100_000).fill(1), 4096);
@@ -111,7 +111,7 @@ test('a zombie, who was taken over from, changes and reads nothing any more', as
   expect(await firstBytes('zombie')).toEqual(bytes(3, 3, 3));
 });
 
-test('a reader who was taken over from is told rather than given bytes of the heir', async () => {
+test('a reader whose store was taken over gets an error, and no bytes of the next holder', async () => {
   const first = await openIndexedDb('reader');
   first.write(1, new Uint8Array(100_000).fill(1), 4096);
   await first.closeAll();
@@ -137,7 +137,7 @@ test.each([1, 2, 3])('the fence holds through %i more openings, foldings include
   await zombie.close();
 });
 
-test('a connection that the browser ended is made anew, and nobody notices', async () => {
+test('a connection that the browser ended is made again, and the caller does not notice', async () => {
   const opened = connections();
   const db = await open('lost', { storage: 'indexeddb', wasm });
   await db.set('a', 1);
@@ -177,7 +177,7 @@ test('a transaction that went through though its connection broke is not done tw
   expect(rows.map((row) => row[0])).toEqual([1, 8]);
 });
 
-test('a deletion of the database does not wait for the store, which then says that it is gone', async () => {
+test('a deletion of the database does not wait for the store, which then reports that it is gone', async () => {
   const db = await open('deleted', { storage: 'indexeddb', wasm });
   await db.set('a', 1);
   await new Promise((resolve, reject) => {
@@ -317,7 +317,7 @@ test('a second opener shares the store, and reads what the first wrote', async (
   await second.close();
 });
 
-test('a synchronous store is refused what answers later, and told the way out', async () => {
+test('a synchronous store refuses a storage that answers later, and the error names the way out', async () => {
   await (await open('later', { wasm, storage: 'indexeddb' })).close();
   const refusal = { code: 'VARVE_UNSUPPORTED', message: expect.stringContaining('use open()') };
   await expect(sync.open('later', { wasm })).rejects.toMatchObject(refusal);

@@ -37,7 +37,7 @@ const batchBytes = (engine: FakeEngine): number[] =>
     .filter(({ op }) => op === OPEN || op === NEXT)
     .map(({ op, value }) => new DataView(value.buffer, value.byteOffset).getUint32(op === OPEN ? 8 : 0, true));
 
-describe('what is iterated', () => {
+describe('iterators return', () => {
   test('entries, keys and values in order, and the store itself', async () => {
     const { db, keys } = await filled(5);
     const value = (i: number): Uint8Array => new Uint8Array(10).fill(i);
@@ -80,7 +80,7 @@ describe('what is iterated', () => {
   });
 });
 
-describe('what is moved', () => {
+describe('frames carry', () => {
   test('keys move no values, values move no keys', async () => {
     const { db, engine } = await filled(50, 100);
     await collect(db.keys());

@@ -77,7 +77,7 @@ describe('key bytes', () => {
   });
 });
 
-describe('what is no key', () => {
+describe('values that are no keys', () => {
   const cyclic: unknown[] = [];
   cyclic.push(cyclic);
   test.each([
@@ -99,7 +99,7 @@ describe('what is no key', () => {
     expect(() => encodeKey(key as Key)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_KEY' }));
   });
 
-  test('a key of the greatest length is taken, one byte more is refused', () => {
+  test('a key of the greatest length is accepted, one byte more is refused', () => {
     const longest = 'k'.repeat(KEY_BYTES_MAX - 1);
     expect(decodeKey(encodeKey(longest))).toBe(longest);
     for (const key of [`${longest}k`, new Uint8Array(KEY_BYTES_MAX), ['k'.repeat(KEY_BYTES_MAX)], 1n << 600_000n]) {
@@ -109,13 +109,13 @@ describe('what is no key', () => {
 });
 
 describe('writing into a given buffer', () => {
-  test('the end is told, what lies around is left alone', () => {
+  test('the end is returned, and the bytes around the key stay unchanged', () => {
     const into = new Uint8Array(8).fill(9);
     expect(writeKey('ab', into, 2)).toBe(5);
     expect([...into]).toEqual([9, 9, 0x20, 97, 98, 9, 9, 9]);
   });
 
-  test('a buffer without room is told by -1, however short it falls', () => {
+  test('a buffer without room returns -1, however short it is', () => {
     const random = new Random(3);
     for (let i = 0; i < 2000; i++) {
       const key = random.key();
@@ -181,7 +181,7 @@ describe('damaged key bytes', () => {
     ['an unknown escape', '70 20 61 0002'],
     ['an end at the top', '70 00'],
     ['a nested array without an end', '70 70 50 01'],
-  ])('%s is told', (_, bytes) => {
+  ])('%s is reported', (_, bytes) => {
     expect(() => decodeKey(unhex(bytes))).toThrow(expect.objectContaining({ code: 'VARVE_CORRUPT' }));
   });
 

@@ -273,7 +273,7 @@ test('types follow the query and the first value', () => {
   expect(wrong).toBeTypeOf('function');
 });
 
-test('what a query fails with is told, and ends it; so does the store', async () => {
+test('the error of a query is reported and ends it, and so is the error of a closed store', async () => {
   const db = await opened();
   const broken = new Error('broken');
   const errors: unknown[] = [];

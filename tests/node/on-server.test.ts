@@ -16,7 +16,7 @@ const refusal = {
 const nowhere = new URL('file:///nowhere/varve.wasm');
 
 // This test is first: a module that was compiled once is not looked for again.
-test('the server is told of before WebAssembly that is not there', async () => {
+test('the error names the server, not the WebAssembly that is missing there', async () => {
   await expect(open('notes', { wasm: nowhere })).rejects.toMatchObject(refusal);
   await expect(inline.open('notes', { wasm: nowhere })).rejects.toMatchObject(refusal);
   await expect(open('notes', { wasm: nowhere, storage: 'memory' })).rejects.toMatchObject({

@@ -9,7 +9,7 @@ import { FakeEngine } from './support/fake-engine.ts';
 const code = (expected: string): unknown => expect.objectContaining({ code: expected });
 
 describe('open', () => {
-  test('tells the worker its options and the caller what was found', async () => {
+  test('passes the options to the worker, and the state of the store to the caller', async () => {
     const engine = new FakeEngine();
     const names: string[] = [];
     const options: OpenOptions<string, number> = {
@@ -78,7 +78,7 @@ describe('open', () => {
     );
   });
 
-  test('that fails in the worker tells why and ends the worker', async () => {
+  test('that fails in the worker reports the reason and ends the worker', async () => {
     const engine = new FakeEngine();
     engine.reply = ({ type }) =>
       type === 'open' ? { type: 'failed', id: 1, error: { code: 'VARVE_LOCKED', message: 'Held.' } } : undefined;
@@ -86,7 +86,7 @@ describe('open', () => {
     expect(engine.isTerminated).toBe(true);
   });
 
-  test('of a worker whose script fails tells why', async () => {
+  test('of a worker whose script fails reports the reason', async () => {
     const engine = new FakeEngine();
     engine.hold();
     const opened = openStore('notes', {}, () => engine);
@@ -94,7 +94,7 @@ describe('open', () => {
     await expect(opened).rejects.toMatchObject({ code: 'VARVE_INTERNAL', message: expect.stringContaining('no wasm') });
   });
 
-  test('of a worker whose script is not there tells which one it is', async () => {
+  test('of a worker whose script is missing names the script', async () => {
     const engine = new FakeEngine();
     engine.hold();
     const opened = openStore('notes', {}, () => engine);
@@ -121,7 +121,7 @@ describe('open', () => {
     expect(spawn).not.toHaveBeenCalled();
   });
 
-  test('says so where no worker can be started', async () => {
+  test('is refused where no worker can be started', async () => {
     vi.stubGlobal('Worker', function refuse() {
       throw new TypeError('no module workers');
     });
@@ -202,7 +202,7 @@ describe('stores of the origin', () => {
     await expect(deleteNamed('a', { lockTimeout: -1 }, () => engine)).rejects.toThrow(code('VARVE_INVALID_ARGUMENT'));
   });
 
-  test('that are in use tell so', async () => {
+  test('that are in use are refused', async () => {
     const engine = new FakeEngine();
     engine.reply = ({ type }) =>
       type === 'delete' ? { type: 'failed', id: 1, error: { code: 'VARVE_LOCKED', message: 'Held.' } } : undefined;

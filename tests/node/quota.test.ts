@@ -1,4 +1,4 @@
-/** What the engine is told about the free room of a storage, here the origin of a browser. */
+/** The free room of a storage that the engine is given, here of the origin of a browser. */
 
 import { afterEach, expect, test, vi } from 'vitest';
 import { Quota } from '../../js/src/engine/quota.ts';
@@ -23,7 +23,7 @@ function told(estimate: () => Promise<StorageEstimate>): { quota: Quota; rooms: 
 
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-test('the engine is told what the quota leaves, and never less than nothing', async () => {
+test('the engine gets the room that the quota leaves, and never less than 0', async () => {
   const some = told(async () => ({ quota: 1000, usage: 400 }));
   some.quota.look();
   await turn();
@@ -34,7 +34,7 @@ test('the engine is told what the quota leaves, and never less than nothing', as
   expect(none.rooms).toEqual([0]);
 });
 
-test('the browser is not asked again a moment later', async () => {
+test('the browser is not asked again at once', async () => {
   const { quota, asked } = told(async () => ({ quota: 10, usage: 1 }));
   quota.look();
   quota.look();

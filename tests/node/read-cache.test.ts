@@ -178,7 +178,7 @@ test('snapshots, transactions, scans and getEntry ask the store', async () => {
   await snapshot.close();
 });
 
-test('what fails fails as without a cache, and a closed store answers nothing', async () => {
+test('a cache changes no error, and a closed store answers nothing', async () => {
   const { db } = await pair({ ttl: 60_000 });
   await db.set('a', 1);
   await db.get('a');

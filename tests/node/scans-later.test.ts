@@ -164,7 +164,7 @@ test('documents are found by their key and by an index', TIMEOUT, async () => {
   await db.close();
 });
 
-test('changes of an earlier opening are told, and none is lost', TIMEOUT, async () => {
+test('changes of an earlier opening are reported, and none is lost', TIMEOUT, async () => {
   const storage = new ChunkAdapter();
   const opened = () => open('changes', { storage, wasm, memoryBytes: MEMORY, historyBytes: 64 << 20 });
   // In a storage that opens few files, history has few segments: all of these fit into it.

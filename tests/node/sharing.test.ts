@@ -140,7 +140,7 @@ test('a tab alone goes on with a new worker when its own is ended', async () => 
   expect(await leads(tab)).toBe(true);
 });
 
-describe.each(['opfs', 'indexeddb'] as const)('what was in flight when the leader died, in %s', (storage) => {
+describe.each(['opfs', 'indexeddb'] as const)('a call under way when the leader died, in %s', (storage) => {
   test('is done exactly once', async () => {
     const first = await openTab({ storage });
     const second = await openTab({ storage });
@@ -180,7 +180,7 @@ describe.each(['opfs', 'indexeddb'] as const)('what was in flight when the leade
   });
 });
 
-describe('what was open when the leader died', () => {
+describe('after the leader died', () => {
   const rows = (count: number, what: string): [Key, unknown][] =>
     Array.from({ length: count }, (_, i) => [i, `${what} ${i}`]);
   const filled = async (count = 5000): Promise<[Tab, Tab]> => {
@@ -285,7 +285,7 @@ test('a tab whose worker cannot open the store leaves it to the next one', async
   expect(await first.db.getMany(['a', 'b'])).toEqual([1, 2]);
 });
 
-test('what too many leaders did not survive is given up, and no longer kept for', async () => {
+test('a request that many leaders in a row did not survive fails, and no leader is sent it again', async () => {
   const frames: ArrayBuffer[] = [];
   const client = new Client(true, () => undefined);
   const link = {

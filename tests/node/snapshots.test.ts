@@ -40,7 +40,7 @@ describe.each([
   ['asynchronous', openAsync],
   ['synchronous', openSync],
 ] as const)('a snapshot of the %s store', (_, openEither) => {
-  test('sees what was there at its call, and nothing that came later', async () => {
+  test('sees the entries at its call, and none of the later ones', async () => {
     const db = await openEither();
     await db.setMany([
       ['a', 1],
@@ -66,7 +66,7 @@ describe.each([
     expect(await collect(db.keys())).toStrictEqual(['a', 'c']);
   });
 
-  test('outlives flushes and merges of what replaced it', async () => {
+  test('survives flushes and merges of newer entries', async () => {
     const db = await openEither();
     const before = numbered(3000);
     await db.setMany(before);
@@ -86,7 +86,7 @@ describe.each([
     expect(await snapshot.get(2999)).toBe('value 2999');
   });
 
-  test('is told in stats until it is closed, and closed for good', async () => {
+  test('is in stats until it is closed, and closed for good', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 2_000_000_000_000 });
     const db = await openEither();
     await db.set('a', 1);
@@ -108,7 +108,7 @@ describe.each([
     expect(await db.stats()).toMatchObject({ snapshots: 0, snapshotAge: undefined });
   });
 
-  test('fixes the time as well: what expires later is still there', async () => {
+  test('fixes the time as well: entries that expire later are still there', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 2_000_000_000_000 });
     const db = await openEither();
     await db.set('a', 1, { expiresIn: 100 });
@@ -119,7 +119,7 @@ describe.each([
     expect([await snapshot.get('a'), await snapshot.count()]).toStrictEqual([1, 1]);
   });
 
-  test('that outlives its store says that it is closed', async () => {
+  test('that outlives its store is refused as closed', async () => {
     const db = await openEither();
     const snapshot = await db.snapshot();
     await db.close();
@@ -156,7 +156,7 @@ describe('count', () => {
     expect((await db.stats()).scans).toBe(0);
   });
 
-  test('is of the moment of its call', async () => {
+  test('has the read point of its call', async () => {
     const db = await openAsync();
     await db.set('a', 1);
     const counted = db.count();

@@ -153,7 +153,7 @@ test('a device that is full writes short, and goes on', () => {
   expect(device.write(0, new Uint8Array(8000).fill(1), 0)).toBe(8000);
   expect(device.write(1, new Uint8Array(3000).fill(1), 0)).toBe(2000);
   expect(device.write(1, new Uint8Array(1), 2000)).toBe(0);
-  expect(() => device.truncate(1, 3000)).toThrow('as large as it may become');
+  expect(() => device.truncate(1, 3000)).toThrow('maximum size');
   device.truncate(0, 0);
   expect(device.write(1, new Uint8Array(3000).fill(1), 0)).toBe(3000);
 });
@@ -242,7 +242,7 @@ test('stores of one object are told apart, listed, deleted, and open once', asyn
   await db.close();
 });
 
-test('an object without SQL storage is told what is missing', async () => {
+test('an object without SQL storage gets an error that names it', async () => {
   const storage = {
     get sql(): FakeSql {
       throw new Error('not enabled');

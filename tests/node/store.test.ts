@@ -43,7 +43,7 @@ describe('reading and writing', () => {
     expect(await db.has('a')).toBe(false);
   });
 
-  test('getEntry tells the sequence and the expiry', async () => {
+  test('getEntry returns the sequence and the expiry', async () => {
     const { db, engine } = await openFake<string, number>();
     await db.setMany([
       ['a', 1],
@@ -74,7 +74,7 @@ describe('reading and writing', () => {
     expect(engine.ops.map(({ op }) => op)).toEqual([6, 10, 10, 10]);
   });
 
-  test('delete, deleteRange and clear take away what they say', async () => {
+  test('delete, deleteRange and clear remove their entries and no others', async () => {
     const { db } = await openFake<Key, number>();
     const fill = (): Promise<unknown> =>
       db.setMany([
@@ -253,7 +253,7 @@ describe('codecs', () => {
     expect(await collect(db.keys())).toEqual([a]);
   });
 
-  test('of keys that fail are told', async () => {
+  test('of keys that fail reject the call', async () => {
     const broken: KeyCodec<string> = {
       name: 'broken',
       encode: () => {
@@ -265,7 +265,7 @@ describe('codecs', () => {
     await expect(db.get('a')).rejects.toMatchObject({ code: 'VARVE_INVALID_KEY', cause: new RangeError('no') });
   });
 
-  test('that call the store while encoding are told not to', async () => {
+  test('that call the store while encoding are refused', async () => {
     const { db } = await openFake<string, unknown>();
     let inner: Promise<unknown> = Promise.resolve();
     const value = {

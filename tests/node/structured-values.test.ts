@@ -235,7 +235,7 @@ describe('the format of structured values', () => {
   });
 });
 
-describe('what cannot be stored', () => {
+describe('values that cannot be stored', () => {
   test.each<[string, unknown, string]>([
     ['a function', { a: [{ onClick: () => 1 }] }, 'value.a[0].onClick is a function'],
     ['a symbol', [Symbol('s')], 'value[0] is a symbol'],

@@ -170,7 +170,7 @@ describe('writes', () => {
     expect(store.stats().log.syncs).toBe(before + 1);
   });
 
-  test('commit tells the sequence and the level, and has nothing left to do twice', async () => {
+  test('commit returns the sequence and the level, and does nothing the second time', async () => {
     const store = await openMemory();
     store.set('a', 1);
     store.delete('a');
@@ -198,7 +198,7 @@ describe('writes', () => {
     expect(store.get('small')).toBeUndefined();
   });
 
-  test('clear removes everything, and what follows stays', async () => {
+  test('clear removes everything, and later writes stay', async () => {
     const store = await openMemory();
     store.setMany([
       ['a', 1],
@@ -235,7 +235,7 @@ describe('writes', () => {
 });
 
 describe('reads', () => {
-  test('what was read stays as it was when the store goes on', async () => {
+  test('values that were read stay as they were when the store changes', async () => {
     const store = await openMemory();
     const values = Array.from({ length: 200 }, (_, i) => new Uint8Array(i).fill(i));
     for (const [i, value] of values.entries()) store.set(i, value);
@@ -313,7 +313,7 @@ describe('scans', () => {
 });
 
 describe('closing', () => {
-  test('every call on a closed store says so', async () => {
+  test('every call on a closed store is refused as closed', async () => {
     const store = await openMemory();
     store.set('a', 1);
     const scan = store.keys();
@@ -342,7 +342,7 @@ describe('closing', () => {
   });
 });
 
-test('while nobody writes, merges clear away what was overwritten', { timeout: 60_000 }, async () => {
+test('while nothing is written, merges drop overwritten entries', { timeout: 60_000 }, async () => {
   const db = await openMemory({ memoryBytes: 8 << 20 });
   const random = randomFrom(7);
   const value = (): Uint8Array => Uint8Array.from({ length: 1000 }, () => random(256));

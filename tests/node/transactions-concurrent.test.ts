@@ -17,7 +17,7 @@ describe('concurrent transactions', () => {
     expect(await db.get('n')).toBe(20);
   });
 
-  test('take a round trip for what they read first, and one for what they write', async () => {
+  test('take one round trip for their first reads, and one for their writes', async () => {
     let frames = 0;
     const db = await openAsync(() => {
       const port = spawnServer();
@@ -51,15 +51,20 @@ describe('concurrent transactions', () => {
     const read = new Promise<void>((resolve) => {
       hasRead = resolve;
     });
+    let hasWritten = (): void => undefined;
+    const written = new Promise<void>((resolve) => {
+      hasWritten = resolve;
+    });
     const running = db.transaction(async (tx) => {
       attempts++;
       const n = await tx.get('n');
       hasRead();
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await written;
       tx.set('n', add(n));
     });
     await read;
     await db.set('n', 10);
+    hasWritten();
     await running;
     expect(attempts).toBeGreaterThan(1);
     expect(await db.get('n')).toBe(11);
@@ -121,7 +126,7 @@ describe('concurrent transactions', () => {
     expect(await db.has('x')).toBe(false);
   });
 
-  test('do not conflict over what they did not read', async () => {
+  test('do not conflict over keys that they did not read', async () => {
     const db = await openAsync();
     await db.setMany([
       [1, 'a'],
@@ -167,7 +172,7 @@ describe('concurrent transactions', () => {
     expect((await db.stats()).sequence).toBe(sequence + 1);
   });
 
-  test('outlast merges that drop what was deleted', async () => {
+  test('survive merges that drop deleted entries', async () => {
     const db = await openAsync();
     await db.setMany(Array.from({ length: 2000 }, (_, i) => [i, 'x'.repeat(100)]));
     await db.compact();

@@ -1,4 +1,4 @@
-/** What one transaction reads and writes, of both stores, over the real engine. */
+/** The reads and writes of one transaction, of both stores, over the real engine. */
 
 import { describe, expect, test } from 'vitest';
 import type { Store } from '../../js/src/store/store.ts';
@@ -139,7 +139,7 @@ describe.each([
     expect([snapshots, scans]).toStrictEqual([0, 0]);
   });
 
-  test('gives what its function gives, and writes all of it', async () => {
+  test('returns the result of its function, and writes everything', async () => {
     const db = await openEither();
     const write = (tx: Either): string => {
       tx.set('a', 1);
@@ -186,7 +186,7 @@ describe.each([
     expect(await db.get('k')).toBe(1);
   });
 
-  test('refuses what makes no sense', async () => {
+  test('refuses invalid arguments', async () => {
     const db = await openEither();
     const run = (options: object) => async () => db.transaction(() => undefined, options);
     for (const options of [{ retries: -1 }, { retries: 0.5 }, { durability: 'paper' }]) {
@@ -200,7 +200,7 @@ describe.each([
     );
   });
 
-  test('walks on over what it writes meanwhile', async () => {
+  test('iterates over its own writes, too', async () => {
     const db = await openEither();
     await db.setMany([
       [1, 'a'],
@@ -227,7 +227,7 @@ describe.each([
     expect(await collect(db.keys())).toStrictEqual([1, 3, 11, 12, 13]);
   });
 
-  test('that writes through the store what it has read conflicts with itself', async () => {
+  test('that writes a key through the store after reading it conflicts with itself', async () => {
     const db = await openEither();
     await db.set('k', 1);
     let calls = 0;

@@ -239,7 +239,7 @@ test('the synchronous store', async () => {
   expect([...now.entries()]).toEqual([['a', 1]]);
 });
 
-test('what is a limit of scans is none of a count, which would not keep it', async () => {
+test('a count refuses the limit and the order of scans, which it would ignore', async () => {
   await expect(db.count({ limit: 1 } as never)).rejects.toThrow('no option limit here');
   expect(() => now.count({ reverse: true } as never)).toThrow('no option reverse here');
   expect(await db.count({ gte: 'a' })).toBe(1);
@@ -271,7 +271,7 @@ test('collections', async () => {
   expect(await notes.find().toArray()).toEqual([{ id: 1, title: 'a' }]);
 });
 
-describe('what is made of options', () => {
+describe('functions that take options', () => {
   test('storages, handlers, contracts', async () => {
     await expectRefused({
       files: () => files('data', strange()),

@@ -51,7 +51,7 @@ describe('an expiry', () => {
     await update(db, { expiresAt: new Date(T0 + 4000) });
     setTime(T0 + 4000);
     await update(db);
-    expect(await db.getEntry('k'), 'what has expired is absent').toMatchObject({ value: 1, expires: undefined });
+    expect(await db.getEntry('k'), 'expired properties are absent').toMatchObject({ value: 1, expires: undefined });
   });
 
   test.each([
@@ -153,7 +153,7 @@ describe('updates of one client', () => {
     expect(await db.get('list')).toStrictEqual(Array.from({ length: 1000 }, (_, i) => i));
   });
 
-  test('whose functions wait are made in their order, too', async () => {
+  test('are made in their order also when their functions wait', async () => {
     const db = await openAsync();
     let calls = 0;
     await times(100, (i) =>

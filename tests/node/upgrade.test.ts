@@ -60,7 +60,7 @@ describe.each([
     expect(upgrade).toHaveBeenCalledWith(expect.anything(), { oldVersion: 2, newVersion: 3 });
   });
 
-  test('that is newer is refused, and let go', async () => {
+  test('that is newer is refused, and closed', async () => {
     await (await openEither({ version: 5 })).close();
     const older = openEither({ version: 4, upgrade: () => undefined });
     await expect(older).rejects.toThrow(code('VARVE_VERSION'));
@@ -68,7 +68,7 @@ describe.each([
     await (await openEither({ version: 5 })).close();
   });
 
-  test('stays as it was when its upgrade throws, and is let go', async () => {
+  test('stays as it was when its upgrade throws, and is closed', async () => {
     const first = await openEither({ version: 1, upgrade: (tx: { set(k: Key, v: unknown): void }) => tx.set('k', 1) });
     await first.close();
     const failing = (tx: { clear(): void; set(k: Key, v: unknown): void }): never => {

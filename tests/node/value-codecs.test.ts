@@ -49,7 +49,7 @@ describe('codecs', () => {
     }
   });
 
-  test('a codec of the user is given its bytes back, and its errors are told', () => {
+  test('a codec of the user gets its bytes back, and its errors reject the call', () => {
     const format = formatOf<number>({
       name: 'little',
       encode: (value) => {

@@ -19,7 +19,7 @@ function lived(): { guestbook: Guestbook; entries: Map<string, string> } {
   return { guestbook, entries };
 }
 
-test('what was acknowledged passes, in whole and in part', () => {
+test('acknowledged entries pass, in whole and in part', () => {
   const { guestbook, entries } = lived();
   guestbook.checkAll([...entries]);
   guestbook.check(guestbook.asked(VISITS).map((key) => [key, entries.get(key)]));

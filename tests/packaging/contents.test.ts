@@ -83,7 +83,7 @@ test('source maps carry their sources, by relative paths', () => {
   }
 });
 
-test('nothing tells of the machine that it was built on', () => {
+test('nothing names the machine that it was built on', () => {
   const places = [root, homedir()].filter((place) => place.length > 1).map((place) => Buffer.from(place));
   for (const [name, bytes] of files) {
     for (const place of places) expect(bytes.includes(place), `${name} names ${place}`).toBe(false);

@@ -36,7 +36,7 @@ test("the README's build runs the example under a strict policy", async () => {
   await expectRefusal(browser, project.path('dist'));
 });
 
-test('a worker that was not copied is told by name', async () => {
+test('the error for a worker that was not copied names it', async () => {
   project.write({ 'build.mjs': ALONE, 'alone/index.html': pageWith('/main.js') });
   await project.run('node', 'build.mjs');
   await withSite(project.path('alone'), POLICY, async ({ origin }) => {

@@ -58,7 +58,7 @@ describe.each(DENO)('on $name', (deno) => {
     expect(clauses).toBeGreaterThan(20);
   });
 
-  test('what was acknowledged before the process was killed is there, and what is there is a prefix of history', {
+  test('acknowledged writes survive a kill of the process, and the store has a prefix of history', {
     timeout: 60_000 + ROUNDS * ROUND_MS,
   }, async () => {
     const killed = join(directory, 'killed');
@@ -67,7 +67,7 @@ describe.each(DENO)('on $name', (deno) => {
     await new KillLoop({ runtime: deno, program, directory: killed, seed, apis: ['varve'] }).run(ROUNDS);
   });
 
-  test('a process that was frozen is taken over from, and changes nothing when it wakes up', {
+  test('another process takes the store over from a frozen one, which changes nothing when it wakes up', {
     timeout: LONG_MS,
   }, async () => {
     const program = await bundleProgram('kv-zombie.ts');

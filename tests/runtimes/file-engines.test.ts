@@ -26,7 +26,7 @@ async function range(session: Session, from: Key | undefined, limit: number): Pr
 }
 
 test.each(CASES)(
-  '%s, %s: what was written is read, in order, also when it is opened again',
+  '%s, %s: written entries are read in order, also when the store is opened again',
   async (name, durability) => {
     const directory = mkdtempSync(join(tmpdir(), 'varve-engines-'));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));

@@ -54,7 +54,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
     expect(report).toEqual({ removed: each, renamed: each, hasOldOne: true });
   });
 
-  test('a store that is told no storage is refused, not made in memory', async () => {
+  test('a store without the option storage is refused, not made in memory', async () => {
     const refused = { code: 'VARVE_UNSUPPORTED', message: expect.stringContaining('This is a server') };
     expect(await run(runtime, programs.nowhere, directory)).toEqual([refused, refused, refused]);
   });

@@ -174,7 +174,7 @@ test('a client that leaves ends its scan in the object', async () => {
   await expect.poll(() => scans('left'), PATIENT).toBe(0);
 });
 
-test('who has no token gets nothing but the health', async () => {
+test('a client without a token gets nothing but the health', async () => {
   await put('guarded/kv/a', 1);
   for (const authorization of ['', 'Bearer wrong', 'Basic YTpi', TOKEN]) {
     const headers = { authorization };
@@ -209,7 +209,7 @@ test('metrics are of the object that is asked', async () => {
   expect(text).toContain('varve_sequence{store="store"} 2\n');
 });
 
-test('what makes no sense is refused, and changes nothing', async () => {
+test('an invalid request is refused, and changes nothing', async () => {
   await put('strict/kv/a', 1);
   const refused: [method: string, path: string, body: string | null, status: number][] = [
     ['GET', 'strict/kv?key=nonsense', null, 400],
@@ -237,7 +237,7 @@ test('what makes no sense is refused, and changes nothing', async () => {
   expect(await all.json()).toEqual({ entries: [{ key: 'a', value: 1 }], next: null });
 });
 
-test('what was answered is there after the process was killed', async () => {
+test('answered writes are there after the process was killed', async () => {
   const tag = (await put('killed/kv/a', 'before')).headers.get('etag');
   await workerd.dispose();
   await start();

@@ -13,7 +13,7 @@ import { RUNTIMES } from './support/runtimes.ts';
 
 const DIST = join(root, 'dist');
 const OUT = join(root, 'build', 'test-tour');
-/** What each server may do: for Deno, read the package and listen. */
+/** The permissions of each server: for Deno, read the package and listen. */
 const GIVEN = {
   node: [],
   bun: ['run'],
@@ -21,7 +21,7 @@ const GIVEN = {
 };
 const SERVERS = RUNTIMES.filter(({ name }) => name !== 'node');
 
-/** What the tour saw on Node. */
+/** The results of the tour on Node. */
 let seen: unknown[];
 
 /** Bundles a fixture; the built package is either bundled in, or left as it is, beside its workers. */
@@ -63,7 +63,7 @@ beforeAll(async () => {
   await other.close();
 });
 
-test('on Node it sees what it should', () => {
+test('on Node it sees the right answers', () => {
   const statuses = seen.slice(0, 18).map((stop) => (stop as unknown[])[2]);
   expect(statuses).toEqual([200, 200, 200, 200, 304, 412, 201, 200, 200, 400, 200, 200, 200, 400, 415, 403, 404, 200]);
   expect((seen[18] as unknown[])[0]).toBe(401);

@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(parent, { recursive: true, force: true }));
 
 test.each(RUNTIMES)(
-  'on $name, what was acknowledged before the process was killed is there, and what is there is a prefix of history',
+  'on $name, acknowledged writes survive a kill of the process, and the store has a prefix of history',
   async (runtime) => {
     const directory = join(parent, runtime.name);
     mkdirSync(directory);

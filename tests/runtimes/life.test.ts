@@ -22,7 +22,7 @@ const LIMITS: Census = {
   calls: 0,
 };
 
-/** What a session found. */
+/** The findings of a session. */
 interface Came {
   readonly visit: number;
   readonly census: Census;

@@ -61,7 +61,7 @@ test('an object keeps a store: keys in order, ranges, conditions, transactions, 
   expect([storage, recovery.state, memoryBytesMax]).toEqual([{ kind: 'durable-object' }, 'new', 8 * 2 ** 20]);
 });
 
-test('what was answered is there after the process was killed', async () => {
+test('answered writes are there after the process was killed', async () => {
   let workerd = await start('killed');
   const store = await workerd.object<TestStore>('one');
   await store.fill(2000, 200, 50);
@@ -171,7 +171,7 @@ test('an object hibernates behind an open WebSocket, and wakes with its store', 
   expect(answer).toBe(`1 of ${messages}`);
 });
 
-test('a check verifies rows like any other storage, and says what it needs', async () => {
+test('a check verifies rows like any other storage, and its error names a missing part', async () => {
   const store = await (await start()).object<TestStore>('one');
   await store.fill(8000, 300, 500);
   await expect.poll(() => store.isAtRest(), { timeout: POLL_MS }).toBe(true);

@@ -1,5 +1,5 @@
 // The life of a store on a full storage, the same for all storages and both APIs: nearly all of the room is used, deletes are accepted,
-// and the room they free comes back by itself, all of it once everything is deleted. Whatever happens meanwhile, acknowledged writes are
+// and the room they free comes back by itself, all of it once everything is deleted. In every case, acknowledged writes are
 // there and refused writes are not.
 
 import { expect } from 'vitest';

@@ -70,7 +70,7 @@ export function lifeGroup({ seed, life }: LifePlan, index: number): LifeGroup {
   return { ops, durability: random(100) < 97 ? 'relaxed' : 'strict', wait: random(8) === 0 };
 }
 
-/** What an operation stores. */
+/** The value that an operation stores. */
 export function lifeValue(life: number, { group, op }: Written): { group: number; op: number; text: string } {
   const random = randomFrom(life, group, op);
   const length = random(50) === 0 ? 3000 : 20 + random(180);

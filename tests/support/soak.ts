@@ -30,7 +30,7 @@ type Forgotten = (typeof FORGOTTEN)[number];
 /** With `closing`, some stores are not closed. */
 export type Leak = Forgotten | 'closing';
 
-/** What a soak is. */
+/** The parameters of a soak. */
 export interface SoakPlan {
   readonly seed: number;
   readonly leak?: Leak | undefined;

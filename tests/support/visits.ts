@@ -19,7 +19,7 @@ export interface VisitWrite {
   readonly value: string | undefined;
 }
 
-/** What visit number `visit` writes: mostly an entry of its own, else a setting that many write, or it deletes an older entry. */
+/** The writes of visit number `visit`: mostly an entry of its own, else a setting that many write, or it deletes an older entry. */
 export function visitWrite(seed: number, visit: number): VisitWrite {
   const random = randomFrom(seed, visit);
   const kind = random(10);

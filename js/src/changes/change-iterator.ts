@@ -13,7 +13,7 @@ import type { Change, ChangeIterator } from './types.ts';
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
-/** What an iterator reads. */
+/** The source and the start of an iterator. */
 export interface Following<K, V> {
   readonly feed: Feed;
   readonly wanted: PageWanted;

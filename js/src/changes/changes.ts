@@ -19,7 +19,7 @@ export interface ChangesParts<K, V> {
   readonly operations: Operations<K, V>;
 }
 
-/** What is followed. */
+/** The arguments of a call that follows changes. */
 export interface ChangesRequest {
   readonly range: ByteRange;
   readonly since: number | Promise<number>;

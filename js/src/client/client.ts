@@ -316,7 +316,7 @@ export class Client {
 }
 
 function unlucky(): VarveError {
-  return new VarveError('VARVE_INTERNAL', 'Too many tabs ended over this. It may be done yet.');
+  return new VarveError('VARVE_INTERNAL', 'Too many tabs ended during this call. It may still be done.');
 }
 
 /** The error for a worker that did not start: its script was not found, is no script (an event without a message), or is forbidden. */

@@ -12,7 +12,7 @@ import { type Encoder, type Operation, rawBytes, word } from '../protocol/frame-
 import { readScanBatch, type ScanBatch, type ScanRequest, writeScanOpen } from '../protocol/scan.ts';
 import type { Entry, KeyCodec, Receipt, ValueCodec } from '../types.ts';
 
-/** What the batches of a scan contain, as requested when it is opened. */
+/** The parts of entries in the batches of a scan, as requested when it is opened. */
 export interface ScanParts {
   readonly keys: boolean;
   readonly values: boolean;

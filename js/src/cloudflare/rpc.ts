@@ -102,7 +102,7 @@ function answer<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>): unkn
     default:
       throw new VarveError(
         'VARVE_INVALID_ARGUMENT',
-        'The object does not know this request: its version is another one.',
+        'The object does not know this request: it has another version of varve.',
       );
   }
 }

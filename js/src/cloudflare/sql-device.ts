@@ -128,7 +128,7 @@ export class SqlDevice implements ManagedDevice {
   truncate(slot: number, bytes: number): void {
     const target = this.#slot(slot);
     if (bytes > target.size && this.#bytesUsed + bytes - target.size > this.#options.bytesMax()) {
-      throw new SlotError('full', 'The store is as large as it may become.');
+      throw new SlotError('full', 'The store has its maximum size.');
     }
     if (bytes < target.size) this.#cut(slot, target, bytes);
     this.#resize(target, bytes);

@@ -105,7 +105,7 @@ class BytesCodec extends BuiltInCodec<Uint8Array> {
   readonly name = 'bytes';
 
   write(value: Uint8Array, sink: ByteSink): void {
-    if (!isBytes(value)) throw invalid('The value is no Uint8Array, which is all that the bytes codec stores.');
+    if (!isBytes(value)) throw invalid('The value is no Uint8Array. The bytes codec stores nothing else.');
     writeBytes(RAW, value, sink);
   }
 
@@ -119,7 +119,7 @@ class Utf8Codec extends BuiltInCodec<string> {
   readonly name = 'utf8';
 
   write(value: string, sink: ByteSink): void {
-    if (typeof value !== 'string') throw invalid('The value is no string, which is all that the utf8 codec stores.');
+    if (typeof value !== 'string') throw invalid('The value is no string. The utf8 codec stores nothing else.');
     if (!isWellFormed(value)) throw invalid('The value holds a lone surrogate, for which UTF-8 has no bytes.');
     writeText(TEXT, value, sink);
   }
@@ -234,7 +234,7 @@ function decoded<T>(codec: string, read: () => T): T {
 }
 
 function foreign(codec: string): VarveError {
-  return invalid(`A stored value is of another codec than ${codec}: open the store with that one.`);
+  return invalid(`A stored value is of another codec than ${codec}: open the store with that codec.`);
 }
 
 function invalid(message: string, cause?: unknown): VarveError {

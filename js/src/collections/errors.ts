@@ -12,7 +12,7 @@ import { textOf } from './key.ts';
 export function outdated(name: string): VarveError {
   return new VarveError(
     'VARVE_VERSION',
-    `The indexes of the collection '${name}' have been defined anew by other code. Reload to get that code.`,
+    `Other code has defined the indexes of the collection '${name}' again. Reload to get that code.`,
   );
 }
 

@@ -50,7 +50,7 @@ export function checkKey(value: unknown, what: string): Key {
   }
   throw new VarveError(
     'VARVE_INVALID_KEY',
-    `${what} is no key: it is to be a string, number (not NaN), bigint, boolean, Date, Uint8Array or an array of these, nested at most ${NESTING_MAX} deep.`,
+    `${what} is no key: it must be a string, number (not NaN), bigint, boolean, Date, Uint8Array or an array of these, nested at most ${NESTING_MAX} deep.`,
     cause === undefined ? undefined : { cause },
   );
 }

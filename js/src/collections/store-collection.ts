@@ -74,7 +74,7 @@ export class StoreCollection extends Reader {
       // The store changes while indexes are built, so reads of it have no fixed read point.
       if (!isTransaction && !(Object(view) === view && 'sequence' in view))
         throw invalid(
-          `in() of '${this.name}' takes a transaction or a snapshot. Of the store as it is, the collection itself reads.`,
+          `in() of '${this.name}' takes a transaction or a snapshot. To read the store as it is now, use the collection itself.`,
         );
       const access = new SnapshotAccess(view, this.#readiness);
       reader = isTransaction

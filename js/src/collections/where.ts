@@ -37,9 +37,9 @@ export function whereOf(target: unknown): LooseWhere {
   checkOptions(where, WHERE);
   const { eq, gt, gte, lt, lte, prefix, reverse, limit, signal } = where;
   if ((gt !== undefined && gte !== undefined) || (lt !== undefined && lte !== undefined))
-    throw invalid('At most one of gt and gte, and one of lt and lte.');
+    throw invalid('A range takes gt or gte, and lt or lte, not both.');
   if (eq !== undefined && [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined))
-    throw invalid('eq is exactly one value: leave the other bounds away.');
+    throw invalid('eq is exactly one value: leave out the other bounds.');
   if (limit !== undefined && !(Number.isInteger(limit) && limit >= 0))
     throw invalid(`limit is an integer from 0, not ${String(limit)}.`);
   const given = Object.entries({ eq, gt, gte, lt, lte, prefix }).filter(([, bound]) => bound !== undefined);

@@ -161,7 +161,7 @@ export function abort({ store, release }: OpenedStore): void {
   }
 }
 
-/** What runs jobs beside the engine. */
+/** The parts that run jobs beside the engine. */
 function jobsOn(
   device: ManagedDevice,
   module: WebAssembly.Module,

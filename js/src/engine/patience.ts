@@ -106,5 +106,5 @@ function isSet(code: number, bytes: number): boolean {
 }
 
 function noRoom(): VarveError {
-  return commitFailure(new SlotError('full', 'What is set aside was used.')) as VarveError;
+  return commitFailure(new SlotError('full', 'The reserve was used.')) as VarveError;
 }

@@ -273,6 +273,6 @@ function noRoomToCompact(bytes: number): VarveError {
   const mib = Math.max(1, Math.ceil(bytes / (1024 * 1024)));
   return new VarveError(
     'VARVE_STORAGE_FULL',
-    `The storage is full: a compaction writes tables anew before the old ones go, and lacks up to ${mib} MiB for that. Nothing is lost. Free that much, or delete data, which gives its room back by itself.`,
+    `The storage is full: a compaction writes new tables before it deletes the old ones, and lacks up to ${mib} MiB for that. Nothing is lost. Free that much, or delete data: the store then frees its room by itself.`,
   );
 }

@@ -10,7 +10,7 @@ import { malformed, Refusal } from './refusal.ts';
 export async function readBody(request: Request, bytesMax: number): Promise<Uint8Array> {
   const encoding = request.headers.get('content-encoding');
   if (encoding !== null && encoding.trim().toLowerCase() !== 'identity') {
-    const detail = 'The body is compressed; send it as it is.';
+    const detail = 'The body is compressed; send it uncompressed.';
     throw new Refusal(415, detail, 'VARVE_INVALID_ARGUMENT', { 'accept-encoding': 'identity' });
   }
   if (Number(request.headers.get('content-length') ?? 0) > bytesMax) throw tooLong(bytesMax);

@@ -67,7 +67,7 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
     if (methods === undefined) {
       // A client without a token does not learn which paths exist.
       await guardAccess(request, 'read', authorize);
-      throw new Refusal(404, `There is nothing at this path. There is ${Object.keys(routes).join(', ')}.`);
+      throw new Refusal(404, `There is nothing at this path. The paths are ${Object.keys(routes).join(', ')}.`);
     }
     const found = own(methods, request.method === 'HEAD' ? 'GET' : request.method);
     await guardAccess(request, found?.kind ?? 'read', authorize);

@@ -33,7 +33,7 @@ export function keyToJson(key: Key): unknown {
   if (Array.isArray(key)) return key.map(keyToJson);
   if (key instanceof Date) return { date: key.toISOString() };
   if (key instanceof Uint8Array) return { bytes: toBase64(key) };
-  throw invalid('What the store calls a key is none.');
+  throw invalid('The store returned a key that is not a key.');
 }
 
 /** The key of a JSON form, at most `bytesMax` bytes long in its stored form. */
@@ -50,7 +50,7 @@ export function parseKey(text: string, bytesMax: number): Key {
     json = parseExactJson(text);
   } catch (error) {
     if (error instanceof InexactJson) throw invalid(error.message);
-    throw invalid('A key in a query is JSON: a string stands in quotes, as in ?key="visits".');
+    throw invalid('A key in a query is JSON: put a string in quotes, as in ?key="visits".');
   }
   return keyFromJson(json, bytesMax);
 }

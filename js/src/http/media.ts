@@ -54,7 +54,7 @@ export function valueToBody(value: unknown, accept: string | null): { type: stri
   const offered = plain === undefined ? [CBOR_TYPE] : [plain, CBOR_TYPE];
   const type = preferred(accept, offered);
   if (type === undefined) {
-    const detail = `This value can be had as ${offered.join(' or ')}; the Accept header allows neither.`;
+    const detail = `This value can be sent as ${offered.join(' or ')}; the Accept header allows neither.`;
     throw new Refusal(406, detail, 'VARVE_INVALID_ARGUMENT');
   }
   if (type === CBOR_TYPE) return { type, bytes: cborOf(value) };
@@ -80,7 +80,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   try {
     return parseExactJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch (cause) {
-    const detail = cause instanceof InexactJson ? cause.message : 'The body is no JSON in UTF-8.';
+    const detail = cause instanceof InexactJson ? cause.message : 'The body is not JSON in UTF-8.';
     throw new VarveError('VARVE_INVALID_VALUE', detail, { cause });
   }
 }
@@ -93,7 +93,7 @@ export function mediaType(request: Request): string {
 /** Refuses a body of the wrong type. */
 export function unsupported(type: string, allowed: readonly string[]): Refusal {
   const given = type === '' ? 'has no Content-Type' : `is ${type.slice(0, 80)}`;
-  return new Refusal(415, `The body ${given}; it is to be ${allowed.join(', ')}.`, 'VARVE_INVALID_ARGUMENT', {
+  return new Refusal(415, `The body ${given}; it must be ${allowed.join(', ')}.`, 'VARVE_INVALID_ARGUMENT', {
     accept: allowed.join(', '),
   });
 }

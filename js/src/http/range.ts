@@ -40,7 +40,7 @@ export async function getRange<K, V>(exchange: Exchange<K, V>): Promise<Response
   query.end();
   const type = preferred(request.headers.get('accept'), [JSON_TYPE, NDJSON_TYPE]);
   if (type === undefined) {
-    throw new Refusal(406, `A range can be had as ${JSON_TYPE} or ${NDJSON_TYPE}.`, 'VARVE_INVALID_ARGUMENT');
+    throw new Refusal(406, `A range can be sent as ${JSON_TYPE} or ${NDJSON_TYPE}.`, 'VARVE_INVALID_ARGUMENT');
   }
   if (type === JSON_TYPE) return page(exchange, wanted);
   const lines = await lineStream(texts(exchange, wanted, wanted.limit));

@@ -209,10 +209,10 @@ export function digestOf(bytes: Uint8Array): Uint8Array {
 
 /** The error of an export that changed after it was written. */
 export function damaged(offset: number, what: string): VarveError {
-  const intact = offset === 0 ? 'Nothing of it was read' : 'What came before it is intact';
+  const intact = offset === 0 ? 'Nothing of it was read' : 'The part before it is intact';
   return new VarveError(
     'VARVE_CORRUPT',
-    `The export is damaged at byte ${offset}: ${what}. ${intact}; get another copy and go on with it.`,
+    `The export is damaged at byte ${offset}: ${what}. ${intact}; get another copy and continue with it.`,
   );
 }
 
@@ -220,7 +220,7 @@ export function damaged(offset: number, what: string): VarveError {
 export function notExport(): VarveError {
   return new VarveError(
     'VARVE_CORRUPT',
-    'This is no export: it does not begin as one does. Import what export() gives, as it is.',
+    'This is no export: its first bytes are others. Import the unchanged output of export().',
   );
 }
 

@@ -217,6 +217,6 @@ function notEmpty(): VarveError {
 function cutOff(offset: number): VarveError {
   return new VarveError(
     'VARVE_CORRUPT',
-    `The export ends at byte ${offset}, before its end. What came before is intact; get the rest and import it again: that goes on behind the last whole block.`,
+    `The export ends at byte ${offset}, before its end. The part before is intact. Get the whole export and import it again: that continues after the last whole block.`,
   );
 }

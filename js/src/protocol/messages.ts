@@ -90,7 +90,7 @@ export type Request =
   /** Comes with a port to the broker, through which the ports of clients arrive. Not answered. */
   | { readonly type: 'line' };
 
-/** What `open` reports. */
+/** The report of `open`. */
 export interface OpenReport {
   readonly storage: StorageReport;
   readonly recovery: RecoveryReport;

@@ -108,7 +108,7 @@ async function copy<K, V>(source: RemoteStore<K, V>, to: RemoteStore<K, V>, keys
     await batch.commit({ atomic: false });
   } catch (error) {
     if (!(error instanceof VarveError) || error.code !== 'VARVE_CONFLICT') throw error;
-    const message = `Somebody writes while keys are being moved: stop that, and run it again. ${error.message}`;
+    const message = `Another client wrote while keys were moved: stop the writes, and run it again. ${error.message}`;
     throw new VarveError('VARVE_CONFLICT', message, { cause: error });
   }
   return batch.size;

@@ -264,7 +264,7 @@ export class RemoteStore<K = Key, V = unknown> {
     if (atomic && parts.size > 1) {
       throw new VarveError(
         'VARVE_INVALID_ARGUMENT',
-        `This write goes to ${parts.size} shards, which apply it each for itself. Pass { atomic: false } if that is fine, or keep together what is written together.`,
+        `This write goes to ${parts.size} shards, and each applies its part by itself. Pass { atomic: false } if that is fine, or keep keys that are written together in one shard.`,
       );
     }
     const sent = [...parts].map(([shard, part]) => this.#write(shard, part, options, SHARD_WRITE));

@@ -149,7 +149,7 @@ export class LeaderLink implements Link {
 export function stalled(): VarveError {
   return new VarveError(
     'VARVE_LEADER_STALLED',
-    'The tab that leads this store does not answer; its page may be frozen. What was called may be done yet. Call again: it goes on when that tab does, or is closed.',
+    'The tab that leads this store does not answer; its page may be frozen. The call may still be done. Call again: calls work when that tab continues or is closed.',
   );
 }
 

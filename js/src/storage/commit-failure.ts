@@ -11,7 +11,7 @@ import { SlotError } from './device.ts';
 /** The `VarveError` for an error that a deferred device threw. Any other error is returned unchanged. */
 export function commitFailure(error: unknown): unknown {
   if (!(error instanceof SlotError)) return error;
-  const again = 'What was acknowledged before is kept: open the store again.';
+  const again = 'Acknowledged writes are kept: open the store again.';
   switch (error.kind) {
     case 'full':
       return new VarveError(

@@ -1,5 +1,5 @@
 /**
- * What the engine needs from a storage: a pool of slots, each a file with a fixed number.
+ * The needs of the engine from a storage: a pool of slots, each a file with a fixed number.
  *
  * Invariant: the synchronous half (`SlotDevice`) is all that the engine ever calls, so that a read, a write and a flush
  * finish inside the call. The asynchronous half (`ManagedDevice`) is the host's: it opens, closes and creates slots

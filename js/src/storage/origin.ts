@@ -1,5 +1,5 @@
 /**
- * What the browser reports about the storage of the whole origin.
+ * The browser's report about the storage of the whole origin.
  *
  * Invariant: asking changes nothing, and it is no error when a browser does not report it.
  */

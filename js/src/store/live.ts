@@ -28,7 +28,7 @@ interface Query<K, V> {
   readonly client: Client;
   readonly store: ReadView<K, V> & { snapshot(): Promise<Snapshot<K, V>> };
   readonly operations: Operations<K, V>;
-  /** What it reads: a function that reads a snapshot, or the options for a range; if undefined, the value of a key. */
+  /** The target of its reads: a function that reads a snapshot, or the options for a range; if undefined, the value of a key. */
   readonly target: ((view: Snapshot<K, V>) => unknown) | Pick<LiveRange<K>, 'as' | 'reverse' | 'limit'> | undefined;
   /** The bytes that it depends on: the range, or a range with only the key. */
   readonly bytes: ByteRange;

@@ -90,7 +90,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   readonly name: string;
   /** The storage in use, and why a better one is not in use. */
   readonly storage: StorageReport;
-  /** What `open` found: a new store, a clean one, or a log that was replayed. */
+  /** The state that `open` found: a new store, a clean one, or a log that was replayed. */
   readonly recovery: RecoveryReport;
   readonly #client: Client;
   readonly #operations: Operations<K, V>;

@@ -23,7 +23,7 @@ const BATCH_BYTES_MAX = 512 * 1024;
 
 const NOTHING = new Uint8Array(0);
 
-/** What each step returns. */
+/** The parts of an entry that each step returns. */
 export const Want = { keys: 1, values: 2, entries: 3 } as const;
 
 /** The source of a scan's batches, and the formats of its bytes. */

@@ -76,7 +76,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
   readonly name: string;
   /** The storage in use, and why a better one is not in use. */
   readonly storage: StorageReport;
-  /** What `open` found. */
+  /** The state that `open` found. */
   readonly recovery: RecoveryReport;
   readonly #host: EngineHost;
   readonly #exports: EngineExports;

@@ -186,6 +186,6 @@ function refusePromise(result: unknown): void {
   if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return;
   throw new VarveError(
     'VARVE_INVALID_ARGUMENT',
-    'The function of a transaction of varve/synchronous returns at once, but this one gave a promise: nothing was written. Use varve to wait inside a transaction.',
+    'The function of a transaction of varve/synchronous returns at once, but this one returned a promise: nothing was written. Use varve to wait inside a transaction.',
   );
 }

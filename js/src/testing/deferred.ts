@@ -94,7 +94,7 @@ export const deferredClauses: readonly Clause[] = [
     },
   },
   {
-    name: 'what is written apart is there once that resolves, also for the next one who opens it; discarded, it leaves the slot as long as it was',
+    name: 'bytes written apart are there once the write resolves, also for the next opener; discarding them keeps the length of the slot',
     async run(subject) {
       const device = await subject.openDeferred();
       put(device, 0, pattern(1, 1000), 0);
@@ -184,7 +184,7 @@ export const deferredRoomClauses: readonly Clause[] = [
     },
   },
   {
-    name: 'what is written apart and finds no room is refused by an error of kind full, and nothing else is lost',
+    name: 'a write apart that finds no room is refused by an error of kind full, and nothing else is lost',
     async run(subject) {
       const device = await subject.openDeferred();
       let told: unknown;

@@ -20,7 +20,7 @@ function expectEither(found: Uint8Array, slot: number, flushed: Uint8Array, writ
 
 export const powerClauses: readonly Clause[] = [
   {
-    name: 'what was flushed survives a loss of power; of what was not, each byte is the old one or the new one',
+    name: 'flushed bytes survive a loss of power; each other byte is the old one or the new one',
     async run(subject) {
       const device = await subject.open();
       put(device, 0, pattern(1, 20_000), 0);

@@ -33,7 +33,7 @@ export const slotClauses: readonly Clause[] = [
     },
   },
   {
-    name: 'what was written is read back, from any place, and a gap before it reads as zeros',
+    name: 'written bytes are read back, from any place, and a gap before them reads as zeros',
     async run(subject) {
       const device = await subject.open();
       const bytes = pattern(1, 10_000);

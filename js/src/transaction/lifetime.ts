@@ -1,5 +1,5 @@
 /**
- * What happens to an entry's expiry when the entry is updated.
+ * Decides an entry's expiry when the entry is updated.
  *
  * Invariant: an update without a lifetime keeps the expiry, to the millisecond.
  */

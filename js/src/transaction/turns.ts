@@ -150,13 +150,13 @@ async function begun<R>(place: Place, run: () => R | PromiseLike<R>): Promise<R>
 function nested(): VarveError {
   return new VarveError(
     'VARVE_INVALID_ARGUMENT',
-    'The function of an update may not update the same key: it would never come to its end. Return the value that the key is to have.',
+    'The function of an update may not update the same key: it would never end. Return the new value of the key.',
   );
 }
 
 function tooSlow(): VarveError {
   return new VarveError(
     'VARVE_CONFLICT',
-    `The function of this update took seconds, and each of ${PASSED_MAX} times another update of the key went ahead of it. Fetch what it needs before the update, and do not update the key in it.`,
+    `The function of this update took seconds, and another update of the key went ahead of it ${PASSED_MAX} times. Fetch what it needs before the update, and do not update the key in it.`,
   );
 }

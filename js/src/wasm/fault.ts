@@ -1,5 +1,5 @@
 /**
- * What happens when an engine instance stops in the middle of a call. A panic of the compiled code is a bare trap
+ * Handles an engine instance that stops in the middle of a call. A panic of the compiled code is a bare trap
  * (`RuntimeError: unreachable`); a host function that throws also cuts a call off.
  *
  * Invariant: an interrupted call may have left the instance's memory half changed, so nothing calls into it again. Every later

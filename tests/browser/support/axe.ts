@@ -1,4 +1,4 @@
-// What axe finds wrong with a page in its present state: contrast, names, roles.
+// The faults that axe finds in a page as it is now: contrast, names, roles.
 // Invariant: nothing may move while axe looks; ask for reduced motion where the page moves.
 
 import { readFileSync } from 'node:fs';

@@ -16,7 +16,7 @@ export interface Write {
   readonly value: string | undefined;
 }
 
-/** What a run found. */
+/** The findings of a run. */
 export interface Churned {
   /** Every difference from the model. */
   readonly problems: readonly string[];
@@ -59,7 +59,7 @@ export class Churn {
     }
   }
 
-  /** What a store must hold now, in order. */
+  /** The entries that a store must have now, in order. */
   entries(): [number, string][] {
     return [...this.#model].sort(([a], [b]) => a - b);
   }

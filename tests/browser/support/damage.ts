@@ -1,4 +1,4 @@
-// What the damage test and its worker share: the global `damage`.
+// The global `damage`, which the damage test and its worker share.
 
 /** One byte of one file, and which of its bits are flipped. */
 export interface Place {
@@ -9,7 +9,7 @@ export interface Place {
 
 /** The results of a store over all damages. */
 export interface Damaged {
-  /** What it reports undamaged, and how many log entries it then holds. */
+  /** Its report when it is undamaged, and how many log entries it then has. */
   readonly state: string;
   readonly logged: number;
   /** How often everything was right, it reported VARVE_CORRUPT, or it dropped the last group and reported that. */

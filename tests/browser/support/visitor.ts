@@ -18,7 +18,7 @@ export interface VisitPlan {
   readonly dwell: number;
 }
 
-/** What the session found before it wrote. */
+/** The entries that the session found before it wrote. */
 export interface Visited {
   readonly census: Census;
   readonly values: readonly (string | undefined)[];

@@ -1,9 +1,9 @@
-// What a test knows about a browser engine: how to start its browser on a profile that outlives it, open pages, run code in
+// A browser engine as a test sees it: how to start its browser on a profile that outlives it, open pages, run code in
 // them, and end them in every way. Invariant: no test asks which engine it runs in; each difference between them is a field here.
 
 /** A tab that shows `/engine.html`, which has the package and the helpers of the browser tests as globals. */
 export interface Tab {
-  /** What the page and its workers reported so far: exceptions nobody caught, refusals of the policy. */
+  /** The reports of the page and its workers so far: exceptions that nothing caught, refusals of the policy. */
   readonly errors: readonly string[];
   /** Runs a function in the page. It uses nothing from outside but its arguments; those and the result are JSON. */
   evaluate<A extends readonly unknown[], T>(run: (...args: A) => T | Promise<T>, ...args: A): Promise<T>;

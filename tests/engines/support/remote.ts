@@ -17,7 +17,7 @@ export interface Outcome {
   readonly error?: string;
 }
 
-/** What a page reports without a call. */
+/** The reports that a page sends without a call. */
 export interface Said {
   readonly kind: 'line' | 'error';
   readonly text: string;

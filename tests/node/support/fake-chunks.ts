@@ -7,7 +7,7 @@
 import type { ChunkName, ChunkStore, Commit } from '../../../js/src/storage/buffered/chunk-store.ts';
 import { SlotError } from '../../../js/src/storage/device.ts';
 
-/** What survives a crash. */
+/** The content that survives a crash. */
 export class ChunkState {
   rows: Uint8Array[] = [];
   chunks = new Map<string, Uint8Array>();

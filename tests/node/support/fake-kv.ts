@@ -20,7 +20,7 @@ interface StoredEntry extends KvEntry {
   readonly key: KvKey;
 }
 
-/** What is stored. */
+/** The stored entries. */
 export class FakeKvState {
   readonly entries = new Map<string, StoredEntry>();
   commits = 0;

@@ -31,7 +31,7 @@ export const DEVICE_BREAKS: Break[] = [
   [
     'reads from the start of a page',
     () => broken((device) => ({ read: (slot, into, at) => device.read(slot, into, at - (at % 4096)) })),
-    ['what was written is read back'],
+    ['written bytes are read back'],
   ],
   [
     'overwriting that ends the slot behind it',

@@ -9,7 +9,7 @@ export const LOSS_BREAKS: Break[] = [
   [
     'flushes that do nothing',
     () => broken((device) => ({ flush: (slot) => void device.size(slot) })),
-    ['what was flushed survives', 'a flush is done when it is back', 'strict writes survive'],
+    ['flushed bytes survive', 'a flush is done when it is back', 'strict writes survive'],
   ],
   [
     'flushes that are done with the next one',
@@ -23,7 +23,7 @@ export const LOSS_BREAKS: Break[] = [
           },
         };
       }),
-    ['a flush is done when it is back', 'what was flushed survives'],
+    ['a flush is done when it is back', 'flushed bytes survive'],
   ],
   [
     'a manifest that overtakes the table',
@@ -45,7 +45,7 @@ export const LOSS_BREAKS: Break[] = [
         if (lostPower > 0) device.write(0, new Uint8Array(10), 100);
         return {};
       }),
-    ['what was flushed survives'],
+    ['flushed bytes survive'],
   ],
   [
     'new slots that a loss of power takes',

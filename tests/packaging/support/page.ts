@@ -18,7 +18,7 @@ export interface Seen {
   readonly storage: string;
   readonly recovery: string;
   readonly note: unknown;
-  /** What it logged: the entries of its scan. */
+  /** Its log: the entries of its scan. */
   readonly logged: readonly unknown[];
   /** How often a page has loaded this store. */
   readonly loads: number;

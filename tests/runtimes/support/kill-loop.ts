@@ -30,7 +30,7 @@ export class KillLoop {
   readonly #plan: KillPlan;
   readonly #history = new History();
   readonly #random: (below: number) => number;
-  /** What the last writing process wrote, until the next one reports what is left of it. */
+  /** The writes of the last writing process, until the next one reports which of them are left. */
   #pending: { plan: Plan; acknowledged: number };
 
   constructor(plan: KillPlan) {

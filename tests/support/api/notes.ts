@@ -1,4 +1,4 @@
-// The collection of a history: its calls, and the model of its documents. Whatever the calls, the entries of the indexes are those of the
+// The collection of a history: its calls, and the model of its documents. After all calls, the entries of the indexes are those of the
 // present documents, and finding is filtering.
 
 import type { Key, Store } from 'varve';

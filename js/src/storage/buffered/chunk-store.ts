@@ -1,5 +1,5 @@
 /**
- * What a `BufferedDevice` asks of an asynchronous storage: chunks by number, a journal, and commits that are all or nothing.
+ * The needs of a `BufferedDevice` from an asynchronous storage: chunks by number, a journal, and commits that are all or nothing.
  *
  * Invariant: commits take effect in the order of the calls, each as a whole. After a `takeOver` by another holder, every
  * commit of the earlier holder fails and leaves no trace.

@@ -48,7 +48,7 @@ interface ApartChange {
   readonly make: () => () => void;
   /** Bytes that it takes. */
   readonly bytes: number;
-  /** What it may use of the reserve. */
+  /** The part of the reserve that it may use. */
   readonly need: Need | 'nothing';
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;

@@ -1,5 +1,5 @@
 /**
- * What a buffered device knows about the room in its storage. It knows nothing until the storage refuses a commit.
+ * The knowledge of a buffered device about the room in its storage. It knows nothing until the storage refuses a commit.
  *
  *     roomy   commits go through; the reserve is whole
  *     tight   a commit was refused, and needed room from the reserve: slots must not grow until the reserve is whole again

@@ -295,7 +295,7 @@ function locked(store: string, value: HeadValue | null): VarveError {
   const left = Math.max(0, (value?.holder?.until ?? 0) - Date.now());
   return new VarveError(
     'VARVE_LOCKED',
-    `Another process or isolate has the store "${store}" open. Close it there, or wait longer: one that died leaves it in ${left} ms.`,
+    `Another process or isolate has the store "${store}" open. Close it there, or wait longer: if it died, the store is free in ${left} ms.`,
   );
 }
 

@@ -152,6 +152,6 @@ function locked(store: string, { holder, path }: Found, me: Holder): VarveError 
       : `Process ${pid}${host === '' || host === plain(me.host) ? '' : ` of the machine ${host}`}`;
   return new VarveError(
     'VARVE_LOCKED',
-    `${who} has the store "${store}" open. Close it there, or wait longer. If it runs no more, remove ${path}.`,
+    `${who} has the store "${store}" open. Close it there, or wait longer. If it no longer runs, remove ${path}.`,
   );
 }

@@ -1,5 +1,5 @@
 /**
- * What a failed system call means for a store.
+ * Translates failed system calls into errors of a store.
  *
  * Invariant: only an error that means that there is no room counts as `full`. Every unknown error is `io`, after which the engine
  * acknowledges nothing any more.

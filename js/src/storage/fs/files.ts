@@ -125,6 +125,6 @@ function linked(name: string, directory: string): VarveError {
 function kept(name: string, directory: string, others: readonly Dirent[]): VarveError {
   return new VarveError(
     'VARVE_IO',
-    `The store "${name}" is deleted, but its folder ${directory} stays: ${others.map((other) => other.name).join(', ')} in it is not of the store. Remove the folder yourself if nobody needs that.`,
+    `The store "${name}" is deleted, but its folder ${directory} stays: ${others.map((other) => other.name).join(', ')} in it does not belong to the store. Remove the folder yourself if nobody needs it.`,
   );
 }

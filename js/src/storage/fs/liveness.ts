@@ -31,7 +31,7 @@ export interface Holder {
   readonly locksFile: boolean;
 }
 
-/** What Deno has beyond `node:fs`. */
+/** The file locks of Deno, which `node:fs` does not have. */
 interface DenoFile {
   lockSync(exclusive: boolean): void;
   tryLockSync(exclusive: boolean): boolean;

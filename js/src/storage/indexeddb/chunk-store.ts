@@ -153,7 +153,7 @@ export class IndexedDbChunks implements ChunkStore {
     const bytes = commit.puts.reduce((sum, put) => sum + put.bytes.length, commit.row.length);
     const isDoubtful = bytes > SHORT_BYTES && (await this.#isBeyond(bytes));
     if (isDoubtful && performance.now() < this.#askFrom) {
-      throw new SlotError('full', 'The browser refused as much a moment ago.');
+      throw new SlotError('full', 'The browser refused this much a moment ago.');
     }
     let isSent = false;
     try {
