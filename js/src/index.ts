@@ -6,13 +6,14 @@
  */
 
 import { lazyPort } from './client/lazy-port.ts';
-import { checkOptions, type Known, WAIT } from './options.ts';
-import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
+import { checkOptions } from './options.ts';
+import { isAdapter } from './storage/adapter.ts';
 import { deleteNamed, listNames, openStore, repairNamed, type Spawn } from './store/open.ts';
 import type { OpenOptions } from './store/open-options.ts';
+import { DELETE, LIST, OPEN, REPAIR } from './store/options.ts';
 import type { Store } from './store/store.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
-import type { Key, WaitOptions } from './types.ts';
+import type { DeleteOptions as CommonDeleteOptions, ListOptions as CommonListOptions, Key } from './types.ts';
 
 export type {
   Change,
@@ -36,27 +37,16 @@ export type { Store } from './store/store.ts';
 export type { Transaction, Upgrade } from './store/transaction.ts';
 export type { CacheOptions, StoreIterator } from './types.ts';
 
+type Spawned = Pick<OpenOptions, 'worker'>;
+
 /** Options of `listStores`. */
-export interface ListOptions extends WaitOptions, Pick<OpenOptions, 'worker'> {
-  /** A storage adapter. Default: the storage of the browser. */
-  storage?: StorageAdapter | undefined;
-}
+export interface ListOptions extends CommonListOptions, Spawned {}
 
 /** Options of `deleteStore`. */
-export interface DeleteOptions extends ListOptions {
-  /** How long to wait while another tab or worker has the store open, in milliseconds. Default 5000. */
-  lockTimeout?: number | undefined;
-}
+export interface DeleteOptions extends CommonDeleteOptions, Spawned {}
 
 /** Options of `repair`. */
-export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'worker'> {
-  /** A storage adapter. Default: the storage of the browser. */
-  storage?: StorageAdapter | undefined;
-}
-
-const LIST: Known<ListOptions> = { ...WAIT, worker: 1, storage: 1 };
-const DELETE: Known<DeleteOptions> = { ...LIST, lockTimeout: 1 };
-const REPAIR: Known<RepairOptions> = { ...DELETE, onProgress: 1, tools: 1, into: 1, strict: 1 };
+export interface RepairOptions extends RepairToolsOptions, ListOptions {}
 
 /**
  * Opens a store, and creates it if it does not exist. The types of keys and values follow from the codecs; with the default
@@ -80,8 +70,8 @@ const REPAIR: Known<RepairOptions> = { ...DELETE, onProgress: 1, tools: 1, into:
  *   },
  * });
  */
-export function open<K = Key, V = unknown>(name: string, options: OpenOptions<K, V> = {}): Promise<Store<K, V>> {
-  return openStore(name, options, spawnOf(options), () => import('./share/membership.ts'));
+export async function open<K = Key, V = unknown>(name: string, options: OpenOptions<K, V> = {}): Promise<Store<K, V>> {
+  return openStore(name, options, spawnOf(options, OPEN), () => import('./share/membership.ts'));
 }
 
 /**
@@ -91,8 +81,7 @@ export function open<K = Key, V = unknown>(name: string, options: OpenOptions<K,
  * const names = await listStores(); // ['counters', 'notes']
  */
 export async function listStores(options: ListOptions = {}): Promise<string[]> {
-  checkOptions(options, LIST);
-  return listNames(options, spawnOf(options));
+  return listNames(options, spawnOf(options, LIST));
 }
 
 /**
@@ -103,8 +92,7 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
  * await deleteStore('counters');
  */
 export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
-  checkOptions(options, DELETE);
-  return deleteNamed(name, options, spawnOf(options));
+  return deleteNamed(name, options, spawnOf(options, DELETE));
 }
 
 /**
@@ -125,11 +113,13 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
  * await repair(store, { into: 'notes' });
  */
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
-  checkOptions(options, REPAIR);
-  return repairNamed(name, options, spawnOf(options));
+  return repairNamed(name, options, spawnOf(options, REPAIR));
 }
 
-function spawnOf({ worker, storage }: Pick<OpenOptions, 'worker' | 'storage'>): Spawn {
+/** How a call starts its worker. Checks the options of the call first; `known` has their names besides `worker`. */
+function spawnOf(options: Pick<OpenOptions, 'worker' | 'storage'>, known: Readonly<Record<string, 1>>): Spawn {
+  checkOptions(options, { ...known, worker: 1 });
+  const { worker, storage } = options;
   const adapter = isAdapter(storage) ? storage : undefined;
   if (adapter !== undefined || (worker === undefined && typeof Worker !== 'function')) {
     return () => lazyPort(async () => (await import('./server/inline.ts')).inlineEngine(adapter));

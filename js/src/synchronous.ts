@@ -10,26 +10,23 @@ import { spawnCompactor } from './engine/spawn-compactor.ts';
 import { VarveError } from './errors.ts';
 import { checkOptions, type Known } from './options.ts';
 import { deleteShared } from './share/delete-store.ts';
-import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
+import { isAdapter } from './storage/adapter.ts';
 import { listStores as listNames } from './storage/stores.ts';
-import { CHECK, checkName, lockTimeoutOf, OPEN, repairRequest, resolveOptions } from './store/options.ts';
+import {
+  checkName,
+  DELETE,
+  LIST,
+  lockTimeoutOf,
+  OPEN,
+  REPAIR,
+  repairRequest,
+  resolveOptions,
+} from './store/options.ts';
 import { SyncStore } from './synchronous/store.ts';
 import type { SyncUpgrade } from './synchronous/upgrade.ts';
 import { repairStore } from './tools/repair.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
-import type { CommonOpenOptions, Key, ValueCodec } from './types.ts';
-
-/** Options of `listStores`. */
-export interface ListOptions {
-  /** A storage adapter. Default: the storage of the browser. */
-  storage?: StorageAdapter | undefined;
-}
-
-/** Options of `deleteStore`. */
-export interface DeleteOptions extends ListOptions {
-  /** How long to wait while another tab or worker has the store open, in milliseconds. Default 5000. */
-  lockTimeout?: number | undefined;
-}
+import type { CommonOpenOptions, DeleteOptions, Key, ListOptions, ValueCodec } from './types.ts';
 
 /** Options of `repair`. */
 export interface RepairOptions extends RepairToolsOptions, ListOptions {}
@@ -42,9 +39,6 @@ export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, 
 
 const { worker: _, cache: _none, ...SHARED } = OPEN;
 const SYNC_OPEN: Known<OpenOptions<never, never>> = { ...SHARED, compactor: 1 };
-const LIST: Known<ListOptions> = { storage: 1 };
-const DELETE: Known<DeleteOptions> = { ...LIST, lockTimeout: 1 };
-const REPAIR: Known<RepairOptions> = { ...DELETE, ...CHECK, into: 1, strict: 1 };
 
 /**
  * Opens a store, and creates it if it does not exist.
@@ -91,6 +85,7 @@ export async function open<K = Key, V = unknown>(
  */
 export async function listStores(options: ListOptions = {}): Promise<string[]> {
   checkOptions(options, LIST);
+  options.signal?.throwIfAborted();
   return listNames(options.storage);
 }
 
@@ -104,7 +99,8 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
 export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
   checkName(name);
   checkOptions(options, DELETE);
-  return deleteShared(name, lockTimeoutOf(options), options.storage);
+  const lockTimeout = lockTimeoutOf(options);
+  return deleteShared(name, { lockTimeout, signal: options.signal }, options.storage);
 }
 
 /**
@@ -129,3 +125,4 @@ export { SyncSnapshot } from './synchronous/snapshot.ts';
 export { SyncBatch, SyncStore } from './synchronous/store.ts';
 export { SyncTransaction } from './synchronous/transaction.ts';
 export type { SyncUpgrade } from './synchronous/upgrade.ts';
+export type { DeleteOptions, ListOptions } from './types.ts';

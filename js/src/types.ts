@@ -405,6 +405,15 @@ export interface CommonOpenOptions<K = Key, V = unknown, U = unknown> extends Wa
   wasm?: string | URL | WebAssembly.Module | undefined;
 }
 
+/** Options of `listStores`. */
+export interface ListOptions extends WaitOptions {
+  /** A storage adapter. Default: the storage of the browser. */
+  storage?: StorageAdapter | undefined;
+}
+
+/** Options of `deleteStore`. */
+export interface DeleteOptions extends ListOptions, Pick<CommonOpenOptions, 'lockTimeout'> {}
+
 /** An async iterator over a scan; `return()` (or leaving the loop) closes it. */
 export interface StoreIterator<T> extends AsyncIterableIterator<T, undefined, undefined>, AsyncDisposable {
   [Symbol.asyncIterator](): StoreIterator<T>;

@@ -279,16 +279,16 @@ describe('names', () => {
     const first = await openOpfs('a 1');
     await opfs.root.getDirectoryHandle('not-ours', { create: true });
     expect(await listStores()).toEqual(['a 1', 'b/2']);
-    await expect(deleteStore('a 1')).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await expect(deleteStore('a 1', { lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
     await first.closeAll();
-    expect(await deleteStore('a 1')).toBe(true);
-    expect(await deleteStore('a 1')).toBe(false);
+    expect(await deleteStore('a 1', { lockTimeout: 0 })).toBe(true);
+    expect(await deleteStore('a 1', { lockTimeout: 0 })).toBe(false);
     expect(await listStores()).toEqual(['b/2']);
   });
 
   test('where there is no OPFS there are no stores', async () => {
     vi.stubGlobal('navigator', {});
     expect(await listStores()).toEqual([]);
-    expect(await deleteStore('none')).toBe(false);
+    expect(await deleteStore('none', { lockTimeout: 0 })).toBe(false);
   });
 });

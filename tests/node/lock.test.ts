@@ -3,6 +3,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { acquireLock } from '../../js/src/storage/lock.ts';
 import { opfsStorage } from '../../js/src/storage/opfs-storage.ts';
+import { deleteStore, listStores } from '../../js/src/synchronous.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
 /** Locks that are free only shortly after their release, as in Firefox, where another process keeps them. */
@@ -36,4 +37,21 @@ test('a store that is closed, or deleted, opens at once without waiting', async 
   }
   expect(await opfsStorage.delete('notes', { lockTimeout: 0 })).toBe(true);
   await (await opfsStorage.open('notes', { lockTimeout: 0 })).closeAll();
+});
+
+test('a signal ends the wait for a store that is deleted, and the listing of stores', async () => {
+  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
+  vi.stubGlobal('navigator', { locks: new FakeLocks(), storage: new FakeOpfs().storage });
+  const device = await opfsStorage.open('notes', { lockTimeout: 0 });
+  const reason = new Error('enough');
+  const aborting = new AbortController();
+  const deleted = deleteStore('notes', { lockTimeout: 60_000, signal: aborting.signal });
+  aborting.abort(reason);
+  await expect(deleted).rejects.toBe(reason);
+  await device.closeAll();
+  const { signal } = aborting;
+  await expect(deleteStore('notes', { signal })).rejects.toBe(reason);
+  await expect(listStores({ signal })).rejects.toBe(reason);
+  expect(await listStores()).toEqual(['notes']);
+  expect(await deleteStore('notes')).toBe(true);
 });

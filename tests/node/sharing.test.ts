@@ -349,9 +349,9 @@ test('a store is deleted once its tabs have closed it, which they are asked for'
   const first = await openTab();
   const second = await openTab();
   await first.db.set('a', 1);
-  await expect(deleteShared('shared', 0)).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await expect(deleteShared('shared', { lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   const written = second.db.set('b', 2);
-  expect(await deleteShared('shared', 5000)).toBe(true);
+  expect(await deleteShared('shared', { lockTimeout: 5000 })).toBe(true);
   expect((await written).sequence).toBe(2);
   for (const { db } of [first, second]) await expect(db.get('a')).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
   const next = await openTab();

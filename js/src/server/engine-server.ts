@@ -304,7 +304,7 @@ export class EngineServer implements FrameOwner {
           from.send({
             type: 'result',
             id,
-            value: await deleteShared(request.name, request.lockTimeout, this.#adapter),
+            value: await deleteShared(request.name, { lockTimeout: request.lockTimeout }, this.#adapter),
           });
           return;
         case 'close': {

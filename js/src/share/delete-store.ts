@@ -5,22 +5,22 @@
  * the place of its own. The lock of open stores ensures this.
  */
 
-import { isAdapter, type StorageAdapter } from '../storage/adapter.ts';
+import { isAdapter, type LockOptions, type StorageAdapter } from '../storage/adapter.ts';
 import { deleteStore } from '../storage/stores.ts';
 import { type ChannelMessage, canShare, channelOf, PROTOCOL, uniqueName } from './names.ts';
 
 /**
  * Removes a store and everything in it.
- * @param wait How long others have to close it, in milliseconds; with 0 they are not asked.
+ * @param lock How long others have to close it; with 0 they are not asked.
  * @returns Whether the store existed.
  * @throws `VARVE_LOCKED` while somebody has it open.
  */
-export async function deleteShared(name: string, lockTimeout: number, adapter?: StorageAdapter): Promise<boolean> {
-  if (lockTimeout === 0 || isAdapter(adapter) || !canShare()) return deleteStore(name, lockTimeout, adapter);
+export async function deleteShared(name: string, lock: LockOptions, adapter?: StorageAdapter): Promise<boolean> {
+  if (lock.lockTimeout === 0 || isAdapter(adapter) || !canShare()) return deleteStore(name, lock, adapter);
   const channel = new BroadcastChannel(channelOf(name));
   try {
     channel.postMessage({ type: 'delete', from: uniqueName(), protocol: PROTOCOL } satisfies ChannelMessage);
-    return await deleteStore(name, lockTimeout);
+    return await deleteStore(name, lock);
   } finally {
     channel.close();
   }

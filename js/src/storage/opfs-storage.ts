@@ -29,5 +29,5 @@ export const opfsStorage: StorageAdapter = {
     await rootDirectory({ create: false });
     return listStores();
   },
-  delete: (name: string, { lockTimeout }: LockOptions): Promise<boolean> => deleteStore(name, lockTimeout),
+  delete: (name: string, lock: LockOptions): Promise<boolean> => deleteStore(name, lock),
 };

@@ -5,7 +5,7 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { isAdapter, type StorageAdapter } from './adapter.ts';
+import { isAdapter, type LockOptions, type StorageAdapter } from './adapter.ts';
 import { removeCanaries } from './canary.ts';
 import { databaseName, deleteDatabase, listDatabases } from './indexeddb/names.ts';
 import { acquireLock } from './lock.ts';
@@ -27,20 +27,19 @@ export async function listStores(adapter?: StorageAdapter): Promise<string[]> {
 
 /**
  * Removes a store and everything in it, from every storage that has one of this name.
- * @param wait Milliseconds to wait for another holder to close it (0: do not wait).
  * @returns Whether it existed.
- * @throws `VARVE_LOCKED` while another tab or worker has it open.
+ * @throws `VARVE_LOCKED` while another tab or worker has it open; the signal's `reason` when it aborts while this waits.
  */
-export async function deleteStore(name: string, lockTimeout = 0, adapter?: StorageAdapter): Promise<boolean> {
-  if (isAdapter(adapter)) return adapter.delete(name, { lockTimeout });
+export async function deleteStore(name: string, lock: LockOptions, adapter?: StorageAdapter): Promise<boolean> {
+  if (isAdapter(adapter)) return adapter.delete(name, lock);
   const directory = escapeName(name);
-  const lock = await acquireLock(name, { lockTimeout });
+  const { release } = await acquireLock(name, lock);
   try {
     await removeCanaries(name);
-    const wasInDatabase = await deleteDatabase(databaseName(name), lockTimeout);
+    const wasInDatabase = await deleteDatabase(databaseName(name), lock.lockTimeout);
     return (await removeDirectory(directory)) || wasInDatabase;
   } finally {
-    await lock.release();
+    await release();
   }
 }
 

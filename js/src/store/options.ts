@@ -13,7 +13,7 @@ import type { EngineOptions, RepairRequest } from '../protocol/messages.ts';
 import { isAdapter, LOCK_TIMEOUT_DEFAULT } from '../storage/adapter.ts';
 import type { CheckOptions, RepairOptions } from '../tools/types.ts';
 import { checkVersion } from '../transaction/version.ts';
-import type { CacheOptions, CommonOpenOptions, Durability } from '../types.ts';
+import type { CacheOptions, CommonOpenOptions, DeleteOptions, Durability, ListOptions } from '../types.ts';
 import type { OpenOptions } from './open-options.ts';
 
 /** Longest name of a store, in the percent-encoded form that names its directory. */
@@ -40,7 +40,10 @@ export const OPEN: Known<OpenOptions<never, never>> = {
   wasm: 1,
 };
 
+export const LIST: Known<ListOptions> = { ...WAIT, storage: 1 };
+export const DELETE: Known<DeleteOptions> = { ...LIST, lockTimeout: 1 };
 export const CHECK: Known<CheckOptions> = { ...WAIT, ...COMPACT, tools: 1 };
+export const REPAIR: Known<RepairOptions & DeleteOptions> = { ...DELETE, ...CHECK, into: 1, strict: 1 };
 export const EXPORT: Known<ExportOptions<never>> = { ...RANGE, ...WAIT, ...COMPACT };
 
 /** Throws unless the name can name a store. */

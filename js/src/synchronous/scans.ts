@@ -9,8 +9,8 @@ import { type ByteRange, encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { COUNT, checkLimit, SCAN } from '../options.ts';
 import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
+import type { Course } from '../store/read-view.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
-import type { ScanOrder } from '../transaction/workspace.ts';
 import type { CountOptions, KeyCodec, ScanOptions } from '../types.ts';
 import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './scan.ts';
 
@@ -29,28 +29,24 @@ export class SyncScans<K, V> {
   /** An iterator over the contents of a range. */
   scan<T>(options: ScanOptions<K>, want: number, snapshot = 0): SyncScan<K, V, T> {
     const range = encodeRange(options, this.#codec, SCAN);
-    options.signal?.throwIfAborted();
     return new SyncScan(this.#source, this.#open(range, options, want, snapshot), want, options.signal);
   }
 
   /** A scan of a transaction; without an overlay it is empty. */
   overlaid<T>(want: number, snapshot: number, overlay?: OverlayScan, signal?: AbortSignal): SyncScan<K, V, T> {
-    signal?.throwIfAborted();
     const cursor = overlay?.asksStore === true ? this.#open(overlay.bounds, overlay, want | Want.keys, snapshot) : 0;
     return new SyncScan(this.#source, cursor, want, signal, overlay);
   }
 
   /** How many keys a range has. */
   count(range: CountOptions<K>, snapshot = 0): number {
-    const bytes = encodeRange(range, this.#codec, COUNT);
-    range.signal?.throwIfAborted();
-    return this.countBytes(bytes, snapshot);
+    return this.countBytes(encodeRange(range, this.#codec, COUNT), snapshot, range.signal);
   }
 
   /** How many keys a range of bytes has. */
-  countBytes(range: ByteRange, snapshot: number): number {
+  countBytes(range: ByteRange, snapshot: number, signal?: AbortSignal): number {
     const { store } = this.#source;
-    const cursor = this.#open(range, {}, 0, snapshot);
+    const cursor = this.#open(range, { signal }, 0, snapshot);
     let count = 0;
     for (let more = cursor > 0; more; ) {
       more = store.check(store.fault.guarded(() => store.exports.varve_scan_next(store.h, cursor, COUNT_BATCH))) > 0;
@@ -61,9 +57,10 @@ export class SyncScans<K, V> {
   }
 
   /** Opens a scan in the engine; returns 0 for a scan without results. */
-  #open(range: ByteRange, { limit, reverse }: ScanOrder, want: number, snapshot: number): number {
+  #open(range: ByteRange, { limit, reverse, signal }: Course, want: number, snapshot: number): number {
     this.#source.ensureOpen();
     if (limit !== undefined) checkLimit(limit);
+    signal?.throwIfAborted();
     if (range.empty || limit === 0) return 0;
     const { store } = this.#source;
     const { memory } = store;

@@ -360,8 +360,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
 
   /** Reads an export into this store: see `import` of `varve`. */
   async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
-    const { durability } = options;
-    if (durability !== undefined) checkDurability(durability);
+    durabilityOf({ durability: options.durability });
     return (await import('../portable/portable.ts')).importFrom(this.#portable(), source, options);
   }
 
@@ -405,7 +404,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
       reads: (snapshot) => ({
         entry: (key) => this.#entry(key, snapshot),
         scan: (want, overlay, signal) => this.#scans.overlaid(want, snapshot, overlay, signal),
-        count: (range) => this.#scans.countBytes(range, snapshot),
+        count: (range, signal) => this.#scans.countBytes(range, snapshot, signal),
       }),
       reserved: (key, snapshot) => this.#reserved(key, snapshot)?.value,
       commit: (batch, snapshot, durability) => void this.#commitBatch(batch, snapshot, durability),

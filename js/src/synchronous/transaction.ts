@@ -39,7 +39,7 @@ export const UPDATE_ATTEMPTS_MAX = 16;
 export interface TransactionReads<K, V> {
   entry(key: K): Entry<V> | undefined;
   scan<T>(want: number, overlay: OverlayScan | undefined, signal: AbortSignal | undefined): IterableIterator<T>;
-  count(range: ByteRange): number;
+  count(range: ByteRange, signal: AbortSignal | undefined): number;
 }
 
 /** Reserved keys, for data that a store keeps about itself. */
@@ -73,10 +73,9 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> {
 
   count(range: CountOptions<K> = {}): number {
     const bounds = this.#work.range(range, COUNT);
-    range.signal?.throwIfAborted();
-    if (this.#work.countsAsSnapshot(bounds)) return this.#reads.count(bounds);
+    if (this.#work.countsAsSnapshot(bounds)) return this.#reads.count(bounds, range.signal);
     let count = 0;
-    for (const _ of this.#walk<K>(bounds, {}, Want.keys)) count++;
+    for (const _ of this.#walk<K>(bounds, { signal: range.signal }, Want.keys)) count++;
     return count;
   }
 
@@ -124,6 +123,7 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> {
   }
 
   #walk<T>(bounds: ByteRange, order: Course, want: number): IterableIterator<T> {
+    order.signal?.throwIfAborted();
     const overlay = this.#work.scan(bounds, order, want !== Want.keys);
     const scan = this.#reads.scan<T>(want, overlay, order.signal);
     this.#work.atEnd(() => scan.return?.());

@@ -26,5 +26,5 @@ export const indexedDbStorage: StorageAdapter = {
     }
   },
   list: listDatabases,
-  delete: (name: string, { lockTimeout }: LockOptions): Promise<boolean> => deleteStore(name, lockTimeout),
+  delete: (name: string, lock: LockOptions): Promise<boolean> => deleteStore(name, lock),
 };
