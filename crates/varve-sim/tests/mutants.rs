@@ -120,7 +120,14 @@ fn a_clock_that_starts_anew_at_each_opening() {
 
 #[test]
 fn gaps_that_hide_what_is_alive() {
-    for bug in [Mutant::GapsNotCut, Mutant::GapsOfTheFuture, Mutant::GapsTooLong, Mutant::GapsOfThePast] {
+    for bug in [
+        Mutant::GapsNotCut,
+        Mutant::GapsOfTheFuture,
+        Mutant::GapsTooLong,
+        Mutant::GapsOfThePast,
+        Mutant::DeletedRangesAtOnce,
+        Mutant::DeletedRangesLast,
+    ] {
         shows(bug, "", runs);
     }
 }

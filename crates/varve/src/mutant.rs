@@ -45,6 +45,10 @@ pub enum Mutant {
     GapsOfTheFuture,
     /// A gap that a scan found at an earlier read point counts for the present.
     GapsOfThePast,
+    /// A deleted range is a gap also for readers from before the deletion.
+    DeletedRangesAtOnce,
+    /// A deleted range becomes a gap after the whole batch: the sets behind it in the batch do not cut it.
+    DeletedRangesLast,
     /// A scan that skips a gap also skips the first key behind it.
     GapsTooLong,
     /// A scan of a memtable sees the newest version of each key at every read point.

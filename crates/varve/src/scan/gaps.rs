@@ -99,6 +99,7 @@ impl Gaps {
     /// Notes that the write with this sequence deleted the range from `start` up to `end`. Until a scan uses this gap it takes no room
     /// from others, and the first set in it removes it: a store that is cleared and filled again pays nothing for it.
     pub(crate) fn delete(&mut self, start: &[u8], end: &[u8], sequence: Sequence) {
+        let sequence = if mutant::has(Mutant::DeletedRangesAtOnce) { 0 } else { sequence };
         self.join(start, end, Moment { sequence, now_ms: 0 }, 0);
     }
 

@@ -5,6 +5,7 @@
 
 use super::{Caller, Frozen, Store};
 use crate::error::{Error, Result};
+use crate::mutant::{self, Mutant};
 use crate::options::{Durability, Receipt};
 use crate::storage::{RESERVE_BYTES, Storage};
 use crate::types::{BATCH_BYTES_MAX, FileName, KEY_BYTES_MAX, Kind, SEQUENCE_MAX, Sequence, VALUE_BYTES_MAX};
@@ -181,6 +182,13 @@ impl<S: Storage> Store<S> {
                     Kind::Set => self.gaps.get_mut().cut(key),
                     Kind::Delete => {}
                     Kind::RangeDelete => self.gaps.get_mut().delete(key, value, sequence),
+                }
+            }
+            if mutant::has(Mutant::DeletedRangesLast) {
+                for (op, sequence) in ops.iter().zip(self.last_sequence + 1..) {
+                    if let (Kind::RangeDelete, _, start, end) = op.parts() {
+                        self.gaps.get_mut().delete(start, end, sequence);
+                    }
                 }
             }
             active.end(synced);
