@@ -21,7 +21,7 @@ const ROOMS = [
   ['server', 'server/', 'errors runtime device types protocol storage wasm tools engine client share'],
   ['transaction', 'transaction/', 'errors runtime types options codec protocol'],
   ['portable', 'portable/', 'errors types options codec protocol transaction'],
-  ['changes', 'changes/', 'runtime types codec protocol client'],
+  ['changes', 'changes/', 'errors runtime types codec protocol client'],
   [
     'store',
     'store/',

@@ -4,7 +4,7 @@
  * Invariant: importing this uses nothing of Deno; it is an adapter for the option `storage` of `varve`.
  */
 
-import { VarveError } from './errors.ts';
+import { invalid } from './errors.ts';
 import { checkOptions, type Known } from './options.ts';
 import type { StorageAdapter } from './storage/adapter.ts';
 import { DenoKvStorage } from './storage/denokv/adapter.ts';
@@ -51,13 +51,13 @@ export function denoKv(kv: Kv, options: DenoKvOptions = {}): StorageAdapter {
   checkOptions(options, DENO_KV);
   const { prefix = ['varve'], lease = LEASE_MS } = options;
   if (typeof (kv as Kv | undefined)?.atomic !== 'function') {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', 'denoKv takes what Deno.openKv() resolves with: await it.');
+    throw invalid('denoKv takes what Deno.openKv() resolves with: await it.');
   }
   if (!Array.isArray(prefix) || keyBytes(prefix) > PREFIX_BYTES_MAX) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', `prefix is a key of Deno KV of at most ${PREFIX_BYTES_MAX} bytes.`);
+    throw invalid(`prefix is a key of Deno KV of at most ${PREFIX_BYTES_MAX} bytes.`);
   }
   if (!(lease >= LEASE_MS_MIN && lease <= 2 ** 31 - 1)) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', 'lease is a number of milliseconds from 1,000 to 2^31 - 1.');
+    throw invalid('lease is a number of milliseconds from 1,000 to 2^31 - 1.');
   }
   return new DenoKvStorage(kv, { prefix: [...prefix], leaseMs: lease });
 }

@@ -104,6 +104,16 @@ export function toWire(error: unknown): WireError {
   return { code: 'VARVE_INTERNAL', message: `The engine stopped on an unexpected error: ${message}` };
 }
 
+/** The error for an invalid argument. */
+export function invalid(message: string, options?: { cause: unknown }): VarveError {
+  return new VarveError('VARVE_INVALID_ARGUMENT', message, options);
+}
+
+/** Whether an error has one of these codes. The error may come from another copy of the package. */
+export function hasCode(error: unknown, ...codes: VarveErrorCode[]): error is VarveError {
+  return codes.includes((error as Partial<VarveError> | null | undefined)?.code as VarveErrorCode);
+}
+
 /** The error for a call on a store that is closed. */
 export function closedError(): VarveError {
   return new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');

@@ -6,7 +6,7 @@
 
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { VarveError } from './errors.ts';
+import { invalid } from './errors.ts';
 import { checkOptions, type Known } from './options.ts';
 import type { StorageAdapter } from './storage/adapter.ts';
 import { openFilesMax } from './storage/fs/calls.ts';
@@ -48,10 +48,10 @@ export function files(directory: string | URL, options: FilesOptions = {}): Stor
   checkOptions(options, FILES);
   const { filesMax } = options;
   if (filesMax !== undefined && !(Number.isInteger(filesMax) && filesMax >= FILES_MIN && filesMax <= 10_000)) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', 'filesMax is an integer from 64 to 10,000.');
+    throw invalid('filesMax is an integer from 64 to 10,000.');
   }
   const isPlace = (typeof directory === 'string' && directory !== '') || directory instanceof URL;
-  if (!isPlace) throw new VarveError('VARVE_INVALID_ARGUMENT', 'The directory of stores is a path or a file: URL.');
+  if (!isPlace) throw invalid('The directory of stores is a path or a file: URL.');
   return new FileStorage(resolve(directory instanceof URL ? fileURLToPath(directory) : directory), {
     slotsMax: filesMax ?? filesMaxHere(),
   });

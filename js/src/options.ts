@@ -7,7 +7,7 @@
  * Invariant: a list has exactly the options of its type; the compiler checks that.
  */
 
-import { VarveError } from './errors.ts';
+import { invalid } from './errors.ts';
 import type {
   CompactOptions,
   Condition,
@@ -41,16 +41,16 @@ export const SCAN: Known<ScanOptions> = { ...RANGE, ...WAIT, reverse: 1, limit: 
 /** Throws `VARVE_INVALID_ARGUMENT` for anything that is not an object, or has an unknown property. */
 export function checkOptions(options: unknown, known: Readonly<Record<string, 1>>): void {
   if (options === undefined) return;
-  if (typeof options !== 'object' || options === null) throw refused(`Options are an object, not ${String(options)}.`);
+  if (typeof options !== 'object' || options === null) throw invalid(`Options are an object, not ${String(options)}.`);
   for (const name of Object.keys(options)) {
     if (!Object.hasOwn(known, name))
-      throw refused(`There is no option ${name} here; there is ${Object.keys(known).join(', ')}.`);
+      throw invalid(`There is no option ${name} here; there is ${Object.keys(known).join(', ')}.`);
   }
 }
 
 /** Throws unless it is a limit for a scan. */
 export function checkLimit(limit: number): void {
-  if (!Number.isInteger(limit) || limit < 0) throw refused(`limit is an integer from 0, not ${shown(limit)}.`);
+  if (!Number.isInteger(limit) || limit < 0) throw invalid(`limit is an integer from 0, not ${shown(limit)}.`);
 }
 
 /**
@@ -61,13 +61,13 @@ export function several<T>(items: Iterable<T>): Iterable<T> {
   const given: Iterable<T> | null | undefined = items;
   const isOne = typeof given === 'string' || ArrayBuffer.isView(given);
   if (!isOne && typeof given?.[Symbol.iterator] === 'function') return items;
-  throw refused(`Several keys, entries or documents are an array or another iterable, not ${typeName(items)}.`);
+  throw invalid(`Several keys, entries or documents are an array or another iterable, not ${typeName(items)}.`);
 }
 
 /** One of several entries. Throws `VARVE_INVALID_ARGUMENT` for a value that is not an array. */
 export function pair<K, V>(entry: readonly [K, V]): readonly [K, V] {
   if (Array.isArray(entry)) return entry;
-  throw refused(`An entry is an array of a key and a value, not ${typeName(entry)}.`);
+  throw invalid(`An entry is an array of a key and a value, not ${typeName(entry)}.`);
 }
 
 /** The type of a value, in one word. The value may be anything, and may refuse to become a string. */
@@ -99,8 +99,4 @@ export function isRange<K, R extends KeyRange<K>>(
 /** A value in the text of an error. */
 export function shown(value: unknown): string {
   return typeof value === 'string' ? `'${value}'` : String(value);
-}
-
-function refused(message: string): VarveError {
-  return new VarveError('VARVE_INVALID_ARGUMENT', message);
 }

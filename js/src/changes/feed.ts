@@ -15,6 +15,7 @@
 
 import type { Client } from '../client/client.ts';
 import { compareBytes } from '../codec/range.ts';
+import { hasCode } from '../errors.ts';
 import type { StoreState } from '../protocol/messages.ts';
 import { ChangeKind, type Page, type PageWanted, pageOperation, pageWanted, type RawChange } from './page.ts';
 
@@ -156,5 +157,5 @@ function touches({ kind, key, value }: RawChange, { start, end }: PageWanted): b
 
 /** Returns undefined for the error of a leader that does not answer, which is no reason to stop following; throws any other error. */
 function orStalled(error: unknown): undefined {
-  if ((error as { code?: unknown })?.code !== 'VARVE_LEADER_STALLED') throw error;
+  if (!hasCode(error, 'VARVE_LEADER_STALLED')) throw error;
 }

@@ -5,7 +5,7 @@
  * hand, only when no store is open.
  */
 
-import { VarveError } from '../errors.ts';
+import { invalid, VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
 import { delay } from '../runtime/wait.ts';
@@ -55,7 +55,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
   constructor(ctx: StorageContext, options: ObjectStorageOptions = {}) {
     checkOptions(options, STORAGE);
     const { bytesMax = BYTES_MAX_DEFAULT } = options;
-    if (!(bytesMax > 0)) throw new VarveError('VARVE_INVALID_ARGUMENT', 'bytesMax is a number of bytes above 0.');
+    if (!(bytesMax > 0)) throw invalid('bytesMax is a number of bytes above 0.');
     this.#ctx = ctx;
     this.#options = options;
   }

@@ -5,7 +5,7 @@
  * operators should not see a conflict as an exception. Keys and values are sent as they are (structured clone).
  */
 
-import { type Conflict, VarveError, type VarveErrorCode } from '../errors.ts';
+import { type Conflict, invalid, VarveError, type VarveErrorCode } from '../errors.ts';
 import type { SyncStore } from '../synchronous/store.ts';
 import type { Condition, Durability, Entry, KeyRange, Receipt, ScanOptions, SetItemOptions } from '../types.ts';
 
@@ -100,10 +100,7 @@ function answer<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>): unkn
     case 'count':
       return store.count(request.range);
     default:
-      throw new VarveError(
-        'VARVE_INVALID_ARGUMENT',
-        'The object does not know this request: it has another version of varve.',
-      );
+      throw invalid('The object does not know this request: it has another version of varve.');
   }
 }
 

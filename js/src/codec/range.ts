@@ -5,7 +5,7 @@
  * own bytes and its successor (the smallest bytes above everything that begins with them).
  */
 
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import { checkOptions, RANGE } from '../options.ts';
 import type { Key, KeyCodec, KeyRange } from '../types.ts';
 import { isBytes } from './intrinsics.ts';
@@ -128,8 +128,4 @@ function isEmpty(lower: Bound | undefined, upper: Bound | undefined): boolean {
   if (lower === undefined || upper === undefined) return false;
   const order = compareBytes(lower.key, upper.key);
   return order > 0 || (order === 0 && (lower.exclusive || upper.exclusive));
-}
-
-function invalid(message: string): VarveError {
-  return new VarveError('VARVE_INVALID_ARGUMENT', message);
 }

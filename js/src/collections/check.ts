@@ -6,6 +6,7 @@
  * only if the indexes cannot be built.
  */
 
+import { hasCode } from '../errors.ts';
 import { checkOptions } from '../options.ts';
 import type { Snapshot } from '../store/snapshot.ts';
 import type { Store } from '../store/store.ts';
@@ -53,7 +54,7 @@ export class Checker {
         await this.#compare(snapshot, isBuilt);
         break;
       } catch (error) {
-        if ((error as { code?: unknown })?.code !== 'VARVE_RETRY' || attempt === ATTEMPTS_MAX) throw error;
+        if (!hasCode(error, 'VARVE_RETRY') || attempt === ATTEMPTS_MAX) throw error;
         this.#differences = [];
         this.#found = this.#documents = this.#entries = 0;
       } finally {

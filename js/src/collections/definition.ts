@@ -13,7 +13,7 @@
  */
 
 import { ReservedKey } from '../codec/reserved-key.ts';
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import type { Key } from '../types.ts';
 import { checkKey, textOf } from './key.ts';
@@ -191,8 +191,4 @@ function listed(list: (document: Document) => unknown, name: string): DefinedInd
       throw invalid(`The index '${name}' is multi: it takes an array or a Set of values, not a ${typeof values}.`);
     return values as Iterable<IndexValue>;
   };
-}
-
-export function invalid(message: string): VarveError {
-  return new VarveError('VARVE_INVALID_ARGUMENT', message);
 }

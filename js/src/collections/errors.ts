@@ -4,7 +4,7 @@
  * Invariant: their codes are the store's codes, and a conflict over a key keeps the details that the store reported.
  */
 
-import { type Conflict, VarveError } from '../errors.ts';
+import { type Conflict, hasCode, VarveError } from '../errors.ts';
 import type { Key } from '../types.ts';
 import { textOf } from './key.ts';
 
@@ -63,7 +63,7 @@ export function isOfDocuments(error: unknown): boolean {
 
 /** The place of a conflict within a collection: `[name, kind, ...]`; undefined for other errors. */
 export function placeOf(error: unknown, name: string): readonly Key[] | undefined {
-  const key = error instanceof VarveError && error.code === 'VARVE_CONFLICT' ? error.conflict?.key : undefined;
+  const key = hasCode(error, 'VARVE_CONFLICT') ? error.conflict?.key : undefined;
   return Array.isArray(key) && key[0] === name ? key : undefined;
 }
 

@@ -6,7 +6,7 @@
  * is correct with any number of tabs that write, without a transaction, and an insert reads nothing.
  */
 
-import type { VarveError } from '../errors.ts';
+import { hasCode, invalid } from '../errors.ts';
 import { checkOptions, several, WRITE } from '../options.ts';
 import type { Batch } from '../store/batch.ts';
 import type { Store } from '../store/store.ts';
@@ -16,7 +16,7 @@ import type { Key, WriteOptions } from '../types.ts';
 import { SnapshotAccess, StoreAccess, type View } from './access.ts';
 import { Claims, differences } from './changes.ts';
 import { Checker } from './check.ts';
-import { type Document, type IndexEntry, invalid } from './definition.ts';
+import type { Document, IndexEntry } from './definition.ts';
 import { contended, explained, isOver, placeOf } from './errors.ts';
 import { textOf } from './key.ts';
 import { Reader } from './reader.ts';
@@ -171,8 +171,7 @@ export class StoreCollection extends Reader {
       await this.#commit(fill, options);
     };
     return inTurn({ owner: this.#db, key: textOf(place), signal: options?.signal }, attempt, {
-      is: (error) =>
-        placeOf(error, layout.name)?.[1] === 'doc' || (error as Partial<VarveError>)?.code === 'VARVE_RETRY',
+      is: (error) => placeOf(error, layout.name)?.[1] === 'doc' || hasCode(error, 'VARVE_RETRY'),
       last: () => contended(place),
     });
   }

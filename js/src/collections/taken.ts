@@ -7,9 +7,10 @@
  */
 
 import { ByteSink } from '../codec/sink.ts';
+import { invalid } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import type { Key } from '../types.ts';
-import { type Document, type IndexEntry, invalid, type Layout } from './definition.ts';
+import type { Document, IndexEntry, Layout } from './definition.ts';
 import { textOf } from './key.ts';
 
 /** A document as it comes from callers. */

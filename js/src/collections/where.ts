@@ -6,9 +6,9 @@
  */
 
 import { isBytes } from '../codec/intrinsics.ts';
+import { invalid } from '../errors.ts';
 import { checkOptions, isRange, type Known, SCAN } from '../options.ts';
 import type { Key, KeyRange } from '../types.ts';
-import { invalid } from './definition.ts';
 import { afterPrefix, checkKey, compareKeys, TOP } from './key.ts';
 
 /** The conditions of a query, without their exact types. */

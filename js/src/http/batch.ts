@@ -12,7 +12,7 @@
  * Invariant: nothing runs before the whole body has been parsed and checked.
  */
 
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import type { Durability, Entry, Key, KeyRange } from '../types.ts';
 import { readBody } from './body.ts';
 import { type Exchange, jsonResponse, settled, storeKey, storeRange } from './exchange.ts';
@@ -213,5 +213,5 @@ function sequenceOf(value: unknown): number | null | undefined {
 
 function lifetimeOf(value: unknown): number | undefined {
   if (value === undefined || (typeof value === 'number' && value > 0)) return value;
-  throw new VarveError('VARVE_INVALID_ARGUMENT', 'expiresIn is a number of milliseconds above 0.');
+  throw invalid('expiresIn is a number of milliseconds above 0.');
 }

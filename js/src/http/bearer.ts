@@ -5,7 +5,7 @@
  * its first difference.
  */
 
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import type { Access } from './types.ts';
 
@@ -51,8 +51,7 @@ export function bearer(tokens: string | BearerTokens): (access: Access) => Promi
   const all = Array.isArray(write) && Array.isArray(read) ? [...write, ...read] : [];
   // A token of another form could never match, whatever a client sends.
   if (all.length === 0 || !all.every((token) => typeof token === 'string' && TOKEN.test(token))) {
-    throw new VarveError(
-      'VARVE_INVALID_ARGUMENT',
+    throw invalid(
       'bearer takes at least one token; a token is letters, digits and - . _ ~ + /, with = at its end only.',
     );
   }

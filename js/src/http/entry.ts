@@ -10,7 +10,7 @@
  * The request's signal is not watched here: that would cost more than one entry does.
  */
 
-import { VarveError } from '../errors.ts';
+import { hasCode, VarveError } from '../errors.ts';
 import { inTurn } from '../transaction/turns.ts';
 import type { Key, Receipt } from '../types.ts';
 import { readBody } from './body.ts';
@@ -86,8 +86,7 @@ async function conditionally<K, V>(
   };
   const place = { owner: store, key: JSON.stringify(keyToJson(varveKey(key, keys))) };
   return inTurn(place, attempt, {
-    // Recognized by its code: the store may come from another copy of the package.
-    is: (error) => isLate && (error as { code?: unknown })?.code === 'VARVE_CONFLICT',
+    is: (error) => isLate && hasCode(error, 'VARVE_CONFLICT'),
     last: () => new Refusal(503, 'Others wrote the entry again and again.', 'VARVE_RETRY'),
   });
 }

@@ -6,7 +6,7 @@
  */
 
 import { KEY_BYTES_MAX } from '../codec/settled.ts';
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import type { Key } from '../types.ts';
 import { runBatch } from './batch.ts';
@@ -184,8 +184,4 @@ function checkedLimits(given: HttpLimits = {}): Limits {
     limits[name as keyof Limits] = limit;
   }
   return limits;
-}
-
-function invalid(message: string): VarveError {
-  return new VarveError('VARVE_INVALID_ARGUMENT', message);
 }

@@ -12,7 +12,7 @@
 
 import { decodeKey } from '../codec/key-reader.ts';
 import { KEY_BYTES_MAX } from '../codec/settled.ts';
-import { VarveError } from '../errors.ts';
+import { hasCode, invalid, VarveError } from '../errors.ts';
 import { checkOptions, type Known, WRITE } from '../options.ts';
 import { DERIVED_KEY, type Derivation, hasPrefix, isDerived, readDerivations } from '../transaction/derived.ts';
 import { readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
@@ -87,7 +87,7 @@ async function begin(
     } catch (error) {
       bytes.close();
       // It may be another export; its header will show that.
-      if ((error as { code?: unknown })?.code !== 'VARVE_CORRUPT') throw error;
+      if (!hasCode(error, 'VARVE_CORRUPT')) throw error;
     }
   }
   return fromStart(new ByteSource(await source(0), signal));
@@ -158,7 +158,7 @@ async function commitBlock(
       return;
     } catch (error) {
       // Somebody has changed the derivations in between.
-      if ((error as { code?: unknown })?.code !== 'VARVE_CONFLICT') throw error;
+      if (!hasCode(error, 'VARVE_CONFLICT')) throw error;
     }
   }
 }
@@ -208,8 +208,7 @@ async function checkVersion(raw: RawStore, version: number): Promise<void> {
 }
 
 function notEmpty(): VarveError {
-  return new VarveError(
-    'VARVE_INVALID_ARGUMENT',
+  return invalid(
     'The store is not empty. Import into a new store, clear() this one, or pass merge: true to write over what it holds.',
   );
 }

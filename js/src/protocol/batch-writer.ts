@@ -10,7 +10,7 @@
 import { timeOf } from '../codec/intrinsics.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { checkLength } from '../codec/values.ts';
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import type { Condition, Lifetime, SetItemOptions } from '../types.ts';
 import { BatchKind, ItemFlag } from './frame.ts';
 import { type Encoder, rawBytes, reentered } from './frame-writer.ts';
@@ -105,7 +105,7 @@ export class BatchWriter {
       values?.write(value, sink);
       checkLength(sink.at - contentStart);
       if (sink.at > BATCH_BYTES_MAX) {
-        throw new VarveError('VARVE_INVALID_ARGUMENT', 'A batch takes at most 256 MiB. Split it.');
+        throw invalid('A batch takes at most 256 MiB. Split it.');
       }
       sink.setU32(start, kind | (flags << 8));
       sink.setU32(start + 4, valueStart - start - ITEM_HEADER_BYTES);
@@ -169,10 +169,6 @@ function msOf(at: Date | number | undefined): number | undefined {
 
 function isTime(ms: unknown, max: number): boolean {
   return typeof ms === 'number' && ms > 0 && ms <= max;
-}
-
-function invalid(message: string): VarveError {
-  return new VarveError('VARVE_INVALID_ARGUMENT', message);
 }
 
 /** Writes an integer of up to 53 bits; a fraction of a millisecond is rounded up. */

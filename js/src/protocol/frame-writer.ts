@@ -8,7 +8,7 @@
 
 import { ByteSink } from '../codec/sink.ts';
 import { checkLength } from '../codec/values.ts';
-import { VarveError } from '../errors.ts';
+import { invalid, type VarveError } from '../errors.ts';
 import { FRAME_HEADER_BYTES, FRAME_MAGIC, OP_HEADER_BYTES, Op, type OpCode } from './frame.ts';
 import type { FrameReader } from './frame-reader.ts';
 
@@ -31,10 +31,7 @@ export interface Operation<K, V, T> {
 
 /** The error of a call that is made while another call is being encoded. */
 export function reentered(): VarveError {
-  return new VarveError(
-    'VARVE_INVALID_ARGUMENT',
-    'A codec or a getter called the store while a key or a value was being encoded.',
-  );
+  return invalid('A codec or a getter called the store while a key or a value was being encoded.');
 }
 
 /** Writes bytes unchanged. */

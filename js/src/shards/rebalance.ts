@@ -8,7 +8,7 @@
  * simply repeated.
  */
 
-import { VarveError } from '../errors.ts';
+import { hasCode, VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import type { RemoteStore } from './remote-store.ts';
 
@@ -107,7 +107,7 @@ async function copy<K, V>(source: RemoteStore<K, V>, to: RemoteStore<K, V>, keys
   try {
     await batch.commit({ atomic: false });
   } catch (error) {
-    if (!(error instanceof VarveError) || error.code !== 'VARVE_CONFLICT') throw error;
+    if (!hasCode(error, 'VARVE_CONFLICT')) throw error;
     const message = `Another client wrote while keys were moved: stop the writes, and run it again. ${error.message}`;
     throw new VarveError('VARVE_CONFLICT', message, { cause: error });
   }

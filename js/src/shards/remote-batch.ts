@@ -6,7 +6,7 @@
  */
 
 import type { BatchItem } from '../cloudflare/rpc.ts';
-import { VarveError } from '../errors.ts';
+import { invalid, VarveError } from '../errors.ts';
 import { CONDITION, checkOptions, type Known, RANGE, SET_ITEM, WRITE } from '../options.ts';
 import type { Condition, KeyRange, SetItemOptions, WriteOptions } from '../types.ts';
 
@@ -87,7 +87,7 @@ export class RemoteBatch<K, V> {
 
   #check(options: unknown, known: Readonly<Record<string, 1>>): void {
     if (this.#isCommitted) {
-      throw new VarveError('VARVE_INVALID_ARGUMENT', 'The batch was committed already. Make a new one with batch().');
+      throw invalid('The batch was committed already. Make a new one with batch().');
     }
     checkOptions(options, known);
   }

@@ -10,7 +10,7 @@ import type { ObjectNamespace } from '../cloudflare/platform.ts';
 import { type BatchItem, type StoreAnswers, type StoreReply, type StoreRequest, unwrap } from '../cloudflare/rpc.ts';
 import { mappedKey } from '../codec/key-format.ts';
 import { encodeKey } from '../codec/keys.ts';
-import { VarveError } from '../errors.ts';
+import { invalid, VarveError } from '../errors.ts';
 import { COUNT, checkLimit, checkOptions, DELETE, type Known, pair, SCAN, SET, several, WAIT } from '../options.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
 import type {
@@ -166,7 +166,7 @@ export class RemoteStore<K = Key, V = unknown> {
 
   /** One of its shards as a store. */
   shard(name: string): RemoteStore<K, V> {
-    if (!this.names.includes(name)) throw new VarveError('VARVE_INVALID_ARGUMENT', `There is no shard ${name}.`);
+    if (!this.names.includes(name)) throw invalid(`There is no shard ${name}.`);
     return new RemoteStore([name], this.#stub, { keys: this.#keys });
   }
 
@@ -262,8 +262,7 @@ export class RemoteStore<K = Key, V = unknown> {
       }
     }
     if (atomic && parts.size > 1) {
-      throw new VarveError(
-        'VARVE_INVALID_ARGUMENT',
+      throw invalid(
         `This write goes to ${parts.size} shards, and each applies its part by itself. Pass { atomic: false } if that is fine, or keep keys that are written together in one shard.`,
       );
     }
@@ -330,5 +329,5 @@ function namesOf({ count, names }: Pick<ShardOptions, 'count' | 'names'>): strin
   const distinct = new Set(names);
   if (count === undefined && names !== undefined && distinct.size === names.length && distinct.size > 0)
     return [...names];
-  throw new VarveError('VARVE_INVALID_ARGUMENT', 'shards takes a count from 1, or a list of different names.');
+  throw invalid('shards takes a count from 1, or a list of different names.');
 }

@@ -5,7 +5,7 @@
  * `closeAll` did. An adapter lives in one realm, so the engine of its stores runs in that realm too.
  */
 
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import type { ManagedDevice } from './device.ts';
 
 /** How long an `open` waits while somebody else has the store open, unless its caller says otherwise, in milliseconds. */
@@ -48,5 +48,5 @@ export function isAdapter(storage: unknown): storage is StorageAdapter {
   if (storage === undefined || typeof storage === 'string') return false;
   const adapter = storage as Partial<StorageAdapter> | null;
   if (typeof adapter?.open === 'function' && typeof adapter.kind === 'string') return true;
-  throw new VarveError('VARVE_INVALID_ARGUMENT', 'storage is a name or an adapter.');
+  throw invalid('storage is a name or an adapter.');
 }

@@ -5,7 +5,7 @@
  * no separator, so other files beside a store can have names that no store can have.
  */
 
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 
 const SLOT_NAME = /^slot-(\d{4})$/;
 /** Longest name that every file system accepts. */
@@ -17,14 +17,11 @@ export function escapeName(name: string): string {
   try {
     escaped = encodeURIComponent(name);
   } catch (cause) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', 'A store name must not hold half of a surrogate pair.', { cause });
+    throw invalid('A store name must not hold half of a surrogate pair.', { cause });
   }
   escaped = escaped.replace(/[.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
   if (escaped === '' || escaped.length > NAME_BYTES_MAX) {
-    throw new VarveError(
-      'VARVE_INVALID_ARGUMENT',
-      `A store name has 1 to ${NAME_BYTES_MAX} characters, counted as in a URL.`,
-    );
+    throw invalid(`A store name has 1 to ${NAME_BYTES_MAX} characters, counted as in a URL.`);
   }
   return escaped;
 }

@@ -6,7 +6,7 @@
 
 import { encodeDeletion } from '../codec/range.ts';
 import type { ByteSink } from '../codec/sink.ts';
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import { CONDITION, checkOptions, SET_ITEM, WRITE } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
@@ -98,7 +98,7 @@ export class Batch<K, V, R = Promise<Receipt>> {
 
   #ensureOpen(): void {
     if (this.#isCommitted) {
-      throw new VarveError('VARVE_INVALID_ARGUMENT', 'The batch was committed already. Make a new one with batch().');
+      throw invalid('The batch was committed already. Make a new one with batch().');
     }
   }
 }

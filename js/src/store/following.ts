@@ -6,7 +6,7 @@
  */
 
 import type { Change, ChangeIterator, Live } from '../changes/types.ts';
-import { VarveError } from '../errors.ts';
+import { hasCode, invalid } from '../errors.ts';
 import { Op } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
@@ -26,7 +26,7 @@ export const changesNow: Operation<undefined, undefined, number> = {
 /** Throws unless it can be a `since`. */
 export function checkSince(since: number): void {
   if (!Number.isSafeInteger(since) || since < 0) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', `since is the sequence of a change, from 0, not ${since}.`);
+    throw invalid(`since is the sequence of a change, from 0, not ${since}.`);
   }
 }
 
@@ -97,7 +97,7 @@ export function liveQuery<T, Q extends readonly unknown[]>(
     } catch (failure) {
       if (signal.aborted) return;
       // The close of the store need not be reported; every other error must be.
-      let isHeard = (failure as { code?: unknown })?.code === 'VARVE_CLOSED';
+      let isHeard = hasCode(failure, 'VARVE_CLOSED');
       for (const { error } of subscribers) {
         if (error === undefined) continue;
         isHeard = true;

@@ -11,6 +11,7 @@ import type { LiveRange } from '../changes/types.ts';
 import type { Client } from '../client/client.ts';
 import { type Operations, scanEntries, scanKeys, scanValues } from '../client/operations.ts';
 import type { ByteRange } from '../codec/range.ts';
+import { hasCode } from '../errors.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
 import { backOff } from '../transaction/retry.ts';
 import type { ReadView } from './read-view.ts';
@@ -67,7 +68,7 @@ export async function keepLive<K, V>(
  * answer.
  */
 function orAgain(error: unknown): undefined {
-  if (!['VARVE_RETRY', 'VARVE_LEADER_STALLED'].includes((error as { code?: string })?.code ?? '')) throw error;
+  if (!hasCode(error, 'VARVE_RETRY', 'VARVE_LEADER_STALLED')) throw error;
 }
 
 /** A function that reads the value of a query. Reads called in one turn have one read point. */

@@ -6,7 +6,7 @@
  */
 
 import { isWellFormed } from '../codec/text.ts';
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import { COMPACT, checkOptions, type Known, RANGE, shown, WAIT, WRITE } from '../options.ts';
 import type { ExportOptions } from '../portable/types.ts';
 import type { EngineOptions, RepairRequest } from '../protocol/messages.ts';
@@ -127,8 +127,4 @@ function checkCodec(option: string, codec: { readonly encode: unknown; readonly 
 export function wasmPlace(wasm: string | URL | WebAssembly.Module): string | WebAssembly.Module {
   if (typeof wasm !== 'string' && !(wasm instanceof URL)) return wasm;
   return new URL(wasm, globalThis.location?.href).href;
-}
-
-function invalid(message: string): VarveError {
-  return new VarveError('VARVE_INVALID_ARGUMENT', message);
 }

@@ -11,7 +11,7 @@ import { encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import type { EngineHost } from '../engine/engine-host.ts';
-import { codeNumber } from '../errors.ts';
+import { codeNumber, hasCode } from '../errors.ts';
 import { COMPACT, checkOptions, DELETE, type Known, pair, SET, several, WAIT, WRITE } from '../options.ts';
 import type { RawEntry, RawStore } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
@@ -199,7 +199,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
       try {
         return this.set(settled, value, { durability, signal, ...lifetime, ifSequence: entry?.sequence ?? null });
       } catch (error) {
-        if (attempt === UPDATE_ATTEMPTS_MAX || (error as { code?: unknown })?.code !== 'VARVE_CONFLICT') throw error;
+        if (attempt === UPDATE_ATTEMPTS_MAX || !hasCode(error, 'VARVE_CONFLICT')) throw error;
       }
     }
   }

@@ -9,7 +9,7 @@
  */
 
 import type { ByteRange } from '../codec/range.ts';
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import { COUNT, checkOptions, LIFETIME, SCAN } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { checkDurability } from '../store/options.ts';
@@ -184,8 +184,7 @@ export function runSyncTransaction<K, V, T>(
 
 function refusePromise(result: unknown): void {
   if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return;
-  throw new VarveError(
-    'VARVE_INVALID_ARGUMENT',
+  throw invalid(
     'The function of a transaction of varve/synchronous returns at once, but this one returned a promise: nothing was written. Use varve to wait inside a transaction.',
   );
 }

@@ -7,7 +7,7 @@
  */
 
 import { decodeKey } from '../codec/key-reader.ts';
-import { VarveError } from '../errors.ts';
+import { invalid, VarveError } from '../errors.ts';
 import type { RepairRequest } from '../protocol/messages.ts';
 import { nextTurn } from '../runtime/turn.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
@@ -148,8 +148,4 @@ async function storageOf(name: string, indexedDb: StorageAdapter | undefined): P
     return indexedDb;
   }
   return opfsStorage;
-}
-
-function invalid(message: string): VarveError {
-  return new VarveError('VARVE_INVALID_ARGUMENT', message);
 }

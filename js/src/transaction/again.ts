@@ -1,6 +1,6 @@
 /** Which errors mean that a read, and the write that depends on it, must be made again. */
 
-import { VarveError } from '../errors.ts';
+import { hasCode, VarveError } from '../errors.ts';
 import { EngineConflict } from '../protocol/conflict.ts';
 
 /**
@@ -8,7 +8,7 @@ import { EngineConflict } from '../protocol/conflict.ts';
  * store.
  */
 export function isConflict(error: unknown): boolean {
-  return error instanceof EngineConflict || (error as Partial<VarveError> | undefined)?.code === 'VARVE_RETRY';
+  return error instanceof EngineConflict || hasCode(error, 'VARVE_RETRY');
 }
 
 /** The error for an update whose function wrote the key itself, through the transaction. */

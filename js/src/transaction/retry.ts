@@ -5,7 +5,7 @@
  * from round to round, all of them commit in the end.
  */
 
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import { type Known, WRITE } from '../options.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
 import type { TransactionOptions } from '../types.ts';
@@ -21,7 +21,7 @@ const WAIT_MS_MAX = 200;
 /** Throws unless it is a number of retries. */
 export function checkRetries(retries: number): void {
   if (!Number.isInteger(retries) || retries < 0) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', `retries is an integer from 0, not ${String(retries)}.`);
+    throw invalid(`retries is an integer from 0, not ${String(retries)}.`);
   }
 }
 

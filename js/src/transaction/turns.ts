@@ -10,7 +10,7 @@
  * function takes longer than `TURN_MS` loses its turn; so a call that waits for a call behind itself does not block the queue.
  */
 
-import { VarveError } from '../errors.ts';
+import { invalid, VarveError } from '../errors.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
 import { backOff } from './retry.ts';
 
@@ -148,8 +148,7 @@ async function begun<R>(place: Place, run: () => R | PromiseLike<R>): Promise<R>
 }
 
 function nested(): VarveError {
-  return new VarveError(
-    'VARVE_INVALID_ARGUMENT',
+  return invalid(
     'The function of an update may not update the same key: it would never end. Return the new value of the key.',
   );
 }

@@ -7,7 +7,7 @@
  * Invariant: it is written by the transaction that upgrades, and by nothing else.
  */
 
-import { VarveError } from '../errors.ts';
+import { invalid, VarveError } from '../errors.ts';
 
 /** The reserved key. */
 export const VERSION_KEY: Uint8Array = Uint8Array.of(0xff, ...new TextEncoder().encode('version'));
@@ -47,8 +47,4 @@ export function isUpgrade(name: string, stored: number, wanted: number): boolean
     );
   }
   return stored < wanted;
-}
-
-function invalid(message: string): VarveError {
-  return new VarveError('VARVE_INVALID_ARGUMENT', message);
 }
