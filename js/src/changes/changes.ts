@@ -7,11 +7,11 @@
 import type { Client } from '../client/client.ts';
 import type { Operations } from '../client/operations.ts';
 import { type ByteRange, halfOpen } from '../codec/range.ts';
-import { FollowingIterator } from './change-iterator.ts';
+import { ChangeSource } from './change-source.ts';
 import { deletedRange } from './deleted-range.ts';
 import { Feed } from './feed.ts';
 import { ChangeKind, type PageWanted, pageWanted, type RawChange } from './page.ts';
-import type { Change, ChangeIterator } from './types.ts';
+import type { Change } from './types.ts';
 
 /** The parts that the store passes in. */
 export interface ChangesParts<K, V> {
@@ -42,8 +42,8 @@ export function pageOf(range: ByteRange, keysOnly: boolean, bytesMax?: number): 
   return pageWanted(start, end, keysOnly, bytesMax);
 }
 
-/** Iterates over the changes of a range. */
-export function follow<K, V>(parts: ChangesParts<K, V>, wanted: ChangesRequest): ChangeIterator<K, V> {
+/** The changes of a range. */
+export function follow<K, V>(parts: ChangesParts<K, V>, wanted: ChangesRequest): ChangeSource<K, V> {
   const { client, operations } = parts;
   const { range, since, keysOnly, signal } = wanted;
   const { codec, keys, values } = operations;
@@ -57,5 +57,5 @@ export function follow<K, V>(parts: ChangesParts<K, V>, wanted: ChangesRequest):
     const read = keysOnly ? (undefined as V) : values.read(value.slice(), 0, value.length);
     return { type: 'set', key: name, value: read, sequence, expires };
   };
-  return new FollowingIterator({ feed: feedOf(client), wanted: pageOf(range, keysOnly), since, signal, change });
+  return new ChangeSource({ feed: feedOf(client), wanted: pageOf(range, keysOnly), since, signal, change });
 }

@@ -5,11 +5,12 @@
  * of the call.
  */
 
-import type { Change, ChangeIterator, Live } from '../changes/types.ts';
+import type { ChangeSource } from '../changes/change-source.ts';
+import type { Change, Live } from '../changes/types.ts';
 import { hasCode, invalid } from '../errors.ts';
 import { Op } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
-import { asyncDispose } from '../runtime/dispose.ts';
+import { StepIterator } from './step-iterator.ts';
 
 /** Asks for the sequence of the last write called before it: by asking for the changes after a sequence that does not exist yet. */
 export const changesNow: Operation<undefined, undefined, number> = {
@@ -30,11 +31,12 @@ export function checkSince(since: number): void {
   }
 }
 
-/** An iterator whose making takes a while. */
-export class LaterIterator<K, V> implements ChangeIterator<K, V> {
-  readonly #made: Promise<ChangeIterator<K, V>>;
+/** The iterator that `changes()` and `watch()` return. Its source is loaded later. */
+export class ChangesIterator<K, V> extends StepIterator<Change<K, V>> {
+  readonly #made: Promise<ChangeSource<K, V>>;
 
-  constructor(made: Promise<ChangeIterator<K, V>>) {
+  constructor(made: Promise<ChangeSource<K, V>>) {
+    super();
     this.#made = made;
     // The caller that iterates gets the error.
     made.catch(() => undefined);
@@ -44,22 +46,8 @@ export class LaterIterator<K, V> implements ChangeIterator<K, V> {
     return this.#made.then((made) => made.next());
   }
 
-  async return(): Promise<IteratorResult<Change<K, V>, undefined>> {
-    this.#made.then((made) => made.return?.()).catch(() => undefined);
-    return { done: true, value: undefined };
-  }
-
-  throw(error?: unknown): Promise<IteratorResult<Change<K, V>, undefined>> {
-    void this.return();
-    return Promise.reject(error);
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  async [asyncDispose](): Promise<void> {
-    await this.return();
+  protected close(): void {
+    this.#made.then((made) => made.end()).catch(() => undefined);
   }
 }
 

@@ -8,18 +8,16 @@
 
 import type { ScanBatch } from '../protocol/scan.ts';
 import { whenCollected } from '../runtime/collected.ts';
-import { asyncDispose } from '../runtime/dispose.ts';
-import type { StoreIterator } from '../types.ts';
 import type { BatchSource } from './cursor.ts';
+import { DONE, StepIterator } from './step-iterator.ts';
 
 /** Makes the items of a batch; `item(i)` is called once for each `i`, in order. */
 export type Unpack<T> = (batch: ScanBatch) => (i: number) => T;
 
 const abandoned = whenCollected<BatchSource>((cursor) => cursor.close());
-const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 /** Iterates over the batches of a cursor; without a cursor, over nothing. */
-export class ScanIterator<T> implements StoreIterator<T> {
+export class ScanIterator<T> extends StepIterator<T> {
   #cursor: BatchSource | undefined;
   readonly #unpack: Unpack<T>;
   #item: (i: number) => T = () => {
@@ -32,6 +30,7 @@ export class ScanIterator<T> implements StoreIterator<T> {
   #unwatch: (() => void) | undefined;
 
   constructor(cursor: BatchSource | undefined, unpack: Unpack<T>, signal: AbortSignal | undefined) {
+    super();
     this.#cursor = cursor;
     this.#unpack = unpack;
     if (cursor === undefined) return;
@@ -54,24 +53,6 @@ export class ScanIterator<T> implements StoreIterator<T> {
     return this.#queue(() => this.#step());
   }
 
-  return(): Promise<IteratorReturnResult<undefined>> {
-    this.#finish();
-    return Promise.resolve(DONE);
-  }
-
-  throw(error?: unknown): Promise<IteratorReturnResult<undefined>> {
-    this.#finish();
-    return Promise.reject(error);
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  async [asyncDispose](): Promise<void> {
-    this.#finish();
-  }
-
   /** Runs a step after the ones before it. */
   #queue(step: () => Promise<IteratorResult<T, undefined>>): Promise<IteratorResult<T, undefined>> {
     const result = this.#last === undefined ? step() : this.#last.then(step);
@@ -91,7 +72,7 @@ export class ScanIterator<T> implements StoreIterator<T> {
       while (this.#at >= this.#count) {
         const batch = await this.#cursor?.take();
         if (batch === undefined || this.#cursor === undefined) {
-          this.#finish();
+          this.close();
           return DONE;
         }
         this.#item = this.#unpack(batch);
@@ -105,11 +86,11 @@ export class ScanIterator<T> implements StoreIterator<T> {
   }
 
   #failed(error: unknown): Promise<never> {
-    this.#finish();
+    this.close();
     return Promise.reject(error);
   }
 
-  #finish(): void {
+  protected close(): void {
     const cursor = this.#cursor;
     if (cursor === undefined) return;
     this.#cursor = undefined;

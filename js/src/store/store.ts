@@ -50,7 +50,7 @@ import type {
 } from '../types.ts';
 import { Batch } from './batch.ts';
 import { Cursor } from './cursor.ts';
-import { changesNow, checkSince, LaterIterator, type LiveRun, liveQuery } from './following.ts';
+import { ChangesIterator, changesNow, checkSince, type LiveRun, liveQuery } from './following.ts';
 import { loaders } from './loaders.ts';
 import type { OpenOptions } from './open-options.ts';
 import { CHECK, checkDurability, EXPORT, wasmPlace } from './options.ts';
@@ -498,7 +498,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     signal?.throwIfAborted();
     const wanted = { range, since: since ?? this.#now(), keysOnly, signal };
     const parts = { client: this.#client, operations: this.#operations };
-    return new LaterIterator(loaders.changes().then(({ follow }) => follow(parts, wanted)));
+    return new ChangesIterator(loaders.changes().then(({ follow }) => follow(parts, wanted)));
   }
 
   /** The range of one key. */

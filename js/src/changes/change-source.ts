@@ -1,17 +1,14 @@
 /**
- * The iterator that `changes()` and `watch()` return.
+ * The changes that the iterators of `changes()` and `watch()` return.
  *
  * Invariant: changes come in order, each once, also when `next()` is called again before the last call settled. It keeps one page
  * at most, and requests the next page when that one was consumed. It ends when the loop is left, on an error, and when the signal
  * aborts.
  */
 
-import { asyncDispose } from '../runtime/dispose.ts';
 import { type Feed, type Moved, Reader } from './feed.ts';
 import type { PageWanted, RawChange } from './page.ts';
-import type { Change, ChangeIterator } from './types.ts';
-
-const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
+import type { Change } from './types.ts';
 
 /** The source and the start of an iterator. */
 export interface Following<K, V> {
@@ -24,8 +21,8 @@ export interface Following<K, V> {
   readonly change: (raw: RawChange) => Change<K, V>;
 }
 
-/** Iterates over changes, for ever. */
-export class FollowingIterator<K, V> implements ChangeIterator<K, V> {
+/** Returns changes one by one, until it is ended. */
+export class ChangeSource<K, V> {
   readonly #following: Following<K, V>;
   #position: number | undefined;
   #changes: readonly RawChange[] = [];
@@ -57,28 +54,10 @@ export class FollowingIterator<K, V> implements ChangeIterator<K, V> {
     return step;
   }
 
-  return(): Promise<IteratorReturnResult<undefined>> {
-    this.#finish();
-    return Promise.resolve(DONE);
-  }
-
-  throw(error?: unknown): Promise<IteratorReturnResult<undefined>> {
-    this.#finish();
-    return Promise.reject(error);
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  async [asyncDispose](): Promise<void> {
-    this.#finish();
-  }
-
   async #step(): Promise<IteratorResult<Change<K, V>, undefined>> {
     try {
       for (;;) {
-        if (this.#isOver) return DONE;
+        if (this.#isOver) return { done: true, value: undefined };
         if (this.#error !== undefined) throw this.#error;
         const raw = this.#changes[this.#at];
         if (raw !== undefined) {
@@ -98,7 +77,7 @@ export class FollowingIterator<K, V> implements ChangeIterator<K, V> {
         return { done: false, value: { type: 'gap', since, sequence: moved.position } };
       }
     } catch (error) {
-      this.#finish();
+      this.end();
       throw error;
     }
   }
@@ -116,7 +95,8 @@ export class FollowingIterator<K, V> implements ChangeIterator<K, V> {
     });
   }
 
-  #finish(): void {
+  /** Ends it: a step that waits is done. */
+  end(): void {
     this.#isOver = true;
     this.#changes = [];
     this.#unwatch?.();
