@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { JobServices, JobsBeside } from '../../js/src/engine/compactor-link.ts';
 import { JobRunner } from '../../js/src/engine/job-runner.ts';
 import type { SlotKeeper } from '../../js/src/engine/slot-keeper.ts';
-import type { ManagedDevice } from '../../js/src/storage/device.ts';
+import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
 import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
 import type { EngineStore } from '../../js/src/wasm/store.ts';
 
@@ -63,4 +63,34 @@ test("outputs of a job that is done are the engine's, also where it refuses them
     throw new Error('no room for an edit');
   });
   expect(refused.filter((call) => !call.startsWith('retake'))).toEqual([...done, 'fail 3']);
+});
+
+/** The story: nobody fetched the bytes that the engine reads to choose a job, so a deleted range kept its tables until something else read them. */
+test('bytes that the engine needs to choose a job are fetched', async () => {
+  let missing = 2;
+  const engine = {
+    takeJob: () => {
+      if (missing > 0) throw new SlotError('pending', 'Bytes are missing.');
+    },
+  } as unknown as EngineStore;
+  const device = {
+    committed: async () => undefined,
+    resident: async (call: () => void) => {
+      for (; ; missing--) {
+        try {
+          return call();
+        } catch {
+          await undefined;
+        }
+      }
+    },
+  } as unknown as ManagedDevice;
+  const beside = { shutDown: async () => undefined } as unknown as JobsBeside;
+  const runner = new JobRunner(engine, device, {} as SlotKeeper, beside);
+  runner.kick();
+  runner.kick();
+  expect(runner.isBusy()).toBe(true);
+  await runner.progress();
+  expect([missing, runner.isBusy(), runner.failure]).toEqual([0, false, undefined]);
+  await runner.shutDown();
 });

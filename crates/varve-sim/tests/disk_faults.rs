@@ -1,6 +1,7 @@
-//! The simulated disk keeps, loses and refuses data as documented.
+//! The simulated disk keeps, loses and refuses data as documented. A store on it counts only what it has done.
 
-use varve::storage::{SlotError, Slots};
+use varve::storage::{SlotError, SlotPool, Slots};
+use varve::{Durability, Host, Options, Store};
 use varve_sim::disk::{Disk, FullStyle, SimSlots};
 use varve_sim::slot::{Keep, PowerLoss};
 
@@ -88,4 +89,25 @@ fn a_lent_slot_is_closed_to_the_engine_and_open_to_the_compactor() {
     assert_eq!(slots.write_lent(1, 0, b"yes"), Ok(3));
     disk.set_open(1, true);
     assert_eq!(slots.read(1, 0, &mut [0; 3]), Ok(3));
+}
+
+/// The story: tables counted as dropped before the edit that drops them was committed.
+#[test]
+fn tables_count_as_dropped_once_the_edit_is_committed() {
+    for fails in [false, true] {
+        let disk = Disk::new(100, FullStyle::Refuses, 3);
+        let host = Host { now_ms: 0, entropy: 4, store_id: [4; 16] };
+        let pool = SlotPool::open(disk.slots()).expect("opens");
+        let (mut store, _) = Store::open(pool, Options::default(), host).expect("opens");
+        store.set(b"key", b"value").expect("staged");
+        store.flush().expect("flushed");
+        store.delete_range(b"a", b"z").expect("staged");
+        store.commit(Durability::Strict).expect("committed");
+        store.flush().expect("flushed");
+        if fails {
+            disk.arm_flush_failure(0);
+        }
+        assert_eq!(store.take_job().is_err(), fails);
+        assert_eq!(store.stats().drops, u64::from(!fails));
+    }
 }

@@ -93,3 +93,17 @@ fn points_and_scans_answer_the_same_whether_reads_wait_or_not() {
         assert!(reads.again() > 50, "only {} calls waited", reads.again());
     }
 }
+
+/// The story: where bytes of a table with a range tombstone were missing, the tables that the range deletes stayed. Nobody fetched the bytes,
+/// so they stayed until something else read that table.
+#[test]
+fn a_deleted_range_drops_tables_as_soon_as_its_own_table_is_read() {
+    let (mut store, reads) = store(1);
+    store.delete_range(&key(0), &key(2000)).expect("staged");
+    store.flush().expect("flushed");
+    let before = store.stats().drops;
+    reads.wait(100);
+    let job = patiently(&reads, || store.take_job()).expect("jobs are chosen");
+    let dropped = store.stats().drops - before;
+    assert!(dropped > 5 && reads.again() > 0, "{dropped} tables dropped, {job:?}");
+}

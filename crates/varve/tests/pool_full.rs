@@ -260,10 +260,11 @@ fn what_is_set_aside_shares_a_slot_with_files() {
     assert_eq!(pool.list().len(), 3, "what is set aside is no file");
 }
 
-/// Slots that report a wrong count when the room ends, as Firefox does: less than the number of bytes that landed.
-struct WrongCount(MemorySlots);
+/// Slots that report a wrong count when the room ends, as Firefox does: less than the number of bytes that landed. And all their reads
+/// may fail with an error.
+struct Faulty(MemorySlots, Option<SlotError>);
 
-impl Slots for WrongCount {
+impl Slots for Faulty {
     fn count(&self) -> u32 {
         self.0.count()
     }
@@ -277,7 +278,7 @@ impl Slots for WrongCount {
     }
 
     fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
-        self.0.read(slot, offset, into)
+        self.1.map_or_else(|| self.0.read(slot, offset, into), Err)
     }
 
     fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
@@ -299,7 +300,7 @@ impl Slots for WrongCount {
 
 #[test]
 fn a_host_that_miscounts_what_it_wrote_loses_and_leaks_nothing() {
-    let mut pool = SlotPool::open(WrongCount(MemorySlots::with_limit(4, 500_000))).expect("opens");
+    let mut pool = SlotPool::open(Faulty(MemorySlots::with_limit(4, 500_000), None)).expect("opens");
     pool.adopt(STORE);
     let (table, wal) = (FileName::table(1), FileName::wal(1));
     pool.create(table, 0).expect("created");
@@ -324,6 +325,30 @@ fn a_host_that_miscounts_what_it_wrote_loses_and_leaks_nothing() {
     assert_eq!(pool.read(wal, end, &mut rest), Ok(()));
     assert!(rest.iter().all(|&byte| byte == 0));
     assert_eq!(pool.bytes_on_disk(), 500_000);
+}
+
+/// The story: a file that had to move could not be read because the disk failed, and its writer got `StorageFull`: delete something.
+#[test]
+fn a_file_that_cannot_be_moved_is_not_a_full_storage() {
+    for (cause, reported) in [
+        (SlotError::Io, Error::Io("a file operation failed")),
+        (SlotError::Closed, Error::Io("a file was closed from outside")),
+        // The host fetches the bytes, and makes the call again.
+        (SlotError::Pending, Error::StorageFull),
+    ] {
+        let mut pool = SlotPool::open(Faulty(MemorySlots::new(4), None)).expect("opens");
+        pool.adopt(STORE);
+        let (first, second) = (FileName::wal(1), FileName::wal(2));
+        for file in [first, second] {
+            pool.create(file, 4096).expect("created");
+            pool.write(file, 0, &[1; 1000]).expect("written");
+        }
+        assert_eq!(pool.slot_of(first), pool.slot_of(second), "one is in the way of the other");
+        pool.device_mut().1 = Some(cause);
+        assert_eq!(pool.write(first, 1000, &[1; 100_000]), Err(reported));
+        pool.device_mut().1 = None;
+        assert_eq!(pool.write(first, 1000, &[1; 100_000]), Ok(()));
+    }
 }
 
 /// Slots that are granted room as Chromium grants it to open files: 1 MiB at least, else the next power of two, for good.

@@ -10,7 +10,7 @@
 
 import type { VarveError } from '../errors.ts';
 import { nextTurn } from '../runtime/turn.ts';
-import { isDeferred, type ManagedDevice } from '../storage/device.ts';
+import { type DeferredDevice, isDeferred, type ManagedDevice, SlotError } from '../storage/device.ts';
 import type { JobTicket } from '../wasm/job-ticket.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import type { JobsBeside } from './compactor-link.ts';
@@ -41,6 +41,8 @@ export class JobRunner {
   #pauseTimer: ReturnType<typeof setTimeout> | undefined;
   #deaths = 0;
   #slicing = false;
+  /** Bytes that the engine needs to choose a job are being fetched. */
+  #fetching = false;
   #stopped = false;
   /** The error of the last job; undefined if it did not fail. */
   failure: VarveError | undefined;
@@ -65,7 +67,9 @@ export class JobRunner {
     try {
       this.#start(this.#compactor);
     } catch (error) {
-      this.#failed(error as VarveError);
+      if (error instanceof SlotError && error.kind === 'pending' && isDeferred(this.#device))
+        void this.#startLater(this.#device, this.#compactor);
+      else this.#failed(error as VarveError);
     }
   }
 
@@ -89,7 +93,7 @@ export class JobRunner {
 
   /** Whether something is being worked on, so that waiting for it makes sense. */
   isBusy(): boolean {
-    return this.#running.size > 0 || this.#slicing;
+    return this.#running.size > 0 || this.#slicing || this.#fetching;
   }
 
   /** Resolves when a job succeeds or fails; at once when none is running. */
@@ -120,6 +124,22 @@ export class JobRunner {
         this.#wake();
         this.kick();
       });
+    }
+  }
+
+  /** Starts the jobs that are due, once the bytes that the engine needs to choose them are in memory. */
+  async #startLater(device: DeferredDevice, compactor: JobsBeside): Promise<void> {
+    if (this.#fetching) return;
+    this.#fetching = true;
+    try {
+      await device.resident(() => {
+        if (!this.#stopped) this.#start(compactor);
+      });
+    } catch (error) {
+      this.#failed(error as VarveError);
+    } finally {
+      this.#fetching = false;
+      this.#wake();
     }
   }
 

@@ -529,10 +529,11 @@ impl<D: Slots> SlotPool<D> {
         let mut at = 0;
         while at < bytes {
             let mut piece = vec![0; (bytes - at).min(COPY_BYTES) as usize];
-            // Bytes that must be fetched first cannot be moved now, and stay where they are: there is no more room for
-            // them.
-            let read =
-                self.device.read(from.slot, from.start + at, &mut piece).map_err(|_| Error::StorageFull)?;
+            let read = match self.device.read(from.slot, from.start + at, &mut piece) {
+                // Bytes that must be fetched first cannot be moved now, and stay where they are: there is no more room for them.
+                Err(SlotError::Pending) => return Err(Error::StorageFull),
+                read => read.map_err(failed)?,
+            };
             let written = self.device.write(to.slot, to.start + at, &piece).map_err(failed)?;
             if read < piece.len() || written < piece.len() {
                 return Err(Error::Io("a file could not be moved"));

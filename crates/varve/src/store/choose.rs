@@ -218,33 +218,30 @@ impl<S: Storage> Store<S> {
         }
         // Nothing was due for these tables when they were looked at last.
         while !self.jobs.is_settled(self.obsolete.edits()) {
-            let mut is_waiting = false;
-            let done = match self.edit_for_deleted(&mut is_waiting) {
-                Some(edit) => self.commit_edit(edit),
+            let edit = match self.edit_for_deleted()? {
+                Some(edit) => edit,
                 None => match self.merge_of_small().or_else(|| self.situation().pick()) {
                     Some(Pick::Merge(merge)) => return Ok(Some(self.compaction_job(merge))),
-                    Some(Pick::Move(table, level)) => {
-                        self.counters.moves += 1;
-                        self.commit_edit(Edit {
-                            removed: vec![table.id],
-                            added: vec![(level as u8, (*table).clone())],
-                            floors: self.version.floors,
-                            ..Edit::default()
-                        })
-                    }
-                    // Not all tables could be looked at.
-                    None if is_waiting => return Ok(None),
+                    Some(Pick::Move(table, level)) => Edit {
+                        removed: vec![table.id],
+                        added: vec![(level as u8, (*table).clone())],
+                        floors: self.version.floors,
+                        ..Edit::default()
+                    },
                     None => {
                         self.jobs.settle(self.obsolete.edits());
-                        Ok(())
+                        break;
                     }
                 },
             };
-            match done {
+            let (removed, added) = (edit.removed.len() as u64, edit.added.len() as u64);
+            match self.commit_edit(edit) {
                 // No room for an edit: this can wait.
-                Err(Error::StorageFull) => return Ok(None),
+                Err(Error::StorageFull) => break,
                 done => done?,
             }
+            self.counters.moves += added;
+            self.counters.drops += removed - added;
         }
         Ok(None)
     }
@@ -268,20 +265,17 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    /// Drops the tables that range tombstones in other tables delete as a whole. Range tombstones in memtables do not
-    /// count: they may not be durable. No job waits for this: if bytes of a table are missing, its range tombstones are examined the next
-    /// time (`is_waiting`).
-    fn edit_for_deleted(&mut self, is_waiting: &mut bool) -> Option<Edit> {
+    /// An edit that drops the tables that range tombstones in other tables delete as a whole. Range tombstones in memtables do not
+    /// count: they may not be durable. A damaged table has none that count.
+    fn edit_for_deleted(&self) -> Result<Option<Edit>> {
         let mut removed: Vec<u64> = Vec::new();
         let handles = self.view.levels.iter().flat_map(|level| level.iter());
         let mut left = RANGES_MAX;
         for handle in handles.filter(|handle| handle.meta.range_tombstones > 0) {
             let table = match handle.open(&self.id, &self.blocks()) {
+                Err(Error::Pending) => return Err(Error::Pending),
+                Err(_) => continue,
                 Ok(table) => table,
-                Err(error) => {
-                    *is_waiting |= error == Error::Pending;
-                    continue;
-                }
             };
             for range in table.range_tombstones().iter().take(left) {
                 left -= 1;
@@ -292,10 +286,9 @@ impl<S: Storage> Store<S> {
                 }
             }
         }
-        self.counters.drops += removed.len() as u64;
         let mut floors = self.version.floors;
         floors.gc_sequence = floors.gc_sequence.max(floors.last_sequence);
-        (!removed.is_empty()).then(|| Edit { removed, floors, ..Edit::default() })
+        Ok((!removed.is_empty()).then(|| Edit { removed, floors, ..Edit::default() }))
     }
 
     /// Asks for everything to be flushed and merged into one run, by the jobs that [`Store::take_job`] offers from now on.

@@ -205,15 +205,12 @@ impl<S: Storage> Store<S> {
     /// Commits the staged writes, flushes the WAL, seals it, and closes the store: later reads and writes fail.
     ///
     /// # Errors
-    /// The error of the commit or of the flush; the store is closed even then. After `Pending` it is open.
+    /// The error of the commit or of the flush; the store is closed even then.
     pub fn close(&mut self) -> Result<()> {
         if self.closed {
             return Ok(());
         }
         let result = if self.poisoned { Err(Error::Poisoned) } else { self.close_log() };
-        if result == Err(Error::Pending) {
-            return result;
-        }
         self.closed = true;
         self.cursors.close_all();
         self.snapshots.close_all();

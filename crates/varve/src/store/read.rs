@@ -102,13 +102,13 @@ impl<S: Storage> Store<S> {
     ///
     /// # Errors
     /// `Closed`; `InvalidArgument` when there is no such snapshot, or the number is 0.
-    pub fn open_cursor_as(&mut self, name: Name, scan: ScanRequest) -> Result<()> {
+    pub fn open_cursor_as(&mut self, name: Name, mut scan: ScanRequest) -> Result<()> {
         self.check_open()?;
         self.close_cursor(name);
         if name.number == 0 {
             return Err(Error::InvalidArgument("An iterator needs a number above 0."));
         }
-        let options = scan.options.clone();
+        let options = std::mem::take(&mut scan.options);
         let cursor = match scan.snapshot {
             0 => self.scan(options)?,
             number => self.snapshots.get(Name { number, ..name })?.again(options),
