@@ -1,20 +1,18 @@
 /**
- * Dexie: one table with outbound keys. `put`, `get`, `delete` for one; `bulkPut`, `bulkGet`, `bulkDelete` for many, which
- * its documentation recommends; ranges by `where(':id').aboveOrEqual`.
+ * Dexie: one table with outbound keys, and the bulk calls that its documentation recommends for many entries.
  *
  * Invariant: a wave that mixes reads and writes is one explicit transaction, in which its calls take effect in order.
  */
 
 import type { Dexie, PromiseExtended, Table } from 'dexie';
-import type { AsyncSession, Engine } from '../core/engine.ts';
+import type { AsyncSession } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
+import { engineOf } from './library.ts';
 import { type Run, runsOf, settled } from './runs.ts';
-import { versionOf } from './versions.ts';
 
-const NAME = 'dexie';
 const STORE = 'entries';
 
-/** A key may be a tuple as well, which the types of bulk calls do not have. */
+/** A key may be a tuple as well, which the types of bulk calls do not allow. */
 type Entries = Table<Uint8Array, string>;
 
 function sessionOf(db: Dexie): AsyncSession {
@@ -61,17 +59,12 @@ function sessionOf(db: Dexie): AsyncSession {
   };
 }
 
-export const dexie: Engine = {
-  name: NAME,
-  version: versionOf(NAME),
+export const dexie = engineOf({
+  name: 'dexie',
   url: 'https://dexie.org',
   about: 'Dexie: put, get and delete, one transaction each; in flight and for batches bulkPut, bulkGet and bulkDelete.',
   recommended:
     'bulkPut, bulkGet and bulkDelete for many entries (dexie.org/docs/Table/Table.bulkPut()), and chromeTransactionDurability for the level (dexie.org/docs/Dexie/Dexie).',
-  role: 'peer',
-  accesses: ['worker', 'page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'tuple', 'transaction'],
-  durabilities: ['relaxed', 'strict'],
   async open(name, { durability }) {
     const { Dexie: Database } = await import('dexie');
     const db = new Database(name, {
@@ -82,8 +75,5 @@ export const dexie: Engine = {
     await db.open();
     return sessionOf(db);
   },
-  async remove(name) {
-    const { Dexie: Database } = await import('dexie');
-    await Database.delete(name);
-  },
-};
+  remove: async (name) => (await import('dexie')).Dexie.delete(name),
+});

@@ -1,13 +1,13 @@
 /**
- * The worker behind the floors `message` and `message-append`: sends back the buffer it was sent, after appending the
- * bytes that its first four bytes tell of, where it was given a file.
+ * The worker behind the floors `message` and `message-append`: returns each buffer. If it has a file, it first appends as many
+ * bytes of the buffer as the number at its start says.
  */
 
-import { floorFile } from './floor-file.ts';
+import { floorFile } from './opfs.ts';
 
 /** The first message to the worker. */
 export interface EchoStart {
-  /** Name of the OPFS file to append to; none: nothing is appended. */
+  /** The OPFS file to append to. */
   readonly file: string | undefined;
   /** Flushes after each append. */
   readonly flush: boolean;

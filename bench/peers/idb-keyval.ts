@@ -1,14 +1,12 @@
 /**
- * idb-keyval: keys and values over IndexedDB, in its own words "super-simple". `set` and `get` for one, `setMany`,
- * `getMany` and `delMany` for many, which its readme recommends as faster than single calls.
- *
- * Invariant: it asks for no durability, so a write has the browser's standard, in Chromium `relaxed`. It has no strict.
+ * idb-keyval over IndexedDB, with `setMany`, `getMany` and `delMany` for many entries: its readme calls them faster.
+ * It sets no durability, so a write has the browser's standard, in Chromium `relaxed`.
  */
 
 import type { UseStore } from 'idb-keyval';
-import { type AsyncSession, cannot, type Engine } from '../core/engine.ts';
+import { type AsyncSession, cannot } from '../core/engine.ts';
+import { engineOf } from './library.ts';
 import { settled, waveOfRuns } from './runs.ts';
-import { versionOf } from './versions.ts';
 
 const NAME = 'idb-keyval';
 const STORE = 'entries';
@@ -35,31 +33,33 @@ function sessionOf(library: Library, store: UseStore): AsyncSession {
         delete: ({ keys }) => library.delMany(keys as IDBValidKey[], store),
       }),
     settle: settled,
-    // The library has no call for it; its connection is in the transaction of any store that it opened.
+    // The library has no call for it; every transaction has its connection.
     close: () => store('readonly', ({ transaction }) => transaction.db.close()),
   };
 }
 
-export const idbKeyval: Engine = {
-  name: NAME,
-  version: versionOf(NAME),
-  url: 'https://github.com/jakearchibald/idb-keyval',
-  about: 'idb-keyval: set, get and del, one transaction each; in flight and for batches setMany, getMany and delMany.',
-  recommended:
-    'A store of its own by createStore; setMany and getMany rather than many single calls (github.com/jakearchibald/idb-keyval#readme).',
-  role: 'peer',
-  accesses: ['worker', 'page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'open', 'tuple'],
-  durabilities: ['relaxed'],
-  async open(name) {
-    const library = await import('idb-keyval');
-    const store = library.createStore(name, STORE);
-    // The database is opened by the first call: part of opening here.
-    await store('readonly', () => undefined);
-    return sessionOf(library, store);
+export const idbKeyval = engineOf(
+  {
+    name: NAME,
+    url: 'https://github.com/jakearchibald/idb-keyval',
+    about:
+      'idb-keyval: set, get and del, one transaction each; in flight and for batches setMany, getMany and delMany.',
+    recommended:
+      'A store of its own by createStore; setMany and getMany rather than many single calls (github.com/jakearchibald/idb-keyval#readme).',
+    durabilities: ['relaxed'],
+    async open(name) {
+      const library = await import('idb-keyval');
+      const store = library.createStore(name, STORE);
+      // The first call opens the database: here a part of opening.
+      await store('readonly', () => undefined);
+      return sessionOf(library, store);
+    },
+    async remove(name) {
+      const { promisifyRequest } = await import('idb-keyval');
+      await promisifyRequest(indexedDB.deleteDatabase(name));
+    },
   },
-  async remove(name) {
-    const { promisifyRequest } = await import('idb-keyval');
-    await promisifyRequest(indexedDB.deleteDatabase(name));
-  },
-};
+  'range',
+  'deleteRange',
+  'transaction',
+);

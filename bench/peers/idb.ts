@@ -1,14 +1,13 @@
 /** The `idb` library, as its readme shows it: `db.put`, `db.get`, one transaction each. */
 
 import type { IDBPDatabase } from 'idb';
-import type { AsyncSession, Engine } from '../core/engine.ts';
+import type { AsyncSession } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
+import { engineOf } from './library.ts';
 import { settled, waveOfCalls } from './runs.ts';
-import { versionOf } from './versions.ts';
 
 const STORE = 'entries';
 
-/** The calls of a store in a transaction that writes. */
 interface Writing {
   put(value: Uint8Array | undefined, key: IDBValidKey): Promise<unknown>;
   delete(key: IDBValidKey | IDBKeyRange): Promise<unknown>;
@@ -41,24 +40,19 @@ function sessionOf(db: IDBPDatabase, durability: 'relaxed' | 'strict'): AsyncSes
   };
 }
 
-export const idb: Engine = {
-  name: 'idb',
-  version: versionOf('idb'),
-  url: 'https://github.com/jakearchibald/idb',
-  recommended:
-    'A transaction with tx.store and tx.done awaited together, db.get for one value (github.com/jakearchibald/idb#readme).',
-  about: 'The idb library: one transaction per call; in flight: 100 transactions.',
-  role: 'peer',
-  accesses: ['worker', 'page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'tuple'],
-  durabilities: ['relaxed', 'strict'],
-  async open(name, { durability }) {
-    const { openDB } = await import('idb');
-    const db = await openDB(name, 1, { upgrade: (upgraded) => void upgraded.createObjectStore(STORE) });
-    return sessionOf(db, durability === 'strict' ? 'strict' : 'relaxed');
+export const idb = engineOf(
+  {
+    name: 'idb',
+    url: 'https://github.com/jakearchibald/idb',
+    recommended:
+      'A transaction with tx.store and tx.done awaited together, db.get for one value (github.com/jakearchibald/idb#readme).',
+    about: 'The idb library: one transaction per call; in flight: 100 transactions.',
+    async open(name, { durability }) {
+      const { openDB } = await import('idb');
+      const db = await openDB(name, 1, { upgrade: (upgraded) => void upgraded.createObjectStore(STORE) });
+      return sessionOf(db, durability === 'strict' ? 'strict' : 'relaxed');
+    },
+    remove: async (name) => (await import('idb')).deleteDB(name),
   },
-  async remove(name) {
-    const { deleteDB } = await import('idb');
-    await deleteDB(name);
-  },
-};
+  'transaction',
+);

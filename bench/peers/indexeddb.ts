@@ -1,6 +1,6 @@
 /**
- * Raw IndexedDB, written the way its best users write it: one transaction per group with the durability of the row,
- * committed explicitly, ranges through `getAll` (or `getAllRecords` where the browser has it).
+ * Raw IndexedDB as experts write it: one transaction per group with the durability of the row, committed explicitly, ranges
+ * through `getAll` (or `getAllRecords` where the browser has it).
  *
  * Invariant: a promise resolves at the transaction's `complete`, never at the request's `success`: that is when
  * IndexedDB acknowledges a write.
@@ -8,6 +8,7 @@
 
 import type { AsyncSession, Engine } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
+import { engineOf } from './library.ts';
 
 const STORE = 'entries';
 /** Sets that `indexeddb-grouped` joins: about what 64 KiB of Varve's log hold. */
@@ -88,7 +89,7 @@ function sessionOf(db: IDBDatabase, durability: 'relaxed' | 'strict'): AsyncSess
       return found;
     },
     settle: async () => {
-      // IndexedDB compacts when it likes; a strict transaction flushes what it holds.
+      // The browser decides when IndexedDB compacts; a strict transaction flushes its content.
       const transaction = db.transaction(STORE, 'readwrite', { durability: 'strict' });
       transaction.objectStore(STORE).delete('');
       await complete(transaction);
@@ -112,13 +113,9 @@ export function complete(transaction: IDBTransaction): Promise<void> {
   });
 }
 
-export const indexedDb: Engine = {
+export const indexedDb = engineOf({
   name: 'indexeddb',
   about: 'Raw IndexedDB: one transaction per call; in flight: 100 calls in one transaction.',
-  role: 'peer',
-  accesses: ['worker', 'page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'tuple', 'transaction'],
-  durabilities: ['relaxed', 'strict'],
   async open(name, { durability }) {
     const request = indexedDB.open(name, 1);
     request.onupgradeneeded = () => request.result.createObjectStore(STORE);
@@ -127,7 +124,7 @@ export const indexedDb: Engine = {
   async remove(name) {
     await result(indexedDB.deleteDatabase(name));
   },
-};
+});
 
 export const indexedDbGrouped: Engine = {
   ...indexedDb,

@@ -1,22 +1,22 @@
 /**
- * localForage over its IndexedDB driver: `setItem`, `getItem`, `removeItem`, one transaction each. It has no call for
- * many entries, no order that a range could use, and asks for no durability: in Chromium that is `relaxed`.
+ * localForage over its IndexedDB driver. It has no call for many entries, no order for ranges, and sets no durability: in
+ * Chromium that is `relaxed`.
  *
- * Invariant: two calls under way together on one key take effect in no order that it promises, so within a wave a call
- * waits for an earlier write of its key, as a program must.
+ * Invariant: it promises no order for two calls on one key at once. So in a wave a call waits for an earlier write of its key,
+ * as a program must.
  */
 
-import { type AsyncSession, cannot, type Engine } from '../core/engine.ts';
+import { type AsyncSession, cannot } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
+import { engineOf } from './library.ts';
 import { settled } from './runs.ts';
-import { versionOf } from './versions.ts';
 
 const NAME = 'localforage';
 const STORE = 'entries';
 
 type Library = typeof import('localforage');
 
-/** The library: a CommonJS module, which a bundler hands over as `default`. */
+/** The library: a CommonJS module, which a bundler exports as `default`. */
 async function load(): Promise<Library> {
   const module: { readonly default: Library } = await import('localforage');
   return module.default;
@@ -51,7 +51,7 @@ function sessionOf(store: Library): AsyncSession {
       );
     },
     settle: settled,
-    // The library keeps a database open until it drops it: which is why it has no suite of opening.
+    // The library keeps a database open until it drops it, so it has no suite of opening.
     close: async () => undefined,
   };
 }
@@ -59,15 +59,12 @@ function sessionOf(store: Library): AsyncSession {
 /** The instances of this thread: only they can drop their databases, since they keep them open. */
 const instances = new Map<string, Library>();
 
-export const localForage: Engine = {
+export const localForage = engineOf({
   name: NAME,
-  version: versionOf(NAME),
   url: 'https://localforage.github.io/localForage/',
   about: 'localForage over IndexedDB: setItem, getItem, removeItem, one transaction each; in flight: 100 of them.',
   recommended:
     'An instance by createInstance with the IndexedDB driver, and typed arrays stored as they are (localforage.github.io/localForage).',
-  role: 'peer',
-  accesses: ['worker', 'page', 'inflight'],
   abilities: ['set', 'get', 'miss', 'mixed', 'delete'],
   durabilities: ['relaxed'],
   async open(name) {
@@ -81,4 +78,4 @@ export const localForage: Engine = {
     await instances.get(name)?.dropInstance({ name });
     instances.delete(name);
   },
-};
+});

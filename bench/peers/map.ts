@@ -3,8 +3,9 @@
  * Nothing survives; it shows what the loop itself and JavaScript's own data structures cost.
  */
 
-import type { Engine, SyncSession } from '../core/engine.ts';
+import type { SyncSession } from '../core/engine.ts';
 import { compareKeys, type Key } from '../core/generator.ts';
+import { engineOf } from './library.ts';
 
 function mapSession(): SyncSession {
   const entries = new Map<Key, Uint8Array>();
@@ -45,7 +46,7 @@ function firstFrom(sorted: readonly Key[], from: Key): number {
   return low;
 }
 
-export const map: Engine = {
+export const map = engineOf({
   name: 'map',
   about: 'A JS Map in the same thread (ranges: a sorted array of its keys). Nothing is stored.',
   role: 'floor',
@@ -54,4 +55,4 @@ export const map: Engine = {
   durabilities: ['memory'],
   open: async () => mapSession(),
   remove: async () => {},
-};
+});

@@ -1,9 +1,9 @@
 /**
  * The floor from the page: the bytes of a call posted to a worker and as many posted back, and nothing else.
  *
- * Invariant: this is no store. The worker (echo-worker.ts) answers a get with the bytes it was sent, so only counts
- * and lengths are checked. 100 calls in flight travel joined, in one message each way. `message-append` has the worker
- * append what is written to an OPFS file before it answers: what a relaxed write cannot do without.
+ * This is no store. The worker (echo-worker.ts) answers a get with the bytes it was sent, so only counts and lengths are
+ * checked. 100 calls in flight are one message each way. With `message-append` the worker appends written bytes to an OPFS
+ * file before it answers: the least that a relaxed write needs.
  *
  * A message is an ArrayBuffer, transferred both ways: u32 bytes to append, then per call the key and, if it is not a
  * delete, room for the value. An empty one ends the session.
@@ -12,13 +12,14 @@
 import { type AsyncSession, cannot, type Engine, type PointCall, type SessionOptions } from '../core/engine.ts';
 import { KEY_CHARS } from '../core/generator.ts';
 import type { EchoStart } from './echo-worker.ts';
-import { removeFloorFile } from './floor-file.ts';
+import { engineOf } from './library.ts';
+import { removeFloorFile } from './opfs.ts';
 import { settled } from './runs.ts';
 
 const HEADER_BYTES = 4;
 
 function messageSession(worker: Worker, { valueBytes }: SessionOptions): AsyncSession {
-  /** Resolvers of what is under way: the worker answers in order. */
+  /** The worker answers in order. */
   const waiting: ((reply: ArrayBuffer) => void)[] = [];
   worker.onmessage = ({ data }: MessageEvent<ArrayBuffer>) => waiting.shift()?.(data);
   const send = (bytes: ArrayBuffer): Promise<ArrayBuffer> =>
@@ -46,7 +47,7 @@ function messageSession(worker: Worker, { valueBytes }: SessionOptions): AsyncSe
     },
     settle: settled,
     close: async () => {
-      // An empty message has the worker close its file; its reply comes when that is done.
+      // The worker closes its file before it replies to an empty message.
       await send(new ArrayBuffer(0));
       worker.terminate();
     },
@@ -72,8 +73,8 @@ function packed(calls: readonly PointCall[], valueBytes: number): ArrayBuffer {
   return message;
 }
 
-function messageEngine(name: string, about: string, append: boolean): Engine {
-  return {
+function messageEngine(name: string, append: boolean, about: string): Engine {
+  return engineOf({
     name,
     about,
     role: 'floor',
@@ -91,20 +92,18 @@ function messageEngine(name: string, about: string, append: boolean): Engine {
         worker.postMessage(start);
       });
     },
-    async remove(store) {
-      if (append) await removeFloorFile(store);
-    },
-  };
+    remove: async (store) => (append ? removeFloorFile(store) : undefined),
+  });
 }
 
 export const message = messageEngine(
   'message',
-  'A bare message round trip: the bytes of the call to a worker and back (lengths checked, nothing stored).',
   false,
+  'A bare message round trip: the bytes of the call to a worker and back (lengths checked, nothing stored).',
 );
 
 export const messageAppend = messageEngine(
   'message-append',
-  'The same round trip with one bare OPFS append in the worker for each message that writes.',
   true,
+  'The same round trip with one bare OPFS append in the worker for each message that writes.',
 );

@@ -2,15 +2,16 @@
  * The floor on disk: the same bytes appended to one OPFS file, without index, checksum or memtable.
  *
  * Invariant: a call is one `write` of key and value (and, strict, one `flush`); a batch is one `write` of its entries
- * joined. Reads are one `read` of the value where a Map says that it lies. The Map is filled from the file itself when
- * the session settles, never while a clock runs, and so proves what the file holds.
+ * joined. A get is one `read` of the value, whose place is in a Map. The Map is filled from the file itself when the session
+ * settles, never while a clock runs, and so proves the content of the file.
  */
 
-import { type BatchEntries, cannot, type Engine, type SyncSession } from '../core/engine.ts';
+import { type BatchEntries, cannot, type SyncSession } from '../core/engine.ts';
 import { KEY_CHARS, type Key } from '../core/generator.ts';
-import { floorFile, removeFloorFile } from './floor-file.ts';
+import { engineOf } from './library.ts';
+import { floorFile, removeFloorFile } from './opfs.ts';
 
-/** Log entry of a delete: its record is a key alone. */
+/** In place of the length of a value. */
 const DELETED = -1;
 const SLAB_BYTES = 64 << 10;
 
@@ -21,7 +22,7 @@ export class AppendSession implements SyncSession {
   readonly kind = 'sync';
   readonly #handle: Handle;
   readonly #flushes: boolean;
-  /** What each append held, in order: the length of a value, or DELETED. */
+  /** The length of the value of each record, or DELETED. */
   readonly #log: number[] = [];
   readonly #index = new Map<string, { at: number; length: number }>();
   readonly #at = { at: 0 };
@@ -69,7 +70,6 @@ export class AppendSession implements SyncSession {
     cannot('opfs-append', 'range');
   }
 
-  /** Appends what is staged, with one write. */
   commit(): void {
     if (this.#staged === 0) return;
     this.#at.at = this.#end;
@@ -80,7 +80,7 @@ export class AppendSession implements SyncSession {
     this.#staged = 0;
   }
 
-  /** Reads the file back and notes where the newest value of each key lies. */
+  /** Reads the file, and notes the place of the newest value of each key. */
   async settle(): Promise<boolean> {
     this.commit();
     this.#index.clear();
@@ -106,7 +106,11 @@ export class AppendSession implements SyncSession {
   #stage(key: Key, value: Uint8Array | undefined): void {
     if (typeof key !== 'string') cannot('opfs-append', 'tuple');
     const bytes = KEY_CHARS + (value?.length ?? 0);
-    if (this.#staged + bytes > this.#scratch.length) this.#grow(this.#staged + bytes);
+    if (this.#staged + bytes > this.#scratch.length) {
+      const grown = new Uint8Array((this.#staged + bytes) * 2);
+      grown.set(this.#scratch.subarray(0, this.#staged));
+      this.#scratch = grown;
+    }
     const scratch = this.#scratch;
     let at = this.#staged;
     for (let i = 0; i < KEY_CHARS; i++) scratch[at++] = key.charCodeAt(i);
@@ -114,25 +118,18 @@ export class AppendSession implements SyncSession {
     this.#log.push(value === undefined ? DELETED : value.length);
     this.#staged += bytes;
   }
-
-  #grow(bytes: number): void {
-    const grown = new Uint8Array(bytes * 2);
-    grown.set(this.#scratch.subarray(0, this.#staged));
-    this.#scratch = grown;
-  }
 }
 
-export const opfsAppend: Engine = {
+export const opfsAppend = engineOf({
   name: 'opfs-append',
   about: 'One bare OPFS append per set, delete or batch; a get is one read where a Map says the value lies.',
   role: 'floor',
   accesses: ['worker'],
   abilities: ['set', 'get', 'delete', 'batch'],
-  durabilities: ['relaxed', 'strict'],
   async open(store, options) {
     const handle = await (await floorFile(store)).createSyncAccessHandle();
     handle.truncate(0);
     return new AppendSession(handle, options.durability === 'strict');
   },
   remove: removeFloorFile,
-};
+});

@@ -1,21 +1,19 @@
 /**
  * The worker behind PGlite in the page, made as its documentation shows (pglite.dev/docs/multi-tab-worker).
  *
- * Beyond that it closes the database when it is asked to: the library ends its worker instead, and nothing tells when the
- * files of a worker that was ended are free to be opened again.
+ * Beyond that it closes the database on request: the library only ends its worker, and nothing reports when the files of an
+ * ended worker can be opened again.
  */
 
 import type { PGlite } from '@electric-sql/pglite';
 import { worker } from '@electric-sql/pglite/worker';
-import type { PgliteMeta } from './pglite.ts';
-import { startPglite } from './pglite-files.ts';
+import { startPglite } from './pglite.ts';
 
 let database: PGlite | undefined;
 
 worker({
   init: async ({ meta }) => {
-    const { name, relaxed }: PgliteMeta = meta;
-    database = await startPglite(name, relaxed);
+    database = await startPglite(meta);
     return database;
   },
 });

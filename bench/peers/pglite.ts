@@ -2,24 +2,24 @@
  * PGlite: Postgres compiled to wasm, its files on an OPFS access handle pool. In a worker it runs in that worker; from the
  * page through PGliteWorker, the library's own way.
  *
- * Invariant: a call is one statement with parameters, many are one statement over arrays where they are of one kind, and
- * one transaction where they are mixed.
+ * Invariant: a call is one statement with parameters. Many are one statement over arrays where they are of one kind, and one
+ * transaction where they are mixed. After closing, nothing opens a file again.
  *
- * Levels: Postgres writes its log to the file at each commit, so it is with the operating system when a statement
- * resolves. `relaxedDurability` leaves out the flush that would follow: `relaxed`. Without it the log is flushed before
- * the statement resolves: `strict`.
+ * Levels: Postgres writes its log to the file at each commit, so the operating system has it when a statement resolves.
+ * `relaxedDurability` omits the flush that would follow: `relaxed`. Without it the statement resolves after the flush: `strict`.
  */
 
-import type { PGliteInterface, Transaction } from '@electric-sql/pglite';
-import type { AsyncSession, Engine, SessionOptions } from '../core/engine.ts';
+import type { PGlite, PGliteInterface, Transaction } from '@electric-sql/pglite';
+import type { AsyncSession, SessionOptions } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
-import { folderUse, removeFolder } from './opfs-folder.ts';
-import { PGLITE, PGLITE_FOLDER, startPglite } from './pglite-files.ts';
-import { inWorker } from './remote.ts';
+import { assetUrl, compiledAsset, engineOf, inWorker } from './library.ts';
+import { folderUse, removeEntry } from './opfs.ts';
 import { type Run, runsOf } from './runs.ts';
-import { versionOf } from './versions.ts';
 
-/** What the page tells the worker in which it has Postgres run. */
+const NAME = 'pglite';
+const FOLDER = 'bench-pglite';
+
+/** For the worker of PGliteWorker. */
 export interface PgliteMeta {
   readonly name: string;
   readonly relaxed: boolean;
@@ -41,10 +41,10 @@ const SQL = {
 } as const;
 
 type Entry = [key: string, value: Uint8Array];
-/** What statements are run on: the database, or a transaction of it. */
+/** The database, or a transaction of it. */
 type Queries = Pick<Transaction, 'query'>;
 
-/** Rows as arrays, which spares an object for each. */
+/** Rows as arrays, which saves an object for each. */
 const ROWS = { rowMode: 'array' } as const;
 
 function sessionOf(pg: PGliteInterface, close: () => Promise<void>): AsyncSession {
@@ -84,7 +84,7 @@ function sessionOf(pg: PGliteInterface, close: () => Promise<void>): AsyncSessio
       await pg.exec('CHECKPOINT');
       return true;
     },
-    // To make a database takes many seconds; to cut a table off gives it new files, like those of a new one.
+    // To make a database takes many seconds; a truncated table gets new files, like those of a new one.
     clear: async () => {
       await pg.exec('TRUNCATE entries');
       await pg.exec('CHECKPOINT');
@@ -93,7 +93,7 @@ function sessionOf(pg: PGliteInterface, close: () => Promise<void>): AsyncSessio
   };
 }
 
-/** Makes a run of calls of one kind as one statement; what it reads goes to its place in `values`. */
+/** Makes a run as one statement, and puts the values of its reads in their places in `values`. */
 async function make(queries: Queries, run: Run, values: (Uint8Array | undefined)[]): Promise<void> {
   if (run.kind === 'set') await setMany(queries, run.keys, run.values);
   else if (run.kind === 'delete') await queries.query(SQL.deleteMany, [run.keys]);
@@ -106,22 +106,54 @@ async function make(queries: Queries, run: Run, values: (Uint8Array | undefined)
   }
 }
 
-/** One statement for many entries. Of two with one key the last one counts: a statement takes a key only once. */
+/** One statement for many entries. It takes a key only once: of two with one key the last one counts. */
 async function setMany(queries: Queries, keys: readonly Key[], values: readonly Uint8Array[]): Promise<void> {
   const entries = new Map(keys.map((key, i) => [key, values[i]]));
   await queries.query(SQL.setMany, [[...entries.keys()], [...entries.values()]]);
 }
 
-async function openInline(name: string, { durability }: SessionOptions): Promise<AsyncSession> {
-  const pg = await startPglite(name, durability !== 'strict');
-  await pg.exec(TABLE);
-  return sessionOf(pg, () => pg.close());
+/** The files of Postgres itself: fetched once in each thread. */
+let bundle: Promise<Blob> | undefined;
+
+/** Starts Postgres over a store in the calling thread, which must be a dedicated worker. */
+export async function startPglite({ name, relaxed }: PgliteMeta): Promise<PGlite> {
+  bundle ??= fetch(assetUrl(NAME, 'pglite.data')).then((response) => response.blob());
+  const [{ PGlite: Database }, { OpfsAhpFS }, pgliteWasmModule, initdbWasmModule, fsBundle] = await Promise.all([
+    import('@electric-sql/pglite'),
+    import('@electric-sql/pglite/opfs-ahp'),
+    compiledAsset(NAME, 'pglite.wasm'),
+    compiledAsset(NAME, 'initdb.wasm'),
+    bundle,
+  ]);
+  /** With relaxed durability the library syncs its pool behind the calls, and would do so after closing its files, too. */
+  class WaitingPool extends OpfsAhpFS {
+    #behind: Promise<void> = Promise.resolve();
+    #closed = false;
+
+    override syncToFs(relaxedSync?: boolean): Promise<void> {
+      if (!this.#closed) this.#behind = super.syncToFs(relaxedSync);
+      return this.#behind;
+    }
+
+    override async closeFs(): Promise<void> {
+      this.#closed = true;
+      await this.#behind;
+      await super.closeFs();
+    }
+  }
+  const fs = new WaitingPool(`${FOLDER}/${name}`);
+  return Database.create({ fs, relaxedDurability: relaxed, pgliteWasmModule, initdbWasmModule, fsBundle });
 }
 
-async function openFromPage(name: string, { durability }: SessionOptions): Promise<AsyncSession> {
+async function open(name: string, { durability }: SessionOptions): Promise<AsyncSession> {
+  const meta: PgliteMeta = { name, relaxed: durability !== 'strict' };
+  if (inWorker()) {
+    const pg = await startPglite(meta);
+    await pg.exec(TABLE);
+    return sessionOf(pg, () => pg.close());
+  }
   const { PGliteWorker } = await import('@electric-sql/pglite/worker');
   const worker = new Worker(new URL('./pglite-worker.js', import.meta.url), { type: 'module', name });
-  const meta: PgliteMeta = { name, relaxed: durability !== 'strict' };
   const pg = await PGliteWorker.create(worker, { id: name, meta });
   await pg.exec(TABLE);
   return sessionOf(pg, async () => {
@@ -130,7 +162,7 @@ async function openFromPage(name: string, { durability }: SessionOptions): Promi
   });
 }
 
-/** Has the worker close its database. */
+/** Asks the worker to close its database. */
 function closed(worker: Worker): Promise<void> {
   return new Promise((resolve) => {
     worker.addEventListener('message', ({ data }: MessageEvent<{ readonly type: string }>) => {
@@ -140,19 +172,17 @@ function closed(worker: Worker): Promise<void> {
   });
 }
 
-export const pglite: Engine = {
-  name: PGLITE,
-  version: versionOf(PGLITE),
-  url: 'https://pglite.dev',
-  about:
-    'PGlite on opfs-ahp: one statement per call. From the page: its own PGliteWorker; in flight and for batches one statement over arrays.',
-  recommended:
-    'opfs-ahp in a worker (pglite.dev/docs/filesystems), PGliteWorker from a page (pglite.dev/docs/multi-tab-worker), parameters rather than text, relaxedDurability where it is enough (pglite.dev/docs/api).',
-  role: 'peer',
-  accesses: ['worker', 'page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'transaction'],
-  durabilities: ['relaxed', 'strict'],
-  open: (name, options) => (inWorker() ? openInline(name, options) : openFromPage(name, options)),
-  disk: (name) => folderUse(PGLITE_FOLDER, name),
-  remove: (name) => removeFolder(PGLITE_FOLDER, name),
-};
+export const pglite = engineOf(
+  {
+    name: NAME,
+    url: 'https://pglite.dev',
+    about:
+      'PGlite on opfs-ahp: one statement per call. From the page: its own PGliteWorker; in flight and for batches one statement over arrays.',
+    recommended:
+      'opfs-ahp in a worker (pglite.dev/docs/filesystems), PGliteWorker from a page (pglite.dev/docs/multi-tab-worker), parameters rather than text, relaxedDurability where it is enough (pglite.dev/docs/api).',
+    open,
+    disk: (name) => folderUse(FOLDER, name),
+    remove: (name) => removeEntry(FOLDER, name),
+  },
+  'tuple',
+);

@@ -66,11 +66,6 @@ export function handedOver(parts: readonly unknown[]): Transferable[] {
   return packed.map(({ bytes }) => bytes.buffer);
 }
 
-/** Whether this thread is a worker, which can open the store itself. */
-export function inWorker(): boolean {
-  return typeof document === 'undefined';
-}
-
 type Call = (method: string, ...args: unknown[]) => Promise<unknown>;
 
 /** Calls what listens in a worker. */

@@ -1,8 +1,7 @@
 /**
- * The table and the statements of the two SQLite peers, and how its settings reach the levels of the bench.
+ * The table, the statements and the settings of the two SQLite peers.
  *
- * Invariant: both peers run the same statements on the same table with the same settings, so that what differs is the
- * build and the way to the disk.
+ * Invariant: both have the same ones, so only the build and the way to the disk differ.
  *
  * Levels (sqlite.org/pragma.html#pragma_synchronous, sqlite.org/wal.html): with a write-ahead log, `synchronous=NORMAL`
  * hands each commit to the operating system and flushes at checkpoints: it survives the death of the process, and power
@@ -10,17 +9,17 @@
  * shared memory needs `locking_mode=EXCLUSIVE` (sqlite.org/wal.html#noshm).
  */
 
-import type { SessionOptions } from '../core/engine.ts';
+import type { Engine, Session, SessionOptions } from '../core/engine.ts';
+import { engineOf, inWorker } from './library.ts';
+import { folderUse, removeEntry } from './opfs.ts';
+import { openRemote } from './remote.ts';
 
-/** As much as Varve has for memtables and caches by itself. SQLite's own standard is less: 2 MB, 16 MB in its wasm build. */
+/** Varve's own default. SQLite's default is less: 2 MB, 16 MB in its wasm build. */
 const CACHE_BYTES = 32 * 2 ** 20;
-/**
- * Rows below this many bytes lie in the tree of the key itself. Above, SQLite's documentation advises against it: rows
- * of more than a twentieth of a page make that tree deep (sqlite.org/withoutrowid.html).
- */
+/** Rows up to a twentieth of a page are in the tree of the key; longer ones make it deep (sqlite.org/withoutrowid.html). */
 const INLINE_BYTES_MAX = 200;
 
-/** What is run once on a fresh connection. */
+/** The statements for a new connection. */
 export function setUp({ durability, valueBytes, memoryBytes = CACHE_BYTES }: SessionOptions): string {
   const inline = valueBytes < INLINE_BYTES_MAX ? ' WITHOUT ROWID' : '';
   return `
@@ -32,20 +31,20 @@ export function setUp({ durability, valueBytes, memoryBytes = CACHE_BYTES }: Ses
   `;
 }
 
-/** Throws if the connection has another journal than it was told to: a build or a VFS may have no write-ahead log. */
+/** Throws if the connection has another journal: a build or a VFS may have no write-ahead log. */
 export function expectWal(peer: string, mode: unknown): void {
   if (mode !== 'wal') throw new Error(`${peer} has no write-ahead log here, but the journal mode "${mode}".`);
 }
 
-/** Tells the journal that a connection has. */
+/** Returns the journal of a connection. */
 export const JOURNAL = 'PRAGMA journal_mode';
 
-/** The counterpart of a compaction: rows lie packed in key order, and nothing is left in the log. */
+/** The counterpart of a compaction: rows are packed in key order, and the log is empty. */
 export const TIDY = 'VACUUM; PRAGMA wal_checkpoint(TRUNCATE);';
-/** Everything in the file and nothing in the log. */
+/** Empties the log. */
 export const CHECKPOINT = 'PRAGMA wal_checkpoint(TRUNCATE);';
 
-/** The statements that are prepared once and used again. */
+/** Prepared once for each connection. */
 export const SQL = {
   get: 'SELECT v FROM entries WHERE k = ?1',
   set: 'INSERT INTO entries (k, v) VALUES (?1, ?2) ON CONFLICT (k) DO UPDATE SET v = excluded.v',
@@ -59,5 +58,45 @@ export const SQL = {
 
 export type StatementName = keyof typeof SQL;
 
-/** Point calls that the grouped engines join into one transaction: about what 64 KiB of Varve's log hold. */
+/** Point calls of one transaction in the grouped engines: about as many as fit in 64 KiB of Varve's log. */
 export const GROUP = 500;
+
+type Texts = Pick<Engine, 'name' | 'url' | 'recommended'> & { readonly build: string };
+
+/**
+ * A build as an engine and as its grouped twin. A store is a folder below bench-NAME. `open` must run in a dedicated worker;
+ * `release` closes the files that the thread keeps open for a store.
+ */
+export function sqliteEngines(
+  { build, ...texts }: Texts,
+  open: (store: string, options: SessionOptions, grouped: boolean) => Promise<Session>,
+  release: (store: string) => Promise<void> = async () => {},
+): [Engine, Engine] {
+  const { name } = texts;
+  const folder = `bench-${name}`;
+  const single = engineOf(
+    {
+      ...texts,
+      about: `${build}, one transaction per call. From the page: a thin worker of the bench; in flight: 100 calls in one message and one transaction.`,
+      open: (store, options) => (inWorker() ? open(store, options, false) : openRemote(name, store, options)),
+      disk: (store) => folderUse(folder, store),
+      remove: async (store) => {
+        await release(store);
+        await removeEntry(folder, store);
+      },
+    },
+    'tuple',
+  );
+  const grouped: Engine = {
+    ...single,
+    name: `${name}-grouped`,
+    about: `The same with ${GROUP} point calls in one transaction: the counterpart of a grouped set.`,
+    accesses: ['worker'],
+    // A set of a group returns before its flush: not strict.
+    durabilities: ['relaxed'],
+    grouped: GROUP,
+    only: 'point writes',
+    open: (store, options) => open(store, options, true),
+  };
+  return [single, grouped];
+}

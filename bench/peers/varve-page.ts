@@ -1,13 +1,12 @@
-/**
- * Varve as a page uses it (`varve`): promises, the engine in a worker of its own. Calls of one turn travel in one frame.
- */
+/** Varve from a page (`varve`), with the engine in its worker; and over IndexedDB, also with the engine beside its caller. */
 
 import { deleteStore, open, type Store } from 'varve';
 import { open as openInline } from 'varve/inline';
 import type { AsyncSession, Engine } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
+import { engineOf } from './library.ts';
+import { storeFiles } from './opfs.ts';
 import { waveOfCalls } from './runs.ts';
-import { storeFiles } from './varve-files.ts';
 
 export function varveSession(store: Store<Key, Uint8Array>): AsyncSession {
   const points: Pick<AsyncSession, 'get' | 'set' | 'delete'> = {
@@ -43,38 +42,39 @@ export function varveSession(store: Store<Key, Uint8Array>): AsyncSession {
   };
 }
 
-const shared: Omit<Engine, 'name' | 'about' | 'open'> = {
-  role: 'varve',
-  accesses: ['page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'tuple', 'transaction'],
-  durabilities: ['memory', 'relaxed', 'strict'],
-  async remove(name) {
-    await deleteStore(name);
-  },
-};
-
-export const varvePage: Engine = {
-  ...shared,
+export const varvePage = engineOf({
   name: 'varve',
   about: 'varve from the page: the engine in its worker; calls of one turn travel in one frame.',
+  role: 'varve',
+  accesses: ['page', 'inflight'],
+  durabilities: ['memory', 'relaxed', 'strict'],
   open: async (name, { durability, memoryBytes, storage }) =>
     varveSession(await open<Key, Uint8Array>(name, { durability, memoryBytes, storage })),
   disk: storeFiles,
-};
+  remove: async (name) => void (await deleteStore(name)),
+});
 
-export const varveIndexedDb: Engine = {
-  ...shared,
-  name: 'varve-indexeddb',
-  about: 'The same, its files in IndexedDB: one transaction for all that is in flight.',
-  open: async (name, { durability, memoryBytes }) =>
-    varveSession(await open<Key, Uint8Array>(name, { durability, memoryBytes, storage: 'indexeddb' })),
-};
+const overIndexedDb = (name: string, about: string, opens: typeof open): Engine => ({
+  ...varvePage,
+  name,
+  about,
+  open: async (store, { durability, memoryBytes }) =>
+    varveSession(await opens<Key, Uint8Array>(store, { durability, memoryBytes, storage: 'indexeddb' })),
+  // The files of IndexedDB cannot be seen.
+  disk: undefined,
+});
+
+export const varveIndexedDb = overIndexedDb(
+  'varve-indexeddb',
+  'The same, its files in IndexedDB: one transaction for all that is in flight.',
+  open,
+);
 
 export const varveHereIndexedDb: Engine = {
-  ...shared,
-  name: 'varve-here-indexeddb',
-  about: 'varve/inline: the engine beside its caller, without a worker, its files in IndexedDB.',
+  ...overIndexedDb(
+    'varve-here-indexeddb',
+    'varve/inline: the engine beside its caller, without a worker, its files in IndexedDB.',
+    openInline,
+  ),
   accesses: ['worker', 'page', 'inflight'],
-  open: async (name, { durability, memoryBytes }) =>
-    varveSession(await openInline<Key, Uint8Array>(name, { durability, memoryBytes, storage: 'indexeddb' })),
 };

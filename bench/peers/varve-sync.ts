@@ -9,7 +9,8 @@ import { deleteStore, open, type SyncStore } from 'varve/synchronous';
 import { turn } from '../core/clock.ts';
 import type { Engine, SessionOptions, SyncSession } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
-import { storeFiles } from './varve-files.ts';
+import { engineOf } from './library.ts';
+import { storeFiles } from './opfs.ts';
 
 /** `each`: one append for each write. */
 export function syncSession(store: SyncStore<Key, Uint8Array>, each = false): SyncSession {
@@ -61,26 +62,21 @@ export function syncSession(store: SyncStore<Key, Uint8Array>, each = false): Sy
   };
 }
 
-async function openStore(
+const openStore = (
   name: string,
   { durability, memoryBytes, storage }: SessionOptions,
-): Promise<SyncStore<Key, Uint8Array>> {
-  return open<Key, Uint8Array>(name, { durability, memoryBytes, storage });
-}
+): Promise<SyncStore<Key, Uint8Array>> => open(name, { durability, memoryBytes, storage });
 
-export const varveSync: Engine = {
+export const varveSync = engineOf({
   name: 'varve-sync',
   about: 'varve/synchronous: sets are grouped into one append every 64 KiB, at the end of a turn and at commit().',
   role: 'varve',
   accesses: ['worker'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'tuple', 'transaction'],
   durabilities: ['memory', 'relaxed', 'strict'],
   open: async (name, options) => syncSession(await openStore(name, options)),
   disk: storeFiles,
-  async remove(name) {
-    await deleteStore(name);
-  },
-};
+  remove: async (name) => void (await deleteStore(name)),
+});
 
 export const varveSyncEach: Engine = {
   ...varveSync,

@@ -1,25 +1,29 @@
 /**
- * wa-sqlite with its VFS AccessHandlePoolVFS: of those in the published package the one that keeps its files open, and so
- * needs no asynchronous build. Used through the API that its readme shows, whose calls resolve.
+ * wa-sqlite with AccessHandlePoolVFS, the one VFS of the published package that keeps its files open, and so needs no
+ * asynchronous build; through the asynchronous API of its readme.
  *
- * Invariant: a store has a pool of its own, in a folder of its own, registered under a name of its own: by itself all
- * pools have the same. The library is loaded once in each thread, as an application would.
+ * Invariant: each store has its own pool and folder; the pool gets a name of its own, because all have the same by default.
+ * The library is loaded once in each thread, as in an application.
  */
 
 import type { AccessHandlePoolVFS } from 'wa-sqlite/src/examples/AccessHandlePoolVFS.js';
 import type { AsyncSession, BatchEntries, Engine, SessionOptions } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
-import { compiledAsset } from './assets.ts';
-import { folderUse, removeFolder } from './opfs-folder.ts';
-import { inWorker, openRemote } from './remote.ts';
-import { CHECKPOINT, expectWal, GROUP, JOURNAL, SQL, type StatementName, setUp, TIDY } from './sqlite-schema.ts';
-import { versionOf } from './versions.ts';
+import { compiledAsset } from './library.ts';
+import {
+  CHECKPOINT,
+  expectWal,
+  JOURNAL,
+  SQL,
+  type StatementName,
+  setUp,
+  sqliteEngines,
+  TIDY,
+} from './sqlite-schema.ts';
 
 const NAME = 'wa-sqlite';
-const FOLDER = 'bench-wa-sqlite';
 const ROW = 100;
 
-/** The part of the library's API that is used here. */
 type Api = ReturnType<typeof import('wa-sqlite').Factory>;
 type Statements = Readonly<Record<StatementName, number>>;
 
@@ -27,20 +31,20 @@ type Statements = Readonly<Record<StatementName, number>>;
 export type ServedSession = AsyncSession & Required<Pick<AsyncSession, 'transact' | 'deleteRange'>>;
 
 function sessionOf(api: Api, db: number, statements: Statements, closePool: () => Promise<void>): ServedSession {
-  /** What is under way: a connection takes one call at a time. */
+  /** A connection takes one call at a time. */
   let last: Promise<unknown> = Promise.resolve();
   const alone = <T>(call: () => Promise<T>): Promise<T> => {
     const made = last.then(call);
     last = made.catch(() => undefined);
     return made;
   };
-  /** Runs a statement; what it delivers first, if it is a row. */
+  /** Runs a statement. Resolves with the first column of its first row. */
   const run = async (name: StatementName, key?: Key, second?: Uint8Array | Key): Promise<Uint8Array | undefined> => {
     const statement = statements[name];
     if (key !== undefined) api.bind_text(statement, 1, key as string);
     if (second instanceof Uint8Array) api.bind_blob(statement, 2, second);
     else if (second !== undefined) api.bind_text(statement, 2, second as string);
-    // The library delivers a view of its memory, which the next call may overwrite.
+    // A view of the library's memory, which the next call may overwrite.
     const value = (await api.step(statement)) === ROW ? api.column_blob(statement, 0).slice() : undefined;
     await api.reset(statement);
     return value;
@@ -113,16 +117,11 @@ async function prepare(api: Api, db: number): Promise<Statements> {
   return Object.fromEntries(statements) as Statements;
 }
 
-interface Library {
-  readonly api: Api;
-  readonly Pool: typeof AccessHandlePoolVFS;
-}
-
-let library: Promise<Library> | undefined;
-/** Openings so far: each pool needs a name of its own. */
+let library: ReturnType<typeof load> | undefined;
+/** Gives each pool a name of its own. */
 let openings = 0;
 
-async function load(): Promise<Library> {
+async function load(): Promise<{ api: Api; Pool: typeof AccessHandlePoolVFS }> {
   const [{ Factory }, { default: start }, { AccessHandlePoolVFS: Pool }, wasm] = await Promise.all([
     import('wa-sqlite'),
     import('wa-sqlite/dist/wa-sqlite.mjs'),
@@ -146,7 +145,7 @@ export async function openWaSqlite(name: string, options: SessionOptions): Promi
       return vfs;
     }
   };
-  const pool = new NamedPool(`/${FOLDER}/${name}`);
+  const pool = new NamedPool(`/bench-${NAME}/${name}`);
   await pool.isReady;
   api.vfs_register(pool, false);
   const db = await api.open_v2('entries.db', undefined, vfs);
@@ -155,35 +154,15 @@ export async function openWaSqlite(name: string, options: SessionOptions): Promi
   return sessionOf(api, db, await prepare(api, db), () => pool.close());
 }
 
-const shared: Omit<Engine, 'name' | 'about' | 'open' | 'accesses'> = {
-  version: versionOf(NAME),
-  url: 'https://github.com/rhashimoto/wa-sqlite',
-  recommended:
-    'AccessHandlePoolVFS with the synchronous build as the quickest on OPFS, with an exclusive lock and a write-ahead log, which one connection allows (github.com/rhashimoto/wa-sqlite/tree/master/src/examples#vfs-comparison).',
-  role: 'peer',
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'transaction'],
-  durabilities: ['relaxed', 'strict'],
-  disk: (name) => folderUse(FOLDER, name),
-  remove: (name) => removeFolder(FOLDER, name),
-};
-
-export const waSqlite: Engine = {
-  ...shared,
-  name: NAME,
-  about:
-    'wa-sqlite on AccessHandlePoolVFS: prepared statements through its API, one transaction per call. From the page: a thin worker of the bench; in flight: 100 calls in one message and one transaction.',
-  accesses: ['worker', 'page', 'inflight'],
-  open: (name, options) => (inWorker() ? openWaSqlite(name, options) : openRemote(NAME, name, options)),
-};
-
-export const waSqliteGrouped: Engine = {
-  ...shared,
-  name: `${NAME}-grouped`,
-  about: `The same with ${GROUP} point calls in one transaction: the counterpart of a grouped set.`,
-  accesses: ['worker'],
-  durabilities: ['relaxed'],
-  grouped: GROUP,
-  groupsInFlight: true,
-  only: 'point writes',
-  open: openWaSqlite,
-};
+const [single, grouped] = sqliteEngines(
+  {
+    name: NAME,
+    url: 'https://github.com/rhashimoto/wa-sqlite',
+    build: 'wa-sqlite on AccessHandlePoolVFS: prepared statements through its API',
+    recommended:
+      'AccessHandlePoolVFS with the synchronous build as the quickest on OPFS, with an exclusive lock and a write-ahead log, which one connection allows (github.com/rhashimoto/wa-sqlite/tree/master/src/examples#vfs-comparison).',
+  },
+  openWaSqlite,
+);
+export const waSqlite = single;
+export const waSqliteGrouped: Engine = { ...grouped, groupsInFlight: true };
