@@ -10,14 +10,14 @@
 import * as cache from './changes/cache.ts';
 import * as changes from './changes/changes.ts';
 import * as index from './index.ts';
-import { checkOptions } from './options.ts';
+import { checkOptions, type Known } from './options.ts';
 import { inlineEngine } from './server/inline.ts';
 import * as membership from './share/membership.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import * as live from './store/live.ts';
 import { loaders } from './store/loaders.ts';
 import { openStore } from './store/open.ts';
-import { OPEN } from './store/options.ts';
+import { DELETE, LIST, OPEN, REPAIR } from './store/options.ts';
 import * as portable from './store/portable.ts';
 import type { Store } from './store/store.ts';
 import * as transactions from './store/transaction.ts';
@@ -65,27 +65,29 @@ export async function open<K = Key, V = unknown>(name: string, options: OpenOpti
 }
 
 /** The names of this origin's stores, sorted. */
-export function listStores(options: ListOptions = {}): Promise<string[]> {
-  return index.listStores(inline(options));
+export async function listStores(options: ListOptions = {}): Promise<string[]> {
+  return index.listStores(inline(options, LIST));
 }
 
 /** Deletes a store with all its data; resolves with true if it existed: see `deleteStore` of `varve`. */
-export function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
-  return index.deleteStore(name, inline(options));
+export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
+  return index.deleteStore(name, inline(options, DELETE));
 }
 
 /**
  * Salvages the readable data of a damaged store into a new store, and reports what is lost: see `repair` of `varve`. It runs in
  * slices between the other work of this thread.
  */
-export function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
-  return index.repair(name, inline(options));
+export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
+  return index.repair(name, inline(options, REPAIR));
 }
 
 /** The options, with a `worker` function that runs the engine in this realm, with the adapter, behind the interface of a worker. */
 function inline<O extends { storage?: StorageKind | StorageAdapter | undefined }>(
   options: O,
+  known: Known<O>,
 ): O & { storage: never; worker: () => Worker } {
+  checkOptions(options, known);
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   const storage = adapter === undefined ? options.storage : undefined;
   return { ...options, storage: storage as never, worker: () => inlineEngine(adapter) as unknown as Worker };

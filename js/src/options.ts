@@ -13,12 +13,15 @@ import type {
   Condition,
   CountOptions,
   DeleteKeyOptions,
+  Durability,
   KeyCodec,
   KeyRange,
   Lifetime,
   ScanOptions,
   SetItemOptions,
   SetOptions,
+  TransactionOptions,
+  UpdateOptions,
   WaitOptions,
   WriteOptions,
 } from './types.ts';
@@ -32,6 +35,8 @@ export const CONDITION: Known<Condition> = { ifSequence: 1 };
 export const LIFETIME: Known<Lifetime> = { expiresIn: 1, expiresAt: 1 };
 export const SET_ITEM: Known<SetItemOptions> = { ...CONDITION, ...LIFETIME };
 export const SET: Known<SetOptions> = { ...WRITE, ...SET_ITEM };
+export const UPDATE: Known<UpdateOptions> = { ...WRITE, ...LIFETIME };
+export const TRANSACTION: Known<TransactionOptions> = { ...WRITE, retries: 1 };
 export const DELETE: Known<DeleteKeyOptions> = { ...WRITE, ...CONDITION };
 export const RANGE: Known<KeyRange> = { gt: 1, gte: 1, lt: 1, lte: 1, prefix: 1 };
 export const COUNT: Known<CountOptions> = { ...RANGE, ...WAIT };
@@ -48,9 +53,33 @@ export function checkOptions(options: unknown, known: Readonly<Record<string, 1>
   }
 }
 
-/** Throws unless it is a limit for a scan. */
-export function checkLimit(limit: number): void {
-  if (!Number.isInteger(limit) || limit < 0) throw invalid(`limit is an integer from 0, not ${shown(limit)}.`);
+/** Checks the options of a call that a signal ends; throws the `reason` of a signal that has aborted. */
+export function checkWait(options: WaitOptions | undefined, known: Known<WaitOptions> = WAIT): void {
+  checkOptions(options, known);
+  options?.signal?.throwIfAborted();
+}
+
+/** Checks the options of a write; returns the durability level that they name. */
+export function durabilityOf(
+  options: WriteOptions | undefined,
+  known: Known<WriteOptions> = WRITE,
+): Durability | undefined {
+  checkWait(options, known);
+  const durability = options?.durability;
+  checkDurability(durability);
+  return durability;
+}
+
+/** Throws unless it is a durability level or undefined. */
+export function checkDurability(durability: unknown): void {
+  if (durability !== undefined && durability !== 'memory' && durability !== 'relaxed' && durability !== 'strict')
+    throw invalid(`durability is 'memory', 'relaxed' or 'strict', not ${shown(durability)}.`);
+}
+
+/** Throws unless it is a limit for a scan, or undefined. */
+export function checkLimit(limit: number | undefined): void {
+  if (limit !== undefined && (!Number.isInteger(limit) || limit < 0))
+    throw invalid(`limit is an integer from 0, not ${shown(limit)}.`);
 }
 
 /**
@@ -64,10 +93,16 @@ export function several<T>(items: Iterable<T>): Iterable<T> {
   throw invalid(`Several keys, entries or documents are an array or another iterable, not ${typeName(items)}.`);
 }
 
-/** One of several entries. Throws `VARVE_INVALID_ARGUMENT` for a value that is not an array. */
-export function pair<K, V>(entry: readonly [K, V]): readonly [K, V] {
-  if (Array.isArray(entry)) return entry;
-  throw invalid(`An entry is an array of a key and a value, not ${typeName(entry)}.`);
+/** Adds several entries to a batch. Throws `VARVE_INVALID_ARGUMENT` for an entry that is not an array. */
+export function addAll<K, V, B extends { set(key: K, value: V): unknown }>(
+  batch: B,
+  entries: Iterable<readonly [K, V]>,
+): B {
+  for (const entry of several(entries)) {
+    if (!Array.isArray(entry)) throw invalid(`An entry is an array of a key and a value, not ${typeName(entry)}.`);
+    batch.set(entry[0], entry[1]);
+  }
+  return batch;
 }
 
 /** The type of a value, in one word. The value may be anything, and may refuse to become a string. */

@@ -103,14 +103,11 @@ export async function calls(): Promise<void> {
   await notes.in(snapshot).insert(rest);
   await notes.in(snapshot).get('id', { signal: AbortSignal.abort() });
   await notes.in(tx).get('id');
-  // @ts-expect-error: it ends with the transaction
   await notes.in(tx).get('id', { signal: AbortSignal.abort() });
-  // @ts-expect-error: it ends with the transaction
   await notes.in(tx).getMany(['id'], { signal: AbortSignal.abort() });
-  // @ts-expect-error: it ends with the transaction
   await notes.in(tx).has('id', { signal: AbortSignal.abort() });
   await notes.in(tx).find('tags', { prefix: 'a', signal: AbortSignal.abort() }).toArray();
-  // @ts-expect-error: the store itself is no moment
+  // @ts-expect-error: the store itself has no fixed read point
   notes.in(db);
   db.live((view) => notes.in(view).count());
   // @ts-expect-error: the durability is that of the transaction

@@ -6,7 +6,7 @@ import { encodeKey } from '../../js/src/codec/keys.ts';
 import { compareBytes } from '../../js/src/codec/range.ts';
 import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { type OpenOptions, open, type SyncStore, utf8, VarveError } from '../../js/src/synchronous.ts';
-import type { Key } from '../../js/src/types.ts';
+import type { Key, ValueCodec } from '../../js/src/types.ts';
 import { randomFrom, wasm } from './support/engine.ts';
 
 const stores: SyncStore<never, never>[] = [];
@@ -360,4 +360,28 @@ test('while nothing is written, merges drop overwritten entries', { timeout: 60_
   expect(overwritten()).toBeGreaterThan(1 << 20);
   await vi.waitFor(() => expect(overwritten()).toBe(0), { timeout: 30_000, interval: 100 });
   expect(db.count()).toBe(6000);
+});
+
+test('has decodes no value, in the store, a snapshot and a transaction', async () => {
+  let decoded = 0;
+  const values: ValueCodec<string> = {
+    name: 'counted',
+    encode: (text) => utf8.encode(text),
+    decode: (bytes) => {
+      decoded++;
+      return utf8.decode(bytes);
+    },
+  };
+  const db = await openMemory<Key, string>({ values });
+  db.set('a', 'one');
+  using snapshot = db.snapshot();
+  const both = ['a', 'b'];
+  const here = [true, false];
+  expect([db.hasMany(both), snapshot.hasMany(both), db.transaction((tx) => tx.hasMany(both))]).toEqual([
+    here,
+    here,
+    here,
+  ]);
+  expect(decoded).toBe(0);
+  expect([snapshot.get('a'), decoded]).toEqual(['one', 1]);
 });

@@ -9,7 +9,12 @@ import { denoKv } from '../../js/src/deno-kv.ts';
 import { files } from '../../js/src/fs.ts';
 import { bearer, createHandler } from '../../js/src/http.ts';
 import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
-import { open as openInline } from '../../js/src/inline.ts';
+import {
+  deleteStore as deleteInline,
+  listStores as listInline,
+  open as openInline,
+  repair as repairInline,
+} from '../../js/src/inline.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import * as sync from '../../js/src/synchronous.ts';
 import { storageContract } from '../../js/src/testing.ts';
@@ -107,6 +112,12 @@ test('a signal ends calls of the synchronous store, too', async () => {
   const reason = new Error('enough');
   const signal = AbortSignal.abort(reason);
   for (const call of [
+    () => now.get('a', { signal }),
+    () => now.getEntry('a', { signal }),
+    () => now.getMany([], { signal }),
+    () => now.has('a', { signal }),
+    () => now.hasMany([], { signal }),
+    () => now.transaction((tx) => tx.get('a', { signal })),
     () => now.set('b', 1, { signal }),
     () => now.set('b', 1, { signal, expiresIn: 5 }),
     () => now.setMany([['b', 1]], { signal }),
@@ -151,6 +162,7 @@ test('the asynchronous store', async () => {
     getEntry: () => db.getEntry('a', strange()),
     has: () => db.has('a', strange()),
     hasMany: () => db.hasMany(['a'], strange()),
+    hasNone: () => db.hasMany([], strange()),
     set: () => db.set('b', 1, strange()),
     setFor: () => db.set('b', 1, strange({ expiresIn: 5, durability: 'strict' })),
     update: () => db.update('a', () => 2, strange()),
@@ -189,6 +201,15 @@ test('snapshots and transactions', async () => {
     get: () => snapshot.get('a', strange()),
     entries: () => snapshot.entries(strange()),
     count: () => snapshot.count(strange()),
+    getIn: () => db.transaction((tx) => tx.get('a', strange())),
+    getManyIn: () => db.transaction((tx) => tx.getMany([], strange())),
+    getOwn: () =>
+      db.transaction((tx) => {
+        tx.set('b', 1);
+        return tx.get('b', strange());
+      }),
+    hasIn: () => db.transaction((tx) => tx.has('a', strange())),
+    hasManyIn: () => db.transaction((tx) => tx.hasMany([], strange())),
     set: () => db.transaction((tx) => tx.set('b', 1, strange())),
     update: () => db.transaction((tx) => tx.update('b', () => 1, strange())),
     deleteRange: () => db.transaction((tx) => tx.deleteRange(strange({ gte: 'a' }))),
@@ -232,6 +253,19 @@ test('the synchronous store', async () => {
     transactionSet: () => now.transaction((tx) => tx.set('b', 1, strange())),
     transactionKeys: () => now.transaction((tx) => void tx.keys(strange()).next()),
     transactionCount: () => now.transaction((tx) => void tx.count(strange())),
+    ...Object.fromEntries(
+      [now, snapshot].flatMap((view, i) => [
+        [`get ${i}`, () => view.get('a', strange())],
+        [`getEntry ${i}`, () => view.getEntry('a', strange())],
+        [`getMany ${i}`, () => view.getMany([], strange())],
+        [`has ${i}`, () => view.has('a', strange())],
+        [`hasMany ${i}`, () => view.hasMany([], strange())],
+      ]),
+    ),
+    transactionGet: () => now.transaction((tx) => tx.get('a', strange())),
+    transactionGetMany: () => now.transaction((tx) => tx.getMany([], strange())),
+    transactionHas: () => now.transaction((tx) => tx.has('a', strange())),
+    transactionHasMany: () => now.transaction((tx) => tx.hasMany([], strange())),
     snapshotEntries: () => snapshot.entries(strange()),
     snapshotCount: () => snapshot.count(strange()),
   });
@@ -264,6 +298,8 @@ test('collections', async () => {
     update: () => notes.update(1, { title: 'c' }, strange()),
     delete: () => notes.delete(1, strange()),
     deleteNone: () => notes.delete(7, strange()),
+    insertNone: () => notes.insertMany([], strange()),
+    getIn: () => db.transaction((tx) => notes.in(tx).get(1, strange())),
     clear: () => notes.clear(strange()),
     find: () => notes.find('title', strange()),
     count: () => notes.count(strange()),
@@ -292,6 +328,30 @@ test('options that are no object are refused, and an error names the options tha
       message: `Options are an object, not ${options}.`,
     });
   }
+  const none = null as never;
+  const calls: Record<string, () => unknown> = {
+    open: () => open('new', none),
+    openInline: () => openInline('new', none),
+    openSync: () => sync.open('new', none),
+    list: () => listStores(none),
+    listInline: () => listInline(none),
+    delete: () => deleteInline('new', none),
+    repair: () => repairInline('new', none),
+    update: () => db.update('a', () => 2, none),
+    updateSync: () => now.update('a', () => 2, none),
+    transaction: () => db.transaction(() => undefined, none),
+    transactionSync: () => now.transaction(() => undefined, none),
+    import: () => db.import(db.export(), none),
+    importSync: () => now.import(now.export(), none),
+    export: () => db.export(none),
+    exportSync: () => now.export(none),
+    count: () => db.count(none),
+    countIn: () => db.transaction((tx) => tx.count(none)),
+    commit: () => db.batch().commit(none),
+    commitSync: () => now.batch().commit(none),
+  };
+  for (const [name, call] of Object.entries(calls))
+    expect(await failure(call), name).toMatchObject({ message: 'Options are an object, not null.' });
   await expect(db.set('b', 1, { ttl: 5 } as never)).rejects.toThrow(
     'There is no option ttl here; there is signal, durability, ifSequence, expiresIn, expiresAt.',
   );
@@ -301,7 +361,7 @@ test('options that are no object are refused, and an error names the options tha
 // The story: `getMany('abc')` read the keys a, b and c, because a string can be iterated.
 test('a value that is no list is refused, a single key too, and nothing is done', async () => {
   const snapshot = await db.snapshot();
-  const moment = now.snapshot();
+  const view = now.snapshot();
   const notes = collection<{ readonly id: number }>()(db, 'notes', { key: 'id' });
   for (const none of [
     null,
@@ -334,7 +394,7 @@ test('a value that is no list is refused, a single key too, and nothing is done'
       () => now.getMany(none),
       () => now.hasMany(none),
       () => now.setMany(none),
-      () => moment.getMany(none),
+      () => view.getMany(none),
       () => now.transaction((tx) => void tx.getMany(none)),
     ]) {
       expect(several).toThrow(/^Several .* iterable, not [a-z]+\.$/);
@@ -348,5 +408,5 @@ test('a value that is no list is refused, a single key too, and nothing is done'
   }
   expect([await db.count(), now.count()]).toEqual([1, 1]);
   await snapshot.close();
-  moment.close();
+  view.close();
 });

@@ -7,7 +7,7 @@
  */
 
 import { hasCode, invalid } from '../errors.ts';
-import { checkOptions, several, WRITE } from '../options.ts';
+import { durabilityOf, several } from '../options.ts';
 import type { Batch } from '../store/batch.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
@@ -100,7 +100,7 @@ export class StoreCollection extends Reader {
         addEntries(batch, entries.values());
       }
     };
-    await this.#readiness.run(async () => all.length > 0 && this.#commit(fill, options), options?.signal);
+    await this.#run(async () => all.length > 0 && this.#commit(fill, options), options);
     return all.map(({ key }) => key);
   }
 
@@ -111,7 +111,7 @@ export class StoreCollection extends Reader {
       this.layout.indexes.size === 0
         ? this.#commit((batch) => batch.setEncoded(place, bytes), options)
         : this.#change(key, () => taken, options);
-    await this.#readiness.run(write, options?.signal);
+    await this.#run(write, options);
     return key;
   }
 
@@ -126,7 +126,7 @@ export class StoreCollection extends Reader {
       result = document;
       return this.#taker.takeAs(own, document);
     };
-    await this.#readiness.run(() => this.#change(own, make, options), options?.signal);
+    await this.#run(() => this.#change(own, make, options), options);
     return result;
   }
 
@@ -137,19 +137,24 @@ export class StoreCollection extends Reader {
       wasThere = old !== undefined;
       return wasThere ? null : undefined;
     };
-    await this.#readiness.run(() => this.#change(own, make, options), options?.signal);
+    await this.#run(() => this.#change(own, make, options), options);
     return wasThere;
   }
 
   async clear(options?: WriteOptions): Promise<void> {
     const { documents, entries } = this.layout;
     const fill: Fill = (batch): void => void batch.deleteRange({ prefix: documents }).deleteRange({ prefix: entries });
-    await this.#readiness.run(() => this.#commit(fill, options), options?.signal);
+    await this.#run(() => this.#commit(fill, options), options);
+  }
+
+  /** Checks the options of a write, and runs it when the indexes are ready. */
+  async #run<T>(write: () => Promise<T>, options: WriteOptions | undefined): Promise<T> {
+    durabilityOf(options);
+    return this.#readiness.run(write, options?.signal);
   }
 
   /** Reads a document and writes its change. Repeats this as long as somebody else writes the document in between. */
   async #change(key: Key, make: Make, options: WriteOptions | undefined): Promise<void> {
-    checkOptions(options, WRITE);
     const { layout } = this;
     const place = layout.place(key);
     const attempt = async (call: Call): Promise<void> => {

@@ -141,17 +141,14 @@ export interface Found<T> extends AsyncIterable<T> {
   toArray(): Promise<T[]>;
 }
 
-/**
- * Reads of a collection. `T` is the type of a document, `K` of its key, `X` of the index values by name, and `O` of the options of reads
- * by key.
- */
-export interface CollectionReads<T, K, X, O = WaitOptions> {
+/** Reads of a collection. `T` is the type of a document, `K` of its key, and `X` of the index values by name. */
+export interface CollectionReads<T, K, X> {
   /** The document with this key, or undefined if there is none. */
-  get(key: K, options?: O): Promise<T | undefined>;
+  get(key: K, options?: WaitOptions): Promise<T | undefined>;
   /** The documents with these keys, in the order of the keys; undefined where there is none. */
-  getMany(keys: Iterable<K>, options?: O): Promise<(T | undefined)[]>;
+  getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(T | undefined)[]>;
   /** Whether a document with this key exists. */
-  has(key: K, options?: O): Promise<boolean>;
+  has(key: K, options?: WaitOptions): Promise<boolean>;
   /**
    * Finds documents by their keys or by an index: those with one value, or with values in a range. If the index has several values for a
    * document, the document comes once, at the first of its values in the range.
@@ -262,8 +259,7 @@ export interface CollectionReport<K> {
 }
 
 /** A collection inside a transaction. */
-export type CollectionInTransaction<T, K, X, N = T> = CollectionReads<T, K, X, undefined> &
-  CollectionWrites<T, K, N, undefined>;
+export type CollectionInTransaction<T, K, X, N = T> = CollectionReads<T, K, X> & CollectionWrites<T, K, N, undefined>;
 
 /** Documents with indexes in a store. */
 export interface Collection<T, K, X, N = T> extends CollectionReads<T, K, X>, CollectionWrites<T, K, N, WriteOptions> {

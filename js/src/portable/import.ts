@@ -13,7 +13,7 @@
 import { decodeKey } from '../codec/key-reader.ts';
 import { KEY_BYTES_MAX } from '../codec/settled.ts';
 import { hasCode, invalid, VarveError } from '../errors.ts';
-import { checkOptions, type Known, WRITE } from '../options.ts';
+import { durabilityOf, type Known, WRITE } from '../options.ts';
 import { DERIVED_KEY, type Derivation, hasPrefix, isDerived, readDerivations } from '../transaction/derived.ts';
 import { readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import {
@@ -47,10 +47,13 @@ const MARK = new Uint8Array(0);
 const RESERVED = 0xff;
 
 /** Imports an export; resolves when everything is on disk. */
-export async function importFrom(raw: RawStore, source: ImportSource, options: ImportOptions): Promise<ImportReport> {
-  checkOptions(options, IMPORT);
+export async function importFrom(
+  raw: RawStore,
+  source: ImportSource,
+  options: ImportOptions = {},
+): Promise<ImportReport> {
+  durabilityOf(options, IMPORT);
   const { signal, merge = false } = options;
-  signal?.throwIfAborted();
   const wasEmpty = await isEmpty(raw);
   // If the store was emptied since, the record means nothing.
   const record = wasEmpty ? undefined : decodeRecord((await raw.get(IMPORT_KEY, 0))?.value);

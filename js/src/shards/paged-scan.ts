@@ -33,11 +33,12 @@ export interface ScanSource<K, V> {
   owner(bytes: Uint8Array): number;
 }
 
-/** The entries of a range in order, over all shards. */
-export async function* mergedScan<K, V>(
+/** What `item` makes of the entries of a range, in order, over all shards. */
+export async function* mergedScan<K, V, T>(
   source: ScanSource<K, V>,
   range: ScanOptions<K>,
-): AsyncGenerator<ShardEntry<K, V>> {
+  item: (entry: ShardEntry<K, V>) => T,
+): AsyncGenerator<T> {
   const { limit = Number.POSITIVE_INFINITY, reverse = false } = range;
   if (limit === 0) return;
   const sign = reverse ? -1 : 1;
@@ -53,7 +54,7 @@ export async function* mergedScan<K, V>(
     source.signal?.throwIfAborted();
     // While keys are being moved, a key may be in two shards.
     if (last === undefined || compareBytes(last, entry.bytes) !== 0) {
-      yield entry;
+      yield item(entry);
       if (++given >= limit) return;
     }
     last = entry.bytes;

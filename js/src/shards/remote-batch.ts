@@ -7,7 +7,7 @@
 
 import type { BatchItem } from '../cloudflare/rpc.ts';
 import { invalid, VarveError } from '../errors.ts';
-import { CONDITION, checkOptions, type Known, RANGE, SET_ITEM, WRITE } from '../options.ts';
+import { CONDITION, checkOptions, durabilityOf, type Known, RANGE, SET_ITEM, WRITE } from '../options.ts';
 import type { Condition, KeyRange, SetItemOptions, WriteOptions } from '../types.ts';
 
 /** The receipt of one shard for its part of a write. */
@@ -30,26 +30,31 @@ export interface ShardWriteOptions extends WriteOptions {
 
 export const SHARD_WRITE: Known<ShardWriteOptions> = { ...WRITE, atomic: 1 };
 
-/** Sends the items of a batch. */
-export type SendBatch<K, V> = (
-  items: readonly BatchItem<K, V>[],
-  options: ShardWriteOptions,
-) => Promise<ShardReceipt[]>;
+/** The writes of a batch, by the number of the shard that they go to. */
+export type ShardParts<K, V> = Map<number, BatchItem<K, V>[]>;
+
+/** The part of a store that its batches use. */
+export interface BatchTarget<K, V> {
+  /** The shards that a write goes to. Throws if its key or its range is invalid. */
+  shardsOf(item: BatchItem<K, V>): Iterable<number>;
+  send(parts: ShardParts<K, V>, options: ShardWriteOptions): Promise<ShardReceipt[]>;
+}
 
 /** A batch of writes that are sent together. */
 export class RemoteBatch<K, V> {
-  readonly #items: BatchItem<K, V>[] = [];
-  readonly #send: SendBatch<K, V>;
+  readonly #parts: ShardParts<K, V> = new Map();
+  readonly #target: BatchTarget<K, V>;
+  #size = 0;
   #isCommitted = false;
 
   /** @internal */
-  constructor(send: SendBatch<K, V>) {
-    this.#send = send;
+  constructor(target: BatchTarget<K, V>) {
+    this.#target = target;
   }
 
   /** Writes added so far. */
   get size(): number {
-    return this.#items.length;
+    return this.#size;
   }
 
   /** Adds a set. */
@@ -73,23 +78,27 @@ export class RemoteBatch<K, V> {
    * goes to several shards and `atomic` is not false.
    */
   async commit(options: ShardWriteOptions = {}): Promise<ShardReceipt[]> {
-    this.#check(options, SHARD_WRITE);
-    options.signal?.throwIfAborted();
+    this.#ensureOpen();
+    durabilityOf(options, SHARD_WRITE);
     this.#isCommitted = true;
-    return this.#items.length === 0 ? [] : this.#send(this.#items, options);
+    return this.#target.send(this.#parts, options);
   }
 
-  #add(item: BatchItem<K, V>, options: unknown, known: Readonly<Record<string, 1>>): this {
-    this.#check(options, known);
-    this.#items.push(copyOf(item));
+  #add(given: BatchItem<K, V>, options: unknown, known: Readonly<Record<string, 1>>): this {
+    this.#ensureOpen();
+    checkOptions(options, known);
+    const item = copyOf(given);
+    for (const shard of this.#target.shardsOf(item)) {
+      const part = this.#parts.get(shard);
+      if (part === undefined) this.#parts.set(shard, [item]);
+      else part.push(item);
+    }
+    this.#size++;
     return this;
   }
 
-  #check(options: unknown, known: Readonly<Record<string, 1>>): void {
-    if (this.#isCommitted) {
-      throw invalid('The batch was committed already. Make a new one with batch().');
-    }
-    checkOptions(options, known);
+  #ensureOpen(): void {
+    if (this.#isCommitted) throw invalid('The batch was committed already. Make a new one with batch().');
   }
 }
 

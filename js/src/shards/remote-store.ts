@@ -10,8 +10,21 @@ import type { ObjectNamespace } from '../cloudflare/platform.ts';
 import { type BatchItem, type StoreAnswers, type StoreReply, type StoreRequest, unwrap } from '../cloudflare/rpc.ts';
 import { mappedKey } from '../codec/key-format.ts';
 import { encodeKey } from '../codec/keys.ts';
+import { encodeDeletion, encodeRange } from '../codec/range.ts';
 import { invalid, VarveError } from '../errors.ts';
-import { COUNT, checkLimit, checkOptions, DELETE, type Known, pair, SCAN, SET, several, WAIT } from '../options.ts';
+import {
+  addAll,
+  COUNT,
+  checkLimit,
+  checkOptions,
+  checkWait,
+  DELETE,
+  durabilityOf,
+  type Known,
+  SCAN,
+  SET,
+  several,
+} from '../options.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
 import type {
   CountOptions,
@@ -25,8 +38,8 @@ import type {
   WaitOptions,
   WriteOptions,
 } from '../types.ts';
-import { mergedScan, type ScanSource } from './paged-scan.ts';
-import { RemoteBatch, SHARD_WRITE, type ShardReceipt, type ShardWriteOptions } from './remote-batch.ts';
+import { mergedScan, type ScanSource, type ShardEntry } from './paged-scan.ts';
+import { RemoteBatch, type ShardParts, type ShardReceipt, type ShardWriteOptions } from './remote-batch.ts';
 import { Rendezvous } from './rendezvous.ts';
 
 /** Options of `connect` and `shards`. */
@@ -111,12 +124,7 @@ export class RemoteStore<K = Key, V = unknown> {
 
   /** Sets the values of several keys. */
   async setMany(entries: Iterable<readonly [K, V]>, options?: ShardWriteOptions): Promise<ShardReceipt[]> {
-    const batch = this.batch();
-    for (const entry of several(entries)) {
-      const [key, value] = pair(entry);
-      batch.set(key, value);
-    }
-    return batch.commit(options);
+    return addAll(this.batch(), entries).commit(options);
   }
 
   /** Deletes a key; with `ifSequence` only if its entry is still the one that was read. */
@@ -131,31 +139,40 @@ export class RemoteStore<K = Key, V = unknown> {
 
   /** Collects writes that are sent together. */
   batch(): RemoteBatch<K, V> {
-    return new RemoteBatch((items, options) => this.#commit(items, options));
+    return new RemoteBatch({
+      shardsOf: (item) => {
+        if (item[0] !== 'deleteRange') return [this.#shardOf(item[1])];
+        encodeDeletion(item[1], this.#keys);
+        return this.names.keys();
+      },
+      send: (parts, options) => this.#commit(parts, options),
+    });
   }
 
   /** The keys of a range, in order. */
-  async *keys(options: ScanOptions<K> = {}): AsyncGenerator<K> {
-    for await (const { key } of this.#scan(options, false)) yield key;
+  keys(options: ScanOptions<K> = {}): AsyncGenerator<K> {
+    return this.#scan(options, false, ({ key }) => key);
   }
 
   /** The values of a range, in the order of their keys. */
-  async *values(options: ScanOptions<K> = {}): AsyncGenerator<V> {
-    for await (const { value } of this.#scan(options, true)) yield value as V;
+  values(options: ScanOptions<K> = {}): AsyncGenerator<V> {
+    return this.#scan(options, true, ({ value }) => value as V);
   }
 
   /**
    * The entries of a range, in the order of their keys, read in pages. Each page has one read point of its shard; the next page
    * has a later one. With a `limit`, no shard is asked for more entries than that.
    */
-  async *entries(options: ScanOptions<K> = {}): AsyncGenerator<[K, V]> {
-    for await (const { key, value } of this.#scan(options, true)) yield [key, value as V];
+  entries(options: ScanOptions<K> = {}): AsyncGenerator<[K, V]> {
+    return this.#scan(options, true, ({ key, value }) => [key, value as V]);
   }
 
   /** The number of keys in a range. */
   async count(range: CountOptions<K> = {}): Promise<number> {
-    const request = { call: 'count', range: { ...range, signal: undefined } } as const;
-    const counts = await Promise.all(this.names.map((_, shard) => this.#call(shard, request, range, COUNT)));
+    encodeRange(range, this.#keys, COUNT);
+    const { signal, ...keys } = range;
+    const request = { call: 'count', range: keys } as const;
+    const counts = await Promise.all(this.names.map((_, shard) => this.#call(shard, request, signal)));
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
@@ -179,39 +196,38 @@ export class RemoteStore<K = Key, V = unknown> {
     return encodeKey(this.#keys === undefined ? (key as Key) : mappedKey(this.#keys, key));
   }
 
-  #scan(options: ScanOptions<K>, values: boolean) {
-    checkOptions(options, SCAN);
+  #scan<T>(options: ScanOptions<K>, values: boolean, item: (entry: ShardEntry<K, V>) => T): AsyncGenerator<T> {
+    encodeRange(options, this.#keys, SCAN);
     const { signal, ...range } = options;
-    if (range.limit !== undefined) checkLimit(range.limit);
+    checkLimit(range.limit);
+    signal?.throwIfAborted();
     const source: ScanSource<K, V> = {
       signal,
       shards: this.names.map((_, shard) => shard),
-      page: (shard, part) => this.#call(shard, { call: 'page', range: part, values }, { signal }),
+      page: (shard, part) => this.#call(shard, { call: 'page', range: part, values }, signal),
       encode: (key) => this.#encode(key),
       owner: (bytes) => this.#places.shardOf(bytes),
     };
-    return mergedScan(source, range);
+    return mergedScan(source, range, item);
   }
 
   async #call<R extends StoreRequest<K, V>>(
     shard: number,
     request: R,
-    options?: WaitOptions,
-    known: Known<WaitOptions> = WAIT,
+    signal: AbortSignal | undefined,
   ): Promise<StoreAnswers<K, V>[R['call']]> {
-    checkOptions(options, known);
-    options?.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     const stub = this.#stub(this.names[shard] ?? '') as StoreStub<K, V>;
-    return unwrap(await untilAborted(stub.varve(request), options?.signal)) as StoreAnswers<K, V>[R['call']];
+    return unwrap(await untilAborted(stub.varve(request), signal)) as StoreAnswers<K, V>[R['call']];
   }
 
   async #one<C extends KeyCall>(call: C, key: K, options?: WaitOptions): Promise<StoreAnswers<K, V>[C][number]> {
-    const answers = (await this.#call(this.#shardOf(key), { call, keys: [key] }, options)) as StoreAnswers<K, V>[C];
-    return answers[0];
+    return (await this.#many(call, [key], options))[0];
   }
 
   /** Asks each shard for its part of the keys; returns the results in the order of the keys. */
   async #many<C extends KeyCall>(call: C, keys: Iterable<K>, options?: WaitOptions): Promise<StoreAnswers<K, V>[C]> {
+    checkWait(options);
     const parts = new Map<number, { keys: K[]; places: number[] }>();
     let count = 0;
     for (const key of several(keys)) {
@@ -224,7 +240,7 @@ export class RemoteStore<K = Key, V = unknown> {
     const answers = new Array(count) as StoreAnswers<K, V>[C];
     await Promise.all(
       [...parts].map(async ([shard, part]) => {
-        const answered = (await this.#call(shard, { call, keys: part.keys }, options)) as StoreAnswers<K, V>[C];
+        const answered = (await this.#call(shard, { call, keys: part.keys }, options?.signal)) as StoreAnswers<K, V>[C];
         for (const [i, place] of part.places.entries()) answers[place] = answered[i] as never;
       }),
     );
@@ -237,36 +253,23 @@ export class RemoteStore<K = Key, V = unknown> {
     options?: WriteOptions,
     known?: Known<WriteOptions>,
   ): Promise<ShardReceipt> {
-    return this.#write(this.#shardOf(key), [item], options, known);
+    durabilityOf(options, known);
+    return this.#write(this.#shardOf(key), [item], options);
   }
 
-  async #write(
-    shard: number,
-    items: BatchItem<K, V>[],
-    options?: WriteOptions,
-    known?: Known<WriteOptions>,
-  ): Promise<ShardReceipt> {
+  async #write(shard: number, items: BatchItem<K, V>[], options?: WriteOptions): Promise<ShardReceipt> {
     const request = { call: 'batch', items, durability: options?.durability } as const;
-    const { sequence } = await this.#call(shard, request, options, known);
+    const { sequence } = await this.#call(shard, request, options?.signal);
     return { shard: this.names[shard] ?? '', sequence, durability: 'strict' };
   }
 
-  async #commit(items: readonly BatchItem<K, V>[], options: ShardWriteOptions): Promise<ShardReceipt[]> {
-    const { atomic = true } = options;
-    const parts = new Map<number, BatchItem<K, V>[]>();
-    for (const item of items) {
-      for (const shard of item[0] === 'deleteRange' ? this.names.keys() : [this.#shardOf(item[1])]) {
-        const part = parts.get(shard);
-        if (part === undefined) parts.set(shard, [item]);
-        else part.push(item);
-      }
-    }
-    if (atomic && parts.size > 1) {
+  async #commit(parts: ShardParts<K, V>, options: ShardWriteOptions): Promise<ShardReceipt[]> {
+    if (parts.size > 1 && options.atomic !== false) {
       throw invalid(
         `This write goes to ${parts.size} shards, and each applies its part by itself. Pass { atomic: false } if that is fine, or keep keys that are written together in one shard.`,
       );
     }
-    const sent = [...parts].map(([shard, part]) => this.#write(shard, part, options, SHARD_WRITE));
+    const sent = [...parts].map(([shard, part]) => this.#write(shard, part, options));
     return settled(await Promise.allSettled(sent));
   }
 }
@@ -323,7 +326,7 @@ export function shards<K = Key, V = unknown>(namespace: ObjectNamespace, options
   return new RemoteStore(names, (name) => byName.get(byName.idFromName(name)), options);
 }
 
-function namesOf({ count, names }: Pick<ShardOptions, 'count' | 'names'>): string[] {
+function namesOf({ count, names }: Pick<ShardOptions, 'count' | 'names'> = {}): string[] {
   const counted = Number.isInteger(count) && (count as number) >= 1;
   if (counted && names === undefined) return Array.from({ length: count as number }, (_, i) => `shard-${i}`);
   const distinct = new Set(names);

@@ -7,14 +7,14 @@
 import { encodeDeletion } from '../codec/range.ts';
 import type { ByteSink } from '../codec/sink.ts';
 import { invalid } from '../errors.ts';
-import { CONDITION, checkOptions, SET_ITEM, WRITE } from '../options.ts';
+import { CONDITION, checkOptions, SET_ITEM } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
 import type { Formats } from '../transaction/workspace.ts';
 import type { Condition, KeyRange, Receipt, SetItemOptions, WriteOptions } from '../types.ts';
 
-/** Commits a batch. `end` checks the options and ends the batch; it returns the items. */
-export type CommitBatch<R> = (end: () => BatchWriter, options: WriteOptions) => R;
+/** Commits a batch. It checks the options, and then calls `end`, which ends the batch and returns the items. */
+export type CommitBatch<R> = (end: () => BatchWriter, options: WriteOptions | undefined) => R;
 
 /**
  * Writes collected by `store.batch()`, applied atomically by `commit()`.
@@ -85,11 +85,9 @@ export class Batch<K, V, R = Promise<Receipt>> {
    * Applies all writes; the result is there when they have the requested durability. Fails with `VARVE_CONFLICT` when a condition was
    * not true. Can be called once; a call that an aborted signal refused does not count.
    */
-  commit(options: WriteOptions = {}): R {
+  commit(options?: WriteOptions): R {
     return this.#commit(() => {
       this.#ensureOpen();
-      checkOptions(options, WRITE);
-      options.signal?.throwIfAborted();
       this.#writer.view();
       this.#isCommitted = true;
       return this.#writer;

@@ -7,13 +7,13 @@
 
 import { isWellFormed } from '../codec/text.ts';
 import { invalid } from '../errors.ts';
-import { COMPACT, checkOptions, type Known, RANGE, shown, WAIT, WRITE } from '../options.ts';
+import { COMPACT, checkDurability, checkOptions, type Known, RANGE, shown, WAIT, WRITE } from '../options.ts';
 import type { ExportOptions } from '../portable/types.ts';
 import type { EngineOptions, RepairRequest } from '../protocol/messages.ts';
 import { isAdapter, LOCK_TIMEOUT_DEFAULT } from '../storage/adapter.ts';
 import type { CheckOptions, RepairOptions } from '../tools/types.ts';
 import { checkVersion } from '../transaction/version.ts';
-import type { CacheOptions, CommonOpenOptions, DeleteOptions, Durability, ListOptions } from '../types.ts';
+import type { CacheOptions, CommonOpenOptions, DeleteOptions, ListOptions } from '../types.ts';
 import type { OpenOptions } from './open-options.ts';
 
 /** Longest name of a store, in the percent-encoded form that names its directory. */
@@ -54,13 +54,6 @@ export function checkName(name: unknown): asserts name is string {
   }
 }
 
-/** Throws unless it is a durability level. */
-export function checkDurability(durability: unknown): asserts durability is Durability {
-  if (durability !== 'memory' && durability !== 'relaxed' && durability !== 'strict') {
-    throw invalid(`durability is 'memory', 'relaxed' or 'strict', not ${shown(durability)}.`);
-  }
-}
-
 /** How long to wait for a store that is open elsewhere, in milliseconds. */
 export function lockTimeoutOf({ lockTimeout = LOCK_TIMEOUT_DEFAULT }: Pick<CommonOpenOptions, 'lockTimeout'>): number {
   if (typeof lockTimeout === 'number' && lockTimeout >= 0 && lockTimeout <= TIMER_MS_MAX) return lockTimeout;
@@ -82,7 +75,7 @@ export function resolveOptions<K, V>(
   checkName(name);
   checkOptions(options, known);
   const { durability, storage, memoryBytes, historyBytes, wasm, keys, values, version, upgrade } = options;
-  if (durability !== undefined) checkDurability(durability);
+  checkDurability(durability);
   const kind = isAdapter(storage) ? undefined : storage;
   const lockTimeout = lockTimeoutOf(options);
   if (memoryBytes !== undefined) checkBytes('memoryBytes', memoryBytes, MEMORY_BYTES_MIN, MEMORY_BYTES_MAX);

@@ -93,6 +93,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * const [a, b] = await db.hasMany(['a', 'b']);
    */
   async hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {
+    checkOptions(options, WAIT);
     return Promise.all(Array.from(several(keys), (key) => this.has(key, options)));
   }
 
@@ -168,7 +169,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   /** Opens a scan; undefined for a scan without results. */
   #cursor(operations: ScanOperations, range: ByteRange, course: Course): Cursor | undefined {
     const { reverse = false, limit, signal } = course;
-    if (limit !== undefined) checkLimit(limit);
+    checkLimit(limit);
     this.#ensureOpen();
     signal?.throwIfAborted();
     if (range.empty || limit === 0) return undefined;

@@ -10,15 +10,17 @@ import type { Client } from '../client/client.ts';
 import { batchOperation, deleteRange, Operations, scanEntries, syncOperation } from '../client/operations.ts';
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import {
+  addAll,
   COMPACT,
   checkOptions,
   DELETE,
+  durabilityOf,
   isRange,
   type Known,
-  pair,
   RANGE,
   SET,
-  several,
+  TRANSACTION,
+  UPDATE,
   WAIT,
   WRITE,
 } from '../options.ts';
@@ -36,7 +38,6 @@ import type {
   CompactOptions,
   CompactProgress,
   DeleteKeyOptions,
-  Durability,
   KeyRange,
   Receipt,
   RecoveryReport,
@@ -53,7 +54,7 @@ import { Cursor } from './cursor.ts';
 import { ChangesIterator, changesNow, checkSince, type LiveRun, liveQuery } from './following.ts';
 import { loaders } from './loaders.ts';
 import type { OpenOptions } from './open-options.ts';
-import { CHECK, checkDurability, EXPORT, wasmPlace } from './options.ts';
+import { CHECK, EXPORT, wasmPlace } from './options.ts';
 import type { PortableParts } from './portable.ts';
 import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
@@ -146,9 +147,9 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   async update(
     key: K,
     change: (value: V | undefined) => V | PromiseLike<V>,
-    options: UpdateOptions = {},
+    options?: UpdateOptions,
   ): Promise<Receipt> {
-    const parts = this.#transactions(options);
+    const parts = this.#transactions(options, UPDATE);
     const bytes = this.#operations.keys.encode(key);
     // Once it is loaded, an update begins within the call: so an update that is called from another update's function is recognized.
     this.#loaded ??= await loaders.transactions();
@@ -162,12 +163,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.setMany([['a', 1], ['b', 2]]);
    */
   setMany(entries: Iterable<readonly [K, V]>, options?: WriteOptions): Promise<Receipt> {
-    return this.#collected((batch) => {
-      for (const entry of several(entries)) {
-        const [key, value] = pair(entry);
-        batch.set(key, value);
-      }
-    }, options);
+    return this.#collected((batch) => addAll(batch, entries), options);
   }
 
   /**
@@ -211,14 +207,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.batch().set('from', 90).set('to', 10).commit();
    */
   batch(): Batch<K, V> {
-    return new Batch(this.#operations, async (end, options) => {
-      const items = end().view();
-      try {
-        return await this.#write(batchOperation, undefined, items, options);
-      } catch (error) {
-        throw namedConflict(error, this.#operations.keys);
-      }
-    });
+    return this.#batch();
   }
 
   /**
@@ -241,18 +230,20 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    *   return stock - 1;
    * });
    */
-  async transaction<T>(
-    run: (tx: Transaction<K, V>) => T | PromiseLike<T>,
-    options: TransactionOptions = {},
-  ): Promise<T> {
-    const parts = this.#transactions(options);
+  async transaction<T>(run: (tx: Transaction<K, V>) => T | PromiseLike<T>, options?: TransactionOptions): Promise<T> {
+    const parts = this.#transactions(options, TRANSACTION);
     return (await loaders.transactions()).runTransaction(parts, run, options);
   }
 
   /** @internal Upgrades the store to a version, with the writes of `upgrade`, in one transaction. */
   async upgradeTo(version: number, upgrade: Upgrade<K, V> | undefined, signal: AbortSignal | undefined): Promise<void> {
     const { runUpgrade } = await loaders.transactions();
-    return runUpgrade(this.#transactions({ durability: 'strict' }), { name: this.name, version, upgrade, signal });
+    return runUpgrade(this.#transactions({ durability: 'strict' }, WRITE), {
+      name: this.name,
+      version,
+      upgrade,
+      signal,
+    });
   }
 
   /**
@@ -450,8 +441,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   export(options: ExportOptions<K> = {}): ReadableStream<Uint8Array> {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const begin = async (): Promise<void> => {
-      const { signal, onProgress } = options;
       const range = encodeRange(options, this.#operations.codec, EXPORT);
+      const { signal, onProgress } = options;
       const [{ exportTo, rawStore }, snapshot] = await Promise.all([loaders.portable(), this.snapshot()]);
       return exportTo(rawStore(this.#parts()), snapshot, writable, { range, signal, onProgress });
     };
@@ -470,8 +461,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.import(file.stream(), { onProgress: ({ bytes }) => show(bytes / file.size) });
    * await db.import((offset) => file.slice(offset).stream());
    */
-  async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
-    this.#levelOf(options.durability);
+  async import(source: ImportSource, options?: ImportOptions): Promise<ImportReport> {
     const { importFrom, rawStore } = await loaders.portable();
     return importFrom(rawStore(this.#parts()), source, options);
   }
@@ -520,17 +510,30 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     return { client: this.#client, Cursor, scan: scanEntries, level: this.#level };
   }
 
+  /** Starts a batch; `known` has the options that its commit takes. */
+  #batch(known?: Known<WriteOptions>): Batch<K, V> {
+    return new Batch(this.#operations, async (end, options) => {
+      const level = this.#levelOf(options, known);
+      try {
+        return await this.#client.submit(batchOperation, undefined, end().view(), level, options?.signal);
+      } catch (error) {
+        throw namedConflict(error, this.#operations.keys);
+      }
+    });
+  }
+
   /** Commits a batch of the writes that `collect` adds. */
-  async #collected(collect: (batch: Batch<K, V>) => void, options?: WriteOptions, known = WRITE): Promise<Receipt> {
-    checkOptions(options, known);
-    const batch = this.batch();
-    collect(batch);
-    return batch.commit(options && { durability: options.durability, signal: options.signal });
+  async #collected(
+    collect: (batch: Batch<K, V>) => Batch<K, V>,
+    options?: WriteOptions,
+    known?: Known<WriteOptions>,
+  ): Promise<Receipt> {
+    return collect(this.#batch(known)).commit(options);
   }
 
   /** The parts of the store that transactions and updates use. */
-  #transactions({ durability }: WriteOptions): UpdateParts<K, V> {
-    const level = this.#levelOf(durability);
+  #transactions(options: WriteOptions | undefined, known: Known<WriteOptions>): UpdateParts<K, V> {
+    const level = this.#levelOf(options, known);
     return { client: this.#client, operations: this.#operations, level, owner: this };
   }
 
@@ -539,19 +542,18 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     key: A,
     value: B,
     options?: WriteOptions,
-    known = WRITE,
+    known?: Known<WriteOptions>,
   ): Promise<Receipt> {
     try {
-      checkOptions(options, known);
-      return this.#client.submit(operation, key, value, this.#levelOf(options?.durability), options?.signal);
+      return this.#client.submit(operation, key, value, this.#levelOf(options, known), options?.signal);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  #levelOf(durability: Durability | undefined): number {
-    if (durability === undefined) return this.#level;
-    checkDurability(durability);
-    return levelNumber(durability);
+  /** The number of the durability level of a write. Throws for invalid options. */
+  #levelOf(options: WriteOptions | undefined, known?: Known<WriteOptions>): number {
+    const durability = durabilityOf(options, known);
+    return durability === undefined ? this.#level : levelNumber(durability);
   }
 }

@@ -13,7 +13,7 @@
 import { batchOperation, type ScanOperations, scanEntries, scanKeys } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
 import type { ByteRange } from '../codec/range.ts';
-import { COUNT, checkOptions, LIFETIME, SCAN, several } from '../options.ts';
+import { COUNT, checkOptions, checkWait, LIFETIME, SCAN, several } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { Op, Status } from '../protocol/frame.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
@@ -21,7 +21,7 @@ import { untilAborted } from '../runtime/until-aborted.ts';
 import { isConflict, overtaken } from '../transaction/again.ts';
 import { Derivations, type Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
-import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT, TRANSACTION } from '../transaction/retry.ts';
+import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
 import { type Call, inTurn, Turn } from '../transaction/turns.ts';
 import { isUpgrade, readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import { Workspace } from '../transaction/workspace.ts';
@@ -34,6 +34,7 @@ import type {
   TransactionOptions,
   UpdateLifetime,
   UpgradeVersions,
+  WaitOptions,
 } from '../types.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
 import { OverlayCursor } from './overlay-cursor.ts';
@@ -77,26 +78,30 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /** The value of a key, or undefined if the key is absent. */
-  async get(key: K): Promise<V | undefined> {
+  async get(key: K, options?: WaitOptions): Promise<V | undefined> {
+    checkWait(options);
     const plain = this.#work.settled(key);
     const own = this.#work.look(plain);
-    return own === undefined ? this.#view.get(plain) : own.value;
+    return own === undefined ? this.#view.get(plain, options) : own.value;
   }
 
   /** The values of several keys, in their order. */
-  async getMany(keys: Iterable<K>): Promise<(V | undefined)[]> {
-    return Promise.all(Array.from(several(keys), (key) => this.get(key)));
+  async getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(V | undefined)[]> {
+    checkWait(options);
+    return Promise.all(Array.from(several(keys), (key) => this.get(key, options)));
   }
 
   /** Whether a key is there. */
-  async has(key: K): Promise<boolean> {
+  async has(key: K, options?: WaitOptions): Promise<boolean> {
+    checkWait(options);
     const plain = this.#work.settled(key);
-    return this.#work.holds(plain) ?? this.#view.has(plain);
+    return this.#work.holds(plain) ?? this.#view.has(plain, options);
   }
 
   /** Whether each of several keys is there, in their order. */
-  async hasMany(keys: Iterable<K>): Promise<boolean[]> {
-    return Promise.all(Array.from(several(keys), (key) => this.has(key)));
+  async hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {
+    checkWait(options);
+    return Promise.all(Array.from(several(keys), (key) => this.has(key, options)));
   }
 
   /** The keys of a range, in order, as they are at this call: later writes do not change the result. */
@@ -126,8 +131,8 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
 
   /** How many keys a range has. */
   async count(range: CountOptions<K> = {}): Promise<number> {
-    const { signal } = range;
     const bounds = this.#work.range(range, COUNT);
+    const { signal } = range;
     if (this.#work.countsAsSnapshot(bounds)) return this.#view.countBytes(bounds, signal);
     const cursor = this.#cursor(scanKeys, bounds, { signal })?.cursor;
     let count = 0;
@@ -250,7 +255,6 @@ export async function runTransaction<K, V, T>(
   run: (tx: Transaction<K, V>, reserved: Reserved) => T | PromiseLike<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
-  checkOptions(options, TRANSACTION);
   const { retries = RETRIES_DEFAULT, signal } = options;
   checkRetries(retries);
   let turn: Turn | undefined;

@@ -8,12 +8,11 @@
 import type { Client } from '../client/client.ts';
 import { batchOperation, type Operations } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
-import { checkOptions } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import { namedConflict } from '../protocol/conflict.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
 import { isConflict } from '../transaction/again.ts';
-import { lifetimeOf, UPDATE } from '../transaction/lifetime.ts';
+import { lifetimeOf } from '../transaction/lifetime.ts';
 import { ATTEMPTS_MAX, type Call, inTurn } from '../transaction/turns.ts';
 import type { Receipt, UpdateOptions } from '../types.ts';
 
@@ -32,9 +31,8 @@ export function update<K, V>(
   parts: UpdateParts<K, V>,
   key: Uint8Array,
   change: (value: V | undefined) => V | PromiseLike<V>,
-  options: UpdateOptions,
+  options: UpdateOptions = {},
 ): Promise<Receipt> {
-  checkOptions(options, UPDATE);
   const { client, operations, level, owner } = parts;
   const { signal } = options;
   const getEntry = { ...operations.getEntry, key: rawBytes };

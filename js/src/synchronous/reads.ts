@@ -1,16 +1,16 @@
 /** The reads that a synchronous store, its snapshots and its transactions share. */
 
-import { several } from '../options.ts';
-import type { CountOptions, ScanOptions } from '../types.ts';
+import { checkWait, several } from '../options.ts';
+import type { CountOptions, ScanOptions, WaitOptions } from '../types.ts';
 import { Want } from './scan.ts';
 
 /** Reads of a store, of a snapshot or in a transaction. */
 export abstract class SyncReadView<K, V> implements Iterable<[K, V]> {
   /** The value of a key, or undefined. A Uint8Array may be a view of a larger buffer: `slice()` it before you transfer it. */
-  abstract get(key: K): V | undefined;
+  abstract get(key: K, options?: WaitOptions): V | undefined;
 
   /** Whether a key is there. */
-  abstract has(key: K): boolean;
+  abstract has(key: K, options?: WaitOptions): boolean;
 
   /** How many keys a range has; no key is copied out of the engine if all of them are there. */
   abstract count(range?: CountOptions<K>): number;
@@ -19,12 +19,14 @@ export abstract class SyncReadView<K, V> implements Iterable<[K, V]> {
   abstract scan<T>(options: ScanOptions<K>, want: number): IterableIterator<T>;
 
   /** The values of several keys, in their order. */
-  getMany(keys: Iterable<K>): (V | undefined)[] {
+  getMany(keys: Iterable<K>, options?: WaitOptions): (V | undefined)[] {
+    checkWait(options);
     return Array.from(several(keys), (key) => this.get(key));
   }
 
   /** Whether each of several keys is there, in their order. */
-  hasMany(keys: Iterable<K>): boolean[] {
+  hasMany(keys: Iterable<K>, options?: WaitOptions): boolean[] {
+    checkWait(options);
     return Array.from(several(keys), (key) => this.has(key));
   }
 

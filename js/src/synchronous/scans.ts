@@ -59,7 +59,7 @@ export class SyncScans<K, V> {
   /** Opens a scan in the engine; returns 0 for a scan without results. */
   #open(range: ByteRange, { limit, reverse, signal }: Course, want: number, snapshot: number): number {
     this.#source.ensureOpen();
-    if (limit !== undefined) checkLimit(limit);
+    checkLimit(limit);
     signal?.throwIfAborted();
     if (range.empty || limit === 0) return 0;
     const { store } = this.#source;

@@ -6,9 +6,10 @@
  */
 
 import { VarveError } from '../errors.ts';
+import { checkWait } from '../options.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { dispose } from '../runtime/dispose.ts';
-import type { CountOptions, Entry, ScanOptions } from '../types.ts';
+import type { CountOptions, Entry, ScanOptions, WaitOptions } from '../types.ts';
 import { SyncReadView } from './reads.ts';
 
 /** The store's own reads, applied to the snapshot. They throw once the store is closed. */
@@ -16,6 +17,7 @@ export interface SnapshotReads<K, V> {
   /** The number of the snapshot in the engine. */
   readonly number: number;
   entry(key: K): Entry<V> | undefined;
+  has(key: K): boolean;
   scan<T>(options: ScanOptions<K>, want: number): IterableIterator<T>;
   count(range: CountOptions<K>): number;
   /** Releases it in the engine, unless the store is closed. */
@@ -44,17 +46,19 @@ export class SyncSnapshot<K, V> extends SyncReadView<K, V> implements Disposable
     return this.#reads.number;
   }
 
-  get(key: K): V | undefined {
-    return this.getEntry(key)?.value;
+  get(key: K, options?: WaitOptions): V | undefined {
+    return this.getEntry(key, options)?.value;
   }
 
   /** The value of a key with its sequence and expiry, or undefined. */
-  getEntry(key: K): Entry<V> | undefined {
+  getEntry(key: K, options?: WaitOptions): Entry<V> | undefined {
+    checkWait(options);
     return this.#open().entry(key);
   }
 
-  has(key: K): boolean {
-    return this.getEntry(key) !== undefined;
+  has(key: K, options?: WaitOptions): boolean {
+    checkWait(options);
+    return this.#open().has(key);
   }
 
   /** @internal */

@@ -12,16 +12,27 @@ import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import type { EngineHost } from '../engine/engine-host.ts';
 import { codeNumber, hasCode } from '../errors.ts';
-import { COMPACT, checkOptions, DELETE, type Known, pair, SET, several, WAIT, WRITE } from '../options.ts';
+import {
+  addAll,
+  COMPACT,
+  checkOptions,
+  checkWait,
+  DELETE,
+  durabilityOf,
+  type Known,
+  SET,
+  UPDATE,
+  WAIT,
+} from '../options.ts';
 import type { RawEntry, RawStore } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { itemOf } from '../protocol/batch-writer.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
 import { Batch, type CommitBatch } from '../store/batch.ts';
-import { CHECK, checkDurability, EXPORT } from '../store/options.ts';
+import { CHECK, EXPORT } from '../store/options.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
-import { lifetimeOf, UPDATE } from '../transaction/lifetime.ts';
+import { lifetimeOf } from '../transaction/lifetime.ts';
 import type { Formats } from '../transaction/workspace.ts';
 import type {
   CompactOptions,
@@ -124,7 +135,8 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
     this.#log = new TurnLog(host, durability);
   }
 
-  get(key: K): V | undefined {
+  get(key: K, options?: WaitOptions): V | undefined {
+    if (options !== undefined) checkWait(options);
     this.#ensureOpen();
     const keyBytes = this.#writer.key(key);
     let status: number;
@@ -139,22 +151,28 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
   }
 
   /** The value of a key with its sequence and expiry, or undefined. */
-  getEntry(key: K): Entry<V> | undefined {
+  getEntry(key: K, options?: WaitOptions): Entry<V> | undefined {
+    checkWait(options);
     return this.#entry(key, 0);
   }
 
-  #entry(key: K, snapshot: number): Entry<V> | undefined {
+  /** Whether a key is there in a snapshot; its entry is then in the out cells. */
+  #finds(key: K, snapshot: number): boolean {
     this.#ensureOpen();
     const keyBytes = this.#writer.key(key);
     const status = this.#fault.guarded(() => this.#exports.varve_get_entry(this.#h, keyBytes, snapshot));
-    if (status < 0) throw this.#host.store.error(status);
-    if (status === 0) return undefined;
+    return this.#host.store.check(status) !== 0;
+  }
+
+  #entry(key: K, snapshot: number): Entry<V> | undefined {
+    if (!this.#finds(key, snapshot)) return undefined;
     const sequence = this.#memory.outU64(2);
     const expires = this.#memory.outExpires[0] ?? 0;
     return { value: this.#found(), sequence, expires: expires === 0 ? undefined : new Date(expires) };
   }
 
-  has(key: K): boolean {
+  has(key: K, options?: WaitOptions): boolean {
+    if (options !== undefined) checkWait(options);
     this.#ensureOpen();
     const keyBytes = this.#writer.key(key);
     let status: number;
@@ -171,8 +189,8 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
   set(key: K, value: V, options?: SetOptions): Receipt {
     this.#ensureOpen();
     const item = itemOf(options);
+    if (item !== undefined) return this.#batch(SET).set(key, value, item).commit(options);
     const durability = durabilityOf(options, SET);
-    if (item !== undefined) return this.batch().set(key, value, item).commit({ durability });
     const keyBytes = this.#writer.pair(key, value);
     let status: number;
     try {
@@ -197,7 +215,8 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
       const value = change(entry?.value);
       const lifetime = lifetimeOf(options, { expiresAt: entry?.expires });
       try {
-        return this.set(settled, value, { durability, signal, ...lifetime, ifSequence: entry?.sequence ?? null });
+        const item = { ...lifetime, ifSequence: entry?.sequence ?? null };
+        return this.batch().set(settled, value, item).commit({ durability, signal });
       } catch (error) {
         if (attempt === UPDATE_ATTEMPTS_MAX || !hasCode(error, 'VARVE_CONFLICT')) throw error;
       }
@@ -206,20 +225,15 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
 
   /** Writes several entries, all or none. */
   setMany(entries: Iterable<readonly [K, V]>, options?: WriteOptions): Receipt {
-    const batch = this.batch();
-    for (const entry of several(entries)) {
-      const [key, value] = pair(entry);
-      batch.set(key, value);
-    }
-    return batch.commit(options);
+    return addAll(this.batch(), entries).commit(options);
   }
 
   /** Deletes a key; with `ifSequence` only if the key's entry has that sequence. */
   delete(key: K, options?: DeleteKeyOptions): Receipt {
     this.#ensureOpen();
-    const durability = durabilityOf(options, DELETE);
     const ifSequence = options?.ifSequence;
-    if (ifSequence !== undefined) return this.batch().delete(key, { ifSequence }).commit({ durability });
+    if (ifSequence !== undefined) return this.#batch(DELETE).delete(key, { ifSequence }).commit(options);
+    const durability = durabilityOf(options, DELETE);
     const keyBytes = this.#writer.key(key);
     let status: number;
     try {
@@ -245,13 +259,16 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
 
   /** Starts a batch: writes that are applied together or not at all. */
   batch(): SyncBatch<K, V> {
+    return this.#batch();
+  }
+
+  #batch(known?: Known<WriteOptions>): SyncBatch<K, V> {
     this.#ensureOpen();
     const sink = this.#sink ?? new ByteSink(1024);
     this.#sink = undefined;
     const commit: CommitBatch<Receipt> = (end, options) => {
+      const durability = durabilityOf(options, known);
       const batch = end();
-      // First, as an option may be a getter that makes a batch.
-      const durability = durabilityOf(options);
       if (sink.bytes.length <= SINK_BYTES_KEPT) this.#sink = sink;
       try {
         return this.#commitBatch(batch.view(), 0, durability);
@@ -305,6 +322,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
     return new SyncSnapshot<K, V>(this.#memory.outSequence(), {
       number,
       entry: (key) => this.#entry(key, number),
+      has: (key) => this.#finds(key, number),
       scan: (options, want) => this.#scans.scan(options, want, number),
       count: (range) => this.#scans.count(range, number),
       release: () => this.#closeSnapshot(number),
@@ -348,8 +366,8 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
     this.#ensureOpen();
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const begin = async (): Promise<void> => {
-      const { signal, onProgress } = options;
       const range = encodeRange(options, this.#formats.codec, EXPORT);
+      const { signal, onProgress } = options;
       const snapshot = this.snapshot();
       const { exportTo } = await import('../portable/portable.ts');
       return exportTo(this.#portable(), snapshot, writable, { range, signal, onProgress });
@@ -359,8 +377,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
   }
 
   /** Reads an export into this store: see `import` of `varve`. */
-  async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
-    durabilityOf({ durability: options.durability });
+  async import(source: ImportSource, options?: ImportOptions): Promise<ImportReport> {
     return (await import('../portable/portable.ts')).importFrom(this.#portable(), source, options);
   }
 
@@ -403,6 +420,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
       close: (snapshot) => this.#closeSnapshot(snapshot),
       reads: (snapshot) => ({
         entry: (key) => this.#entry(key, snapshot),
+        has: (key) => this.#finds(key, snapshot),
         scan: (want, overlay, signal) => this.#scans.overlaid(want, snapshot, overlay, signal),
         count: (range, signal) => this.#scans.countBytes(range, snapshot, signal),
       }),
@@ -458,13 +476,4 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
     const found = this.#memory.outU64(2);
     return new EngineConflict(this.#memory.takeOut(), found);
   }
-}
-
-/** Checks the options of a write before anything is written; returns the durability level that they name. */
-function durabilityOf(options: WriteOptions | undefined, known: Known<WriteOptions> = WRITE): Durability | undefined {
-  checkOptions(options, known);
-  options?.signal?.throwIfAborted();
-  const durability = options?.durability;
-  if (durability !== undefined) checkDurability(durability);
-  return durability;
 }

@@ -10,14 +10,13 @@
 
 import type { ByteRange } from '../codec/range.ts';
 import { invalid } from '../errors.ts';
-import { COUNT, checkOptions, LIFETIME, SCAN } from '../options.ts';
+import { COUNT, checkOptions, checkWait, durabilityOf, LIFETIME, SCAN, TRANSACTION } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
-import { checkDurability } from '../store/options.ts';
 import type { Course } from '../store/read-view.ts';
 import { overtaken } from '../transaction/again.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
-import { checkRetries, lastConflict, RETRIES_DEFAULT, TRANSACTION } from '../transaction/retry.ts';
+import { checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
 import { type Formats, Workspace } from '../transaction/workspace.ts';
 import type {
   CountOptions,
@@ -28,6 +27,7 @@ import type {
   ScanOptions,
   TransactionOptions,
   UpdateLifetime,
+  WaitOptions,
 } from '../types.ts';
 import { SyncReadView } from './reads.ts';
 import { Want } from './scan.ts';
@@ -38,6 +38,7 @@ export const UPDATE_ATTEMPTS_MAX = 16;
 /** The store's reads, applied to a snapshot. */
 export interface TransactionReads<K, V> {
   entry(key: K): Entry<V> | undefined;
+  has(key: K): boolean;
   scan<T>(want: number, overlay: OverlayScan | undefined, signal: AbortSignal | undefined): IterableIterator<T>;
   count(range: ByteRange, signal: AbortSignal | undefined): number;
 }
@@ -60,15 +61,17 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> {
     this.#reads = reads;
   }
 
-  get(key: K): V | undefined {
+  get(key: K, options?: WaitOptions): V | undefined {
+    checkWait(options);
     const plain = this.#work.settled(key);
     const own = this.#work.look(plain);
     return own === undefined ? this.#reads.entry(plain)?.value : own.value;
   }
 
-  has(key: K): boolean {
+  has(key: K, options?: WaitOptions): boolean {
+    checkWait(options);
     const plain = this.#work.settled(key);
-    return this.#work.holds(plain) ?? this.#reads.entry(plain) !== undefined;
+    return this.#work.holds(plain) ?? this.#reads.has(plain);
   }
 
   count(range: CountOptions<K> = {}): number {
@@ -150,10 +153,9 @@ export function runSyncTransaction<K, V, T>(
   run: (tx: SyncTransaction<K, V>, reserved: SyncReserved) => T,
   options: TransactionOptions,
 ): T {
-  checkOptions(options, TRANSACTION);
-  const { retries = RETRIES_DEFAULT, durability, signal } = options;
+  const durability = durabilityOf(options, TRANSACTION);
+  const { retries = RETRIES_DEFAULT, signal } = options;
   checkRetries(retries);
-  if (durability !== undefined) checkDurability(durability);
   for (let attempt = 1; ; attempt++) {
     signal?.throwIfAborted();
     const snapshot = parts.open();

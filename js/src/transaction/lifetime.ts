@@ -4,11 +4,7 @@
  * Invariant: an update without a lifetime keeps the expiry, to the millisecond.
  */
 
-import { type Known, LIFETIME, WRITE } from '../options.ts';
-import type { Lifetime, UpdateLifetime, UpdateOptions } from '../types.ts';
-
-/** The options of `update`. */
-export const UPDATE: Known<UpdateOptions> = { ...WRITE, ...LIFETIME };
+import type { Lifetime, UpdateLifetime } from '../types.ts';
 
 /** A lifetime with both fields present, so that it can be merged over options. */
 interface WholeLifetime extends Lifetime {

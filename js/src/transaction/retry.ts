@@ -6,12 +6,7 @@
  */
 
 import { invalid } from '../errors.ts';
-import { type Known, WRITE } from '../options.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
-import type { TransactionOptions } from '../types.ts';
-
-/** The options of `transaction`. */
-export const TRANSACTION: Known<TransactionOptions> = { ...WRITE, retries: 1 };
 
 /** How often a transaction is tried again by default. */
 export const RETRIES_DEFAULT = 100;

@@ -126,7 +126,7 @@ export class Workspace<K, V> {
 
   /** Begins a scan; undefined for a scan without results. */
   scan(bounds: ByteRange, { reverse = false, limit }: ScanOrder, values: boolean): OverlayScan | undefined {
-    if (limit !== undefined) checkLimit(limit);
+    checkLimit(limit);
     this.ensureOpen();
     if (bounds.empty || limit === 0) return undefined;
     const ensureOpen = (): void => this.ensureOpen();
