@@ -7,7 +7,7 @@ const ROOMS = [
   ['errors', 'errors[.]ts', ''],
   ['runtime', 'runtime/', ''],
   ['device', 'storage/(adapter|compactor-port|device)[.]ts', 'errors'],
-  ['types', 'types[.]ts', 'device'],
+  ['types', '(types|api)[.]ts', 'device'],
   ['options', 'options[.]ts', 'errors types'],
   ['codec', 'codec/', 'errors types options'],
   ['protocol', 'protocol/', 'errors types codec'],

@@ -12,7 +12,6 @@ export type {
   Access,
   CorsOptions,
   Handler,
-  HttpBatch,
   HttpLimits,
   HttpOptions,
   HttpStore,

@@ -1,42 +1,13 @@
 /** The options of the fetch handler, and the parts of a store that it uses. Types only. */
 
-import type {
-  Condition,
-  CountOptions,
-  DeleteKeyOptions,
-  Entry,
-  Eventual,
-  Key,
-  KeyCodec,
-  KeyRange,
-  Receipt,
-  ScanOptions,
-  SetItemOptions,
-  SetOptions,
-  StoreStats,
-  WaitOptions,
-  WriteOptions,
-} from '../types.ts';
-
-/** The common interface of the batches of both kinds of store. */
-export interface HttpBatch<K, V> {
-  set(key: K, value: V, options?: SetItemOptions): unknown;
-  delete(key: K, options?: Condition): unknown;
-  deleteRange(range: KeyRange<K>): unknown;
-  commit(options?: WriteOptions): Eventual<Receipt>;
-}
+import type { Reads, Writes } from '../api.ts';
+import type { Eventual, Key, KeyCodec, Receipt, StoreStats } from '../types.ts';
 
 /** The part of a store that the handler uses. `Store` of `varve` and `SyncStore` of `varve/synchronous` both have it. */
-export interface HttpStore<K, V> {
+export interface HttpStore<K, V>
+  extends Pick<Reads<K, V>, 'getEntry' | 'keys' | 'entries' | 'count'>,
+    Pick<Writes<K, V>, 'set' | 'delete' | 'deleteRange' | 'batch'> {
   readonly name: string;
-  getEntry(key: K, options?: WaitOptions): Eventual<Entry<V> | undefined>;
-  set(key: K, value: V, options?: SetOptions): Eventual<Receipt>;
-  delete(key: K, options?: DeleteKeyOptions): Eventual<Receipt>;
-  deleteRange(range: KeyRange<K>, options?: WriteOptions): Eventual<Receipt>;
-  batch(): HttpBatch<K, V>;
-  keys(options?: ScanOptions<K>): AsyncIterable<K> | Iterable<K>;
-  entries(options?: ScanOptions<K>): AsyncIterable<[K, V]> | Iterable<[K, V]>;
-  count(range?: CountOptions<K>): Eventual<number>;
   flush(): Eventual<void>;
   stats(): Eventual<StoreStats>;
   /** Only in `varve/synchronous`: writes the buffered writes to the log, so that the durability in a response is true. */

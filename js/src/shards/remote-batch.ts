@@ -5,6 +5,7 @@
  * batch for several objects is atomic only within each of them, and the caller has to allow that.
  */
 
+import type { BatchWrites } from '../api.ts';
 import type { BatchItem } from '../cloudflare/rpc.ts';
 import { invalid, VarveError } from '../errors.ts';
 import { CONDITION, checkOptions, durabilityOf, type Known, RANGE, SET_ITEM, WRITE } from '../options.ts';
@@ -41,7 +42,7 @@ export interface BatchTarget<K, V> {
 }
 
 /** A batch of writes that are sent together. */
-export class RemoteBatch<K, V> {
+export class RemoteBatch<K, V> implements BatchWrites<K, V> {
   readonly #parts: ShardParts<K, V> = new Map();
   readonly #target: BatchTarget<K, V>;
   #size = 0;
@@ -52,17 +53,14 @@ export class RemoteBatch<K, V> {
     this.#target = target;
   }
 
-  /** Writes added so far. */
   get size(): number {
     return this.#size;
   }
 
-  /** Adds a set. */
   set(key: K, value: V, options?: SetItemOptions): this {
     return this.#add(['set', key, value, options], options, SET_ITEM);
   }
 
-  /** Adds the deletion of a key. */
   delete(key: K, options?: Condition): this {
     return this.#add(['delete', key, options], options, CONDITION);
   }

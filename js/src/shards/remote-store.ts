@@ -6,6 +6,7 @@
  * may use such a store at the same time.
  */
 
+import type { Reads, Writes } from '../api.ts';
 import type { ObjectNamespace } from '../cloudflare/platform.ts';
 import { type BatchItem, type StoreAnswers, type StoreReply, type StoreRequest, unwrap } from '../cloudflare/rpc.ts';
 import { mappedKey } from '../codec/key-format.ts';
@@ -67,8 +68,12 @@ interface StoreStub<K, V> {
 /** A request about keys. */
 type KeyCall = 'get' | 'getEntry' | 'has';
 
-/** A store in one object or several. Made by `connect` and `shards`. */
-export class RemoteStore<K = Key, V = unknown> {
+/**
+ * A store in one object or several. Made by `connect` and `shards`. A call sends one request to each shard that it needs. Each shard has
+ * its own sequences and read points. A scan reads pages: each page has one read point of its shard, and the next page has a later one.
+ * With a `limit`, no shard is asked for more entries than that.
+ */
+export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writes<K, V>, 'set' | 'delete'> {
   /** The names of its shards, sorted; one empty name for `connect`. */
   readonly names: readonly string[];
   readonly #places: Rendezvous;
@@ -83,17 +88,14 @@ export class RemoteStore<K = Key, V = unknown> {
     this.#keys = options.keys;
   }
 
-  /** The value of a key, or undefined. */
   get(key: K, options?: WaitOptions): Promise<V | undefined> {
     return this.#one('get', key, options);
   }
 
-  /** The values of several keys, in the order of the keys: one call to each shard that has some of them. */
   getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(V | undefined)[]> {
     return this.#many('get', keys, options);
   }
 
-  /** The value of a key with its sequence and expiry, or undefined. Each shard has its own sequences. */
   getEntry(key: K, options?: WaitOptions): Promise<Entry<V> | undefined> {
     return this.#one('getEntry', key, options);
   }
@@ -103,20 +105,14 @@ export class RemoteStore<K = Key, V = unknown> {
     return this.#many('getEntry', keys, options);
   }
 
-  /** Whether a key exists. */
   has(key: K, options?: WaitOptions): Promise<boolean> {
     return this.#one('has', key, options);
   }
 
-  /** Whether each of several keys exists, in the order of the keys. */
   hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {
     return this.#many('has', keys, options);
   }
 
-  /**
-   * Sets the value of a key, for `expiresIn` milliseconds if given; with `ifSequence` only if its entry is still the one that was
-   * read.
-   */
   set(key: K, value: V, options?: SetOptions): Promise<ShardReceipt> {
     const { expiresIn, expiresAt, ifSequence } = options ?? {};
     return this.#writeOne(key, ['set', key, value, { expiresIn, expiresAt, ifSequence }], options, SET);
@@ -127,7 +123,6 @@ export class RemoteStore<K = Key, V = unknown> {
     return addAll(this.batch(), entries).commit(options);
   }
 
-  /** Deletes a key; with `ifSequence` only if its entry is still the one that was read. */
   delete(key: K, options?: DeleteKeyOptions): Promise<ShardReceipt> {
     return this.#writeOne(key, ['delete', key, { ifSequence: options?.ifSequence }], options, DELETE);
   }
@@ -149,25 +144,18 @@ export class RemoteStore<K = Key, V = unknown> {
     });
   }
 
-  /** The keys of a range, in order. */
   keys(options: ScanOptions<K> = {}): AsyncGenerator<K> {
     return this.#scan(options, false, ({ key }) => key);
   }
 
-  /** The values of a range, in the order of their keys. */
   values(options: ScanOptions<K> = {}): AsyncGenerator<V> {
     return this.#scan(options, true, ({ value }) => value as V);
   }
 
-  /**
-   * The entries of a range, in the order of their keys, read in pages. Each page has one read point of its shard; the next page
-   * has a later one. With a `limit`, no shard is asked for more entries than that.
-   */
   entries(options: ScanOptions<K> = {}): AsyncGenerator<[K, V]> {
     return this.#scan(options, true, ({ key, value }) => [key, value as V]);
   }
 
-  /** The number of keys in a range. */
   async count(range: CountOptions<K> = {}): Promise<number> {
     encodeRange(range, this.#keys, COUNT);
     const { signal, ...keys } = range;

@@ -4,6 +4,7 @@
  * Invariant: keys and values are encoded when they are added; a batch is committed once and accepts nothing afterwards.
  */
 
+import type { BatchWrites } from '../api.ts';
 import { encodeDeletion } from '../codec/range.ts';
 import type { ByteSink } from '../codec/sink.ts';
 import { invalid } from '../errors.ts';
@@ -22,7 +23,7 @@ export type CommitBatch<R> = (end: () => BatchWriter, options: WriteOptions | un
  * @example
  * await db.batch().set('a', 1).set('b', 2).delete('c').commit({ durability: 'strict' });
  */
-export class Batch<K, V, R = Promise<Receipt>> {
+export class Batch<K, V, R = Promise<Receipt>> implements BatchWrites<K, V> {
   /** @internal The formats of its keys and values. */
   readonly formats: Formats<K, V>;
   readonly #commit: CommitBatch<R>;
@@ -36,7 +37,6 @@ export class Batch<K, V, R = Promise<Receipt>> {
     this.#writer = new BatchWriter(sink);
   }
 
-  /** Writes added so far. */
   get size(): number {
     return this.#writer.count;
   }
@@ -46,13 +46,6 @@ export class Batch<K, V, R = Promise<Receipt>> {
     return this.#writer.bytes;
   }
 
-  /**
-   * Adds a write. Throws `VARVE_INVALID_KEY` or `VARVE_INVALID_VALUE`; the batch is then unchanged. `ifSequence` is compared
-   * with the store before the batch: if one condition is not true, nothing of the batch is written.
-   *
-   * @example
-   * await db.batch().set('token', token, { expiresIn: 60_000 }).set('owner', me, { ifSequence: null }).commit();
-   */
   set(key: K, value: V, options?: SetItemOptions): this {
     this.#ensureOpen();
     checkOptions(options, SET_ITEM);
@@ -65,7 +58,6 @@ export class Batch<K, V, R = Promise<Receipt>> {
     this.#writer.set(this.formats.keys, key, rawBytes, value, options);
   }
 
-  /** Adds the deletion of a key. */
   delete(key: K, options?: Condition): this {
     this.#ensureOpen();
     checkOptions(options, CONDITION);
@@ -73,7 +65,6 @@ export class Batch<K, V, R = Promise<Receipt>> {
     return this;
   }
 
-  /** Adds the deletion of every key of a range that is there when the batch is applied, or was set earlier in it. */
   deleteRange(range: KeyRange<K>): this {
     this.#ensureOpen();
     const bytes = encodeDeletion(range, this.formats.codec);

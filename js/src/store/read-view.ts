@@ -4,6 +4,7 @@
  * Invariant: a read sees the snapshot whose number it carries: 0 for the store at the time of the call.
  */
 
+import type { Reads } from '../api.ts';
 import type { Client } from '../client/client.ts';
 import {
   type Operations,
@@ -34,7 +35,7 @@ export interface SnapshotState {
 }
 
 /** Reads of a store, or of a snapshot of it. */
-export class ReadView<K, V> implements AsyncIterable<[K, V]> {
+export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
   readonly #client: Client;
   readonly #operations: Operations<K, V>;
   readonly #state: SnapshotState;
@@ -46,84 +47,35 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
     this.#state = state;
   }
 
-  /**
-   * The value of a key, or undefined if the key is absent.
-   *
-   * @example
-   * const note = await db.get(['note', 42]);
-   */
   get(key: K, options?: WaitOptions): Promise<V | undefined> {
     return this.#submit(this.#operations.get, key, undefined, options);
   }
 
-  /**
-   * The values of several keys, in their order, all at the same read point.
-   *
-   * @example
-   * const [a, b] = await db.getMany(['a', 'b']);
-   */
   async getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(V | undefined)[]> {
     return this.#submit(this.#operations.getMany, undefined, [...several(keys)], options);
   }
 
-  /**
-   * The value of a key, the sequence of the write that set it, and the time when it expires. Undefined if the key is absent.
-   *
-   * @example
-   * const entry = await db.getEntry('etag'); // { value, sequence: 17, expires: undefined }
-   */
   getEntry(key: K, options?: WaitOptions): Promise<Entry<V> | undefined> {
     return this.#submit(this.#operations.getEntry, key, undefined, options);
   }
 
-  /**
-   * Whether a key is there; its value is not transferred.
-   *
-   * @example
-   * if (!(await db.has('seen'))) await db.set('seen', true);
-   */
   has(key: K, options?: WaitOptions): Promise<boolean> {
     return this.#submit(this.#operations.has, key, undefined, options);
   }
 
-  /**
-   * Whether each of several keys is there, in their order.
-   *
-   * @example
-   * const [a, b] = await db.hasMany(['a', 'b']);
-   */
   async hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {
     checkOptions(options, WAIT);
     return Promise.all(Array.from(several(keys), (key) => this.has(key, options)));
   }
 
-  /**
-   * The keys of a range, in order, as they are at this call. Values are not read. Throws `VARVE_INVALID_ARGUMENT` at
-   * once for an invalid range.
-   *
-   * @example
-   * for await (const key of db.keys({ gte: 'a', lt: 'b' })) console.log(key);
-   */
   keys(options: ScanOptions<K> = {}): StoreIterator<K> {
     return this.#scan(scanKeys, options, keysOf(this.#operations));
   }
 
-  /**
-   * The values of a range, in the order of their keys, as they are at this call.
-   *
-   * @example
-   * for await (const note of db.values({ prefix: ['note'], limit: 20 })) show(note);
-   */
   values(options: ScanOptions<K> = {}): StoreIterator<V> {
     return this.#scan(scanValues, options, valuesOf(this.#operations));
   }
 
-  /**
-   * The entries of a range, in the order of their keys, as they are at this call.
-   *
-   * @example
-   * for await (const [key, value] of db.entries({ prefix: ['note'], reverse: true, limit: 20 })) show(key, value);
-   */
   entries(options: ScanOptions<K> = {}): StoreIterator<[K, V]> {
     return this.#scan(scanEntries, options, entriesOf(this.#operations));
   }
@@ -133,12 +85,6 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
     return this.entries();
   }
 
-  /**
-   * How many keys a range has at this call. The engine counts, slice by slice; no key is transferred.
-   *
-   * @example
-   * await db.count({ prefix: ['note'] });
-   */
   async count(range: CountOptions<K> = {}): Promise<number> {
     return this.countBytes(encodeRange(range, this.#operations.codec, COUNT), range.signal);
   }

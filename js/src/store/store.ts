@@ -5,6 +5,7 @@
  * the writes called before them. The store object itself has no data: the data is in the engine behind its client.
  */
 
+import type { Writes } from '../api.ts';
 import type { ChangeIterator, ChangesOptions, Live, LiveOptions, LiveRange, WatchOptions } from '../changes/types.ts';
 import type { Client } from '../client/client.ts';
 import { batchOperation, deleteRange, Operations, scanEntries, syncOperation } from '../client/operations.ts';
@@ -86,7 +87,7 @@ const NOTHING = new Uint8Array(0);
  * await db.set('visits', 1);
  * await db.get('visits'); // 1
  */
-export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
+export class Store<K, V> extends ReadView<K, V> implements Writes<K, V>, AsyncDisposable {
   /** The name with which it was opened. */
   readonly name: string;
   /** The storage in use, and why a better one is not in use. */
@@ -115,16 +116,6 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     this.#onClose = onClose;
   }
 
-  /**
-   * Writes a value; resolves when it has the requested durability. The value is encoded before the call returns, so you can change
-   * the object afterwards without an effect on the store. Without a lifetime the entry lives for ever, even if it replaces an entry
-   * that would have expired; `update` keeps an expiry.
-   *
-   * @example
-   * await db.set(['note', 42], { title: 'Silt' }, { durability: 'strict' });
-   * await db.set(['session', id], user, { expiresIn: 60_000 });
-   * await db.set('leader', me, { ifSequence: null }); // VARVE_CONFLICT if there is one
-   */
   set(key: K, value: V, options?: SetOptions): Promise<Receipt> {
     const item = itemOf(options);
     if (item === undefined) return this.#write(this.#operations.set, key, value, options, SET);
@@ -156,56 +147,24 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     return this.#loaded.update(parts, bytes, change, options);
   }
 
-  /**
-   * Writes several entries, all or none.
-   *
-   * @example
-   * await db.setMany([['a', 1], ['b', 2]]);
-   */
   setMany(entries: Iterable<readonly [K, V]>, options?: WriteOptions): Promise<Receipt> {
     return this.#collected((batch) => addAll(batch, entries), options);
   }
 
-  /**
-   * Deletes a key. The result is the same whether the key was there or not.
-   *
-   * @example
-   * await db.delete(['note', 42]);
-   * await db.delete('lock', { ifSequence: receipt.sequence }); // only if nobody else wrote it
-   */
   delete(key: K, options?: DeleteKeyOptions): Promise<Receipt> {
     const ifSequence = options?.ifSequence;
     if (ifSequence === undefined) return this.#write(this.#operations.delete, key, undefined, options, DELETE);
     return this.#collected((batch) => batch.delete(key, { ifSequence }), options, DELETE);
   }
 
-  /**
-   * Deletes every key of a range, at the cost of one write. Rejects with `VARVE_INVALID_ARGUMENT` for a range without
-   * bounds: use `clear()` for that.
-   *
-   * @example
-   * await db.deleteRange({ prefix: ['note'] });
-   */
   async deleteRange(range: KeyRange<K>, options?: WriteOptions): Promise<Receipt> {
     return this.batch().deleteRange(range).commit(options);
   }
 
-  /**
-   * Deletes everything, at the cost of one write. The space is freed in the background.
-   *
-   * @example
-   * await db.clear();
-   */
   clear(options?: WriteOptions): Promise<Receipt> {
     return this.#write(deleteRange, NOTHING, NOTHING, options);
   }
 
-  /**
-   * Starts a batch: writes that are applied together or not at all.
-   *
-   * @example
-   * await db.batch().set('from', 90).set('to', 10).commit();
-   */
   batch(): Batch<K, V> {
     return this.#batch();
   }

@@ -10,6 +10,7 @@
  * released when the attempt ends, however it ends.
  */
 
+import type { Reads, TransactionWrites } from '../api.ts';
 import { batchOperation, type ScanOperations, scanEntries, scanKeys } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
 import type { ByteRange } from '../codec/range.ts';
@@ -60,7 +61,9 @@ export type Upgrade<K, V> = (tx: Transaction<K, V>, versions: UpgradeVersions) =
  *   tx.set('to', to + 10);
  * });
  */
-export class Transaction<K, V> implements AsyncIterable<[K, V]> {
+export class Transaction<K, V>
+  implements Omit<Reads<K, V>, 'getEntry'>, TransactionWrites<K, V>, AsyncIterable<[K, V]>
+{
   readonly #parts: UpdateParts<K, V>;
   readonly #work: Workspace<K, V>;
   readonly #snapshot: number;
@@ -77,7 +80,6 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     this.#view = new ReadView(parts.client, parts.operations, { number: snapshot, refusal: undefined });
   }
 
-  /** The value of a key, or undefined if the key is absent. */
   async get(key: K, options?: WaitOptions): Promise<V | undefined> {
     checkWait(options);
     const plain = this.#work.settled(key);
@@ -85,20 +87,17 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     return own === undefined ? this.#view.get(plain, options) : own.value;
   }
 
-  /** The values of several keys, in their order. */
   async getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(V | undefined)[]> {
     checkWait(options);
     return Promise.all(Array.from(several(keys), (key) => this.get(key, options)));
   }
 
-  /** Whether a key is there. */
   async has(key: K, options?: WaitOptions): Promise<boolean> {
     checkWait(options);
     const plain = this.#work.settled(key);
     return this.#work.holds(plain) ?? this.#view.has(plain, options);
   }
 
-  /** Whether each of several keys is there, in their order. */
   async hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {
     checkWait(options);
     return Promise.all(Array.from(several(keys), (key) => this.has(key, options)));
@@ -109,7 +108,6 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     return this.#scan(scanKeys, options, keysOf(this.#parts.operations));
   }
 
-  /** The values of a range, in the order of their keys. */
   values(options: ScanOptions<K> = {}): StoreIterator<V> {
     return this.#scan(scanEntries, options, valuesOf(this.#parts.operations));
   }
@@ -129,7 +127,6 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     return this.entries();
   }
 
-  /** How many keys a range has. */
   async count(range: CountOptions<K> = {}): Promise<number> {
     const bounds = this.#work.range(range, COUNT);
     const { signal } = range;
@@ -143,13 +140,6 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     return count;
   }
 
-  /**
-   * Writes a value. It is encoded before the call returns. Its lifetime, if it has one, begins with the commit. Without a lifetime it
-   * lives for ever, even if it replaces an entry that would have expired; `update` keeps an expiry.
-   *
-   * @example
-   * tx.set(['session', id], user, { expiresIn: 60_000 });
-   */
   set(key: K, value: V, options?: Lifetime): void {
     this.#work.set(key, value, options);
   }
@@ -192,17 +182,14 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     return inTurn({ owner: this, key: textOfBytes(bytes) }, attempt, { is: () => isOvertaken });
   }
 
-  /** Deletes a key. */
   delete(key: K): void {
     this.#work.delete(key);
   }
 
-  /** Deletes every key of a range. A range without bounds is refused: use `clear()` for that. */
   deleteRange(range: KeyRange<K>): void {
     this.#work.deleteRange(range);
   }
 
-  /** Deletes everything. */
   clear(): void {
     this.#work.clear();
   }

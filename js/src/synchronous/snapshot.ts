@@ -5,6 +5,7 @@
  * before go on to their ends.
  */
 
+import type { Reads } from '../api.ts';
 import { VarveError } from '../errors.ts';
 import { checkWait } from '../options.ts';
 import { whenCollected } from '../runtime/collected.ts';
@@ -27,7 +28,7 @@ export interface SnapshotReads<K, V> {
 const forgotten = whenCollected<() => void>((release) => release());
 
 /** The store as it was when `store.snapshot()` was called. It has all the reads of a store, and no writes. */
-export class SyncSnapshot<K, V> extends SyncReadView<K, V> implements Disposable {
+export class SyncSnapshot<K, V> extends SyncReadView<K, V> implements Reads<K, V>, Disposable {
   /** The sequence of the last write that it sees. */
   readonly sequence: number;
   readonly #reads: SnapshotReads<K, V>;
@@ -50,7 +51,6 @@ export class SyncSnapshot<K, V> extends SyncReadView<K, V> implements Disposable
     return this.getEntry(key, options)?.value;
   }
 
-  /** The value of a key with its sequence and expiry, or undefined. */
   getEntry(key: K, options?: WaitOptions): Entry<V> | undefined {
     checkWait(options);
     return this.#open().entry(key);

@@ -6,6 +6,7 @@
  * Hot path: no allocation besides the result, numbers across the boundary, keys and values through the scratch.
  */
 
+import type { Reads, Writes } from '../api.ts';
 import { keyFormatOf } from '../codec/key-format.ts';
 import { encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
@@ -82,7 +83,7 @@ const CONFLICT = -codeNumber('VARVE_CONFLICT');
 export class SyncBatch<K, V> extends Batch<K, V, Receipt> {}
 
 /** An open store whose operations return at once. Made by `open` of `varve/synchronous`. */
-export class SyncStore<K, V> extends SyncReadView<K, V> {
+export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, Writes<K, V> {
   /** The name with which it was opened. */
   readonly name: string;
   /** The storage in use, and why a better one is not in use. */
@@ -150,7 +151,6 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
     return undefined;
   }
 
-  /** The value of a key with its sequence and expiry, or undefined. */
   getEntry(key: K, options?: WaitOptions): Entry<V> | undefined {
     checkWait(options);
     return this.#entry(key, 0);
@@ -185,7 +185,6 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
     return status === 1;
   }
 
-  /** Writes a value, for `expiresIn` milliseconds if given; with `ifSequence` only if the key's entry has that sequence. */
   set(key: K, value: V, options?: SetOptions): Receipt {
     this.#ensureOpen();
     const item = itemOf(options);
@@ -223,12 +222,10 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
     }
   }
 
-  /** Writes several entries, all or none. */
   setMany(entries: Iterable<readonly [K, V]>, options?: WriteOptions): Receipt {
     return addAll(this.batch(), entries).commit(options);
   }
 
-  /** Deletes a key; with `ifSequence` only if the key's entry has that sequence. */
   delete(key: K, options?: DeleteKeyOptions): Receipt {
     this.#ensureOpen();
     const ifSequence = options?.ifSequence;
@@ -244,12 +241,10 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
     return this.#log.staged(status, durability);
   }
 
-  /** Deletes every key of a range, at the cost of one write. A range without bounds is refused: use `clear()` for that. */
   deleteRange(range: KeyRange<K>, options?: WriteOptions): Receipt {
     return this.batch().deleteRange(range).commit(options);
   }
 
-  /** Deletes everything. */
   clear(options?: WriteOptions): Receipt {
     this.#ensureOpen();
     const durability = durabilityOf(options);
@@ -257,7 +252,6 @@ export class SyncStore<K, V> extends SyncReadView<K, V> {
     return this.#log.staged(status, durability);
   }
 
-  /** Starts a batch: writes that are applied together or not at all. */
   batch(): SyncBatch<K, V> {
     return this.#batch();
   }

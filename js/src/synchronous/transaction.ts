@@ -8,6 +8,7 @@
  * Invariant: nothing is written before the function has returned, and then everything or nothing.
  */
 
+import type { TransactionWrites } from '../api.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { invalid } from '../errors.ts';
 import { COUNT, checkOptions, checkWait, durabilityOf, LIFETIME, SCAN, TRANSACTION } from '../options.ts';
@@ -50,7 +51,7 @@ export interface SyncReserved {
 }
 
 /** The argument of the function of a synchronous `transaction`. After the transaction has ended every call throws `VARVE_CLOSED`. */
-export class SyncTransaction<K, V> extends SyncReadView<K, V> {
+export class SyncTransaction<K, V> extends SyncReadView<K, V> implements TransactionWrites<K, V> {
   readonly #work: Workspace<K, V>;
   readonly #reads: TransactionReads<K, V>;
 
@@ -82,7 +83,6 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> {
     return count;
   }
 
-  /** Writes a value. Its lifetime, if it has one, begins with the commit. */
   set(key: K, value: V, options?: Lifetime): void {
     this.#work.set(key, value, options);
   }
@@ -105,17 +105,14 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> {
     throw overtaken();
   }
 
-  /** Deletes a key. */
   delete(key: K): void {
     this.#work.delete(key);
   }
 
-  /** Deletes every key of a range. A range without bounds is refused: use `clear()` for that. */
   deleteRange(range: KeyRange<K>): void {
     this.#work.deleteRange(range);
   }
 
-  /** Deletes everything. */
   clear(): void {
     this.#work.clear();
   }
