@@ -2,7 +2,8 @@
 // behind the requests and replies of the real ones, which are cloned on the way as the platform does.
 
 import { expect, test } from 'vitest';
-import { type StoreRequest, serve } from '../../js/src/cloudflare/rpc.ts';
+import type { StoreRequest } from '../../js/src/cloudflare/rpc.ts';
+import { serve } from '../../js/src/cloudflare/serve.ts';
 import { encodeKey } from '../../js/src/codec/keys.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { rebalance } from '../../js/src/shards/rebalance.ts';
@@ -184,6 +185,8 @@ test('a batch refuses unknown options when they are given, and anything after it
   expect(() => batch.delete(1, strange)).toThrow('There is no option lifetime here');
   expect(() => batch.deleteRange(strange)).toThrow('There is no option lifetime here');
   expect(() => batch.set(Number.NaN, 'one')).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_KEY' }));
+  expect(() => batch.set(1, 'one', { expiresIn: 0 })).toThrow('expiresIn is a number of milliseconds above 0, not 0.');
+  expect(() => batch.delete(1, { ifSequence: -1 })).toThrow('ifSequence is the sequence of an entry');
   expect(() => batch.deleteRange({})).toThrow('deleteRange takes a bound or a prefix');
   expect(() => batch.deleteRange({ gt: 1, gte: 1 })).toThrow('A range takes gt or gte, not both.');
   expect(batch.size).toBe(0);
@@ -220,6 +223,8 @@ test('the options of every store: a signal ends the wait, a durability is checke
     () => db.batch().set(1, 'two').commit(unsafe),
   ])
     await expect(call()).rejects.toThrow("durability is 'memory', 'relaxed' or 'strict', not 'safe'.");
+  await expect(db.set(1, 'two', { expiresAt: Number.NaN })).rejects.toThrow('expiresAt is a Date');
+  await expect(db.delete(1, { ifSequence: 0.5 })).rejects.toThrow('ifSequence is the sequence of an entry');
   expect(namespace.calls).toBe(0);
   for (const durability of ['memory', 'relaxed', 'strict', undefined] as const)
     expect(await db.set(1, 'one', { durability })).toMatchObject({ durability: 'strict' });

@@ -21,7 +21,8 @@ import type { CommonOpenOptions, Key, ValueCodec } from '../types.ts';
 import { ObjectStorageAdapter } from './adapter.ts';
 import { Maintenance } from './maintenance.ts';
 import type { ObjectContext } from './platform.ts';
-import { type StoreReply, type StoreRequest, serve } from './rpc.ts';
+import type { StoreReply, StoreRequest } from './rpc.ts';
+import { serve } from './serve.ts';
 
 /** An isolate has 128 MB and may have several objects in it. */
 const MEMORY_BYTES_DEFAULT = 8 * 1024 * 1024;

@@ -7,7 +7,7 @@
 
 import { isBytes } from '../codec/intrinsics.ts';
 import { invalid } from '../errors.ts';
-import { checkOptions, isRange, type Known, SCAN } from '../options.ts';
+import { checkLimit, checkOptions, isRange, type Known, SCAN } from '../options.ts';
 import type { Key, KeyRange } from '../types.ts';
 import { afterPrefix, checkKey, compareKeys, TOP } from './key.ts';
 
@@ -40,8 +40,7 @@ export function whereOf(target: unknown): LooseWhere {
     throw invalid('A range takes gt or gte, and lt or lte, not both.');
   if (eq !== undefined && [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined))
     throw invalid('eq is exactly one value: leave out the other bounds.');
-  if (limit !== undefined && !(Number.isInteger(limit) && limit >= 0))
-    throw invalid(`limit is an integer from 0, not ${String(limit)}.`);
+  checkLimit(limit);
   const given = Object.entries({ eq, gt, gte, lt, lte, prefix }).filter(([, bound]) => bound !== undefined);
   const bounds = Object.fromEntries(given.map(([field, bound]) => [field, checkKey(bound, `The bound ${field}`)]));
   const { prefix: first = '' } = bounds;

@@ -12,8 +12,8 @@
  * Invariant: nothing runs before the whole body has been parsed and checked.
  */
 
-import { invalid } from '../errors.ts';
-import type { Durability, Entry, Key, KeyRange } from '../types.ts';
+import { checkItem } from '../codec/item.ts';
+import type { Durability, Entry, Key, KeyRange, SetItemOptions } from '../types.ts';
 import { readBody } from './body.ts';
 import { type Exchange, jsonResponse, settled, storeKey, storeRange } from './exchange.ts';
 import { keyFromJson } from './json-key.ts';
@@ -30,8 +30,7 @@ interface SetOperation<K> {
   readonly op: 'set';
   readonly key: K;
   readonly value: unknown;
-  readonly expiresIn: number | undefined;
-  readonly ifSequence: number | null | undefined;
+  readonly options: SetItemOptions | undefined;
 }
 
 interface DeleteOperation<K> {
@@ -73,11 +72,9 @@ async function runAtomic<K, V>(
   const batch = store.batch();
   for (const operation of operations) {
     switch (operation.op) {
-      case 'set': {
-        const { expiresIn, ifSequence } = operation;
-        batch.set(operation.key, operation.value as V, { expiresIn, ifSequence });
+      case 'set':
+        batch.set(operation.key, operation.value as V, operation.options);
         break;
-      }
       case 'delete':
         batch.delete(operation.key, { ifSequence: operation.ifSequence });
         break;
@@ -125,14 +122,10 @@ async function runOne<K, V>(
   durability: Durability | undefined,
 ): Promise<unknown> {
   switch (operation.op) {
-    case 'set': {
-      const { key, value, expiresIn, ifSequence } = operation;
-      return settled(store, await store.set(key, value as V, { expiresIn, ifSequence, durability }));
-    }
-    case 'delete': {
-      const { key, ifSequence } = operation;
-      return settled(store, await store.delete(key, { ifSequence, durability }));
-    }
+    case 'set':
+      return settled(store, await store.set(operation.key, operation.value as V, { ...operation.options, durability }));
+    case 'delete':
+      return settled(store, await store.delete(operation.key, { ifSequence: operation.ifSequence, durability }));
     case 'deleteRange':
       return settled(store, await store.deleteRange(operation.range, { durability }));
     case 'get':
@@ -178,9 +171,9 @@ function operationOf<K, V>({ keys, limits }: Exchange<K, V>, item: unknown): Ope
   if (!Object.hasOwn(fields, 'key')) throw malformed(`${op} needs a key.`, 'VARVE_INVALID_KEY');
   const key = storeKey(keyFromJson(fields['key'], limits.key), keys);
   if (op === 'get') return { op, key };
-  const ifSequence = sequenceOf(fields['ifSequence']);
-  if (op === 'delete') return { op, key, ifSequence };
-  return { op, key, value: valueFromJson(fields), expiresIn: lifetimeOf(fields['expiresIn']), ifSequence };
+  const { expiresIn, ifSequence } = fields as SetItemOptions;
+  const options = checkItem({ expiresIn, ifSequence });
+  return op === 'delete' ? { op, key, ifSequence } : { op, key, value: valueFromJson(fields), options };
 }
 
 function rangeOf(fields: Readonly<Record<string, unknown>>, bytesMax: number): KeyRange {
@@ -203,15 +196,4 @@ function refuseOthers(fields: Readonly<Record<string, unknown>>, known: readonly
   for (const name of Object.keys(fields)) {
     if (!known.includes(name)) throw malformed(`${what} has no ${JSON.stringify(name.slice(0, 40))}.`);
   }
-}
-
-function sequenceOf(value: unknown): number | null | undefined {
-  if (value === undefined || value === null) return value;
-  if (Number.isSafeInteger(value) && (value as number) > 0) return value as number;
-  throw malformed('ifSequence is the sequence of an entry, or null for none.');
-}
-
-function lifetimeOf(value: unknown): number | undefined {
-  if (value === undefined || (typeof value === 'number' && value > 0)) return value;
-  throw invalid('expiresIn is a number of milliseconds above 0.');
 }

@@ -5,6 +5,7 @@
  * never widens a range. (`URLSearchParams` would replace bytes that it cannot decode, and so name another key.)
  */
 
+import { checkDurability } from '../options.ts';
 import type { Durability, Key, KeyRange } from '../types.ts';
 import { parseKey } from './json-key.ts';
 import { malformed } from './refusal.ts';
@@ -61,8 +62,8 @@ export class Query {
   /** Takes `durability`. */
   durability(): Durability | undefined {
     const level = this.text('durability');
-    if (level === undefined || level === 'memory' || level === 'relaxed' || level === 'strict') return level;
-    throw malformed(`durability is memory, relaxed or strict, not ${shown(level)}.`);
+    checkDurability(level);
+    return level as Durability | undefined;
   }
 
   /** Takes the bounds of a range. */

@@ -7,7 +7,7 @@
  * are encoded when they are added, so later changes of an object do not change the batch.
  */
 
-import { timeOf } from '../codec/intrinsics.ts';
+import { checkItem } from '../codec/item.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { checkLength } from '../codec/values.ts';
 import { invalid } from '../errors.ts';
@@ -89,7 +89,7 @@ export class BatchWriter {
   ): void {
     if (this.#writing) throw reentered();
     // Options are read once, before the sink is used: they may be getters, and inherited.
-    const options = itemOf(given);
+    const options = checkItem(given);
     const flags = options === undefined ? 0 : itemFlags(options);
     const sink = this.#sink;
     const start = sink.at;
@@ -126,49 +126,10 @@ export class BatchWriter {
   }
 }
 
-/** Longest lifetime, in milliseconds: the time when it ends still fits into a Date. */
-const EXPIRES_IN_MAX = 8e15;
-/** The time of the last possible Date. */
-const EXPIRES_AT_MAX = 8.64e15;
-
-/** The options of an item as they are now; undefined if it has only a key and a value. Items with options need a batch. */
-export function itemOf(given: SetItemOptions | undefined): SetItemOptions | undefined {
-  const { expiresIn, expiresAt, ifSequence } = given ?? {};
-  const isPlain = expiresIn === undefined && expiresAt === undefined && ifSequence === undefined;
-  return isPlain ? undefined : { expiresIn, expiresAt: msOf(expiresAt), ifSequence };
-}
-
-/** The flags of an item. Throws `VARVE_INVALID_ARGUMENT` for an invalid lifetime or sequence. */
+/** The flags of an item whose options are checked. */
 function itemFlags({ expiresIn, expiresAt, ifSequence }: SetItemOptions): number {
-  let flags = 0;
-  if (expiresIn !== undefined) {
-    if (!isTime(expiresIn, EXPIRES_IN_MAX)) {
-      throw invalid(`expiresIn is a number of milliseconds above 0, not ${String(expiresIn)}.`);
-    }
-    flags = ItemFlag.expiresIn;
-  }
-  if (expiresAt !== undefined) {
-    if (flags !== 0 || !isTime(expiresAt, EXPIRES_AT_MAX)) {
-      throw invalid('expiresAt is a Date or milliseconds since 1970, without expiresIn.');
-    }
-    flags = ItemFlag.expiresIn | ItemFlag.expiresAt;
-  }
-  if (ifSequence !== undefined) {
-    if (ifSequence !== null && !(Number.isSafeInteger(ifSequence) && ifSequence > 0)) {
-      throw invalid(`ifSequence is the sequence of an entry, or null for none, not ${String(ifSequence)}.`);
-    }
-    flags |= ItemFlag.ifSequence;
-  }
-  return flags;
-}
-
-/** An expiry in milliseconds. The time of a Date is read without its own methods, which may be overridden. */
-function msOf(at: Date | number | undefined): number | undefined {
-  return typeof at === 'object' ? (timeOf(at) ?? Number.NaN) : at;
-}
-
-function isTime(ms: unknown, max: number): boolean {
-  return typeof ms === 'number' && ms > 0 && ms <= max;
+  const expiry = expiresAt !== undefined ? ItemFlag.expiresIn | ItemFlag.expiresAt : 0;
+  return (expiresIn !== undefined ? ItemFlag.expiresIn : expiry) | (ifSequence !== undefined ? ItemFlag.ifSequence : 0);
 }
 
 /** Writes an integer of up to 53 bits; a fraction of a millisecond is rounded up. */

@@ -7,6 +7,7 @@
 
 import type { BatchWrites } from '../api.ts';
 import type { BatchItem } from '../cloudflare/rpc.ts';
+import { checkItem } from '../codec/item.ts';
 import { invalid, VarveError } from '../errors.ts';
 import { CONDITION, checkOptions, durabilityOf, type Known, RANGE, SET_ITEM, WRITE } from '../options.ts';
 import type { Condition, KeyRange, SetItemOptions, WriteOptions } from '../types.ts';
@@ -58,10 +59,12 @@ export class RemoteBatch<K, V> implements BatchWrites<K, V> {
   }
 
   set(key: K, value: V, options?: SetItemOptions): this {
+    checkItem(options);
     return this.#add(['set', key, value, options], options, SET_ITEM);
   }
 
   delete(key: K, options?: Condition): this {
+    checkItem(options);
     return this.#add(['delete', key, options], options, CONDITION);
   }
 

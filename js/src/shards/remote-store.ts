@@ -9,6 +9,7 @@
 import type { Reads, Writes } from '../api.ts';
 import type { ObjectNamespace } from '../cloudflare/platform.ts';
 import { type BatchItem, type StoreAnswers, type StoreReply, type StoreRequest, unwrap } from '../cloudflare/rpc.ts';
+import { checkItem } from '../codec/item.ts';
 import { mappedKey } from '../codec/key-format.ts';
 import { encodeKey } from '../codec/keys.ts';
 import { encodeDeletion, encodeRange } from '../codec/range.ts';
@@ -113,9 +114,8 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
     return this.#many('has', keys, options);
   }
 
-  set(key: K, value: V, options?: SetOptions): Promise<ShardReceipt> {
-    const { expiresIn, expiresAt, ifSequence } = options ?? {};
-    return this.#writeOne(key, ['set', key, value, { expiresIn, expiresAt, ifSequence }], options, SET);
+  async set(key: K, value: V, options?: SetOptions): Promise<ShardReceipt> {
+    return this.#writeOne(key, ['set', key, value, checkItem(options)], options, SET);
   }
 
   /** Sets the values of several keys. */
@@ -123,8 +123,10 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
     return addAll(this.batch(), entries).commit(options);
   }
 
-  delete(key: K, options?: DeleteKeyOptions): Promise<ShardReceipt> {
-    return this.#writeOne(key, ['delete', key, { ifSequence: options?.ifSequence }], options, DELETE);
+  async delete(key: K, options?: DeleteKeyOptions): Promise<ShardReceipt> {
+    const condition = { ifSequence: options?.ifSequence };
+    checkItem(condition);
+    return this.#writeOne(key, ['delete', key, condition], options, DELETE);
   }
 
   /** Deletes every key of a range, in all shards. A range without bounds is refused. */

@@ -9,14 +9,13 @@ import { feedOf, pageOf } from '../changes/changes.ts';
 import { Reader } from '../changes/feed.ts';
 import type { LiveRange } from '../changes/types.ts';
 import type { Client } from '../client/client.ts';
-import { type Operations, scanEntries, scanKeys, scanValues } from '../client/operations.ts';
+import type { Operations } from '../client/operations.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { hasCode } from '../errors.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
 import { backOff } from '../transaction/retry.ts';
 import type { ReadView } from './read-view.ts';
 import type { Snapshot } from './snapshot.ts';
-import { entriesOf, keysOf, valuesOf } from './unpack.ts';
 
 /** A value, and the sequence after which changes may change it. */
 interface Reading {
@@ -100,14 +99,11 @@ async function keyOf<K, V>({ client, operations, bytes }: Query<K, V>): Promise<
 }
 
 async function rangeOf<K, V>(
-  { store, operations, bytes }: Query<K, V>,
+  { store, bytes }: Query<K, V>,
   { as, reverse, limit }: Pick<LiveRange<K>, 'as' | 'reverse' | 'limit'>,
 ): Promise<unknown> {
   if (as === 'count') return store.countBytes(bytes);
-  const course = { reverse, limit };
-  if (as === 'keys') return collected(store.scanBytes(scanKeys, keysOf(operations), bytes, course));
-  if (as === 'values') return collected(store.scanBytes(scanValues, valuesOf(operations), bytes, course));
-  return collected(store.scanBytes(scanEntries, entriesOf(operations), bytes, course));
+  return collected(store.scanBytes(as === 'keys' || as === 'values' ? as : 'entries', bytes, { reverse, limit }));
 }
 
 async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {

@@ -12,7 +12,6 @@ import type { ExportOptions } from '../portable/types.ts';
 import type { EngineOptions, RepairRequest } from '../protocol/messages.ts';
 import { isAdapter, LOCK_TIMEOUT_DEFAULT } from '../storage/adapter.ts';
 import type { CheckOptions, RepairOptions } from '../tools/types.ts';
-import { checkVersion } from '../transaction/version.ts';
 import type { CacheOptions, CommonOpenOptions, DeleteOptions, ListOptions } from '../types.ts';
 import type { OpenOptions } from './open-options.ts';
 
@@ -114,6 +113,17 @@ function checkCodec(option: string, codec: { readonly encode: unknown; readonly 
   if (typeof codec?.encode !== 'function' || typeof codec.decode !== 'function') {
     throw invalid(`${option} is a codec: an object with a name, encode(value) and decode(bytes).`);
   }
+}
+
+/** Throws unless it is a version; undefined is allowed if there is no upgrade function. */
+function checkVersion(version: unknown, upgrade: unknown): void {
+  if (version === undefined && upgrade !== undefined) {
+    throw invalid('upgrade needs a version: open(name, { version: 2, upgrade }).');
+  }
+  if (version !== undefined && !(Number.isSafeInteger(version) && (version as number) > 0)) {
+    throw invalid(`version is an integer from 1, not ${shown(version)}.`);
+  }
+  if (upgrade !== undefined && typeof upgrade !== 'function') throw invalid('upgrade is a function.');
 }
 
 /** A relative URL is relative to the page, but the worker would resolve it against the worker's script: so it is resolved here. */

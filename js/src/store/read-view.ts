@@ -25,6 +25,12 @@ import { ScanIterator, type Unpack } from './scan-iterator.ts';
 import { levelOfSnapshot } from './snapshot-level.ts';
 import { entriesOf, keysOf, valuesOf } from './unpack.ts';
 
+const SCANS = {
+  keys: { operations: scanKeys, unpack: keysOf },
+  values: { operations: scanValues, unpack: valuesOf },
+  entries: { operations: scanEntries, unpack: entriesOf },
+};
+
 /** The direction of a scan, and where it stops. */
 export type Course = Pick<ScanOptions, 'reverse' | 'limit' | 'signal'>;
 
@@ -69,15 +75,15 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
   }
 
   keys(options: ScanOptions<K> = {}): StoreIterator<K> {
-    return this.#scan(scanKeys, options, keysOf(this.#operations));
+    return this.#scan('keys', options);
   }
 
   values(options: ScanOptions<K> = {}): StoreIterator<V> {
-    return this.#scan(scanValues, options, valuesOf(this.#operations));
+    return this.#scan('values', options);
   }
 
   entries(options: ScanOptions<K> = {}): StoreIterator<[K, V]> {
-    return this.#scan(scanEntries, options, entriesOf(this.#operations));
+    return this.#scan('entries', options);
   }
 
   /** All entries, in the order of their keys: `for await (const [key, value] of db)`. */
@@ -104,12 +110,14 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
   }
 
   /** @internal Scans a range of bytes. */
-  scanBytes<T>(operations: ScanOperations, unpack: Unpack<T>, range: ByteRange, course: Course): StoreIterator<T> {
-    return new ScanIterator(this.#cursor(operations, range, course), unpack, course.signal);
+  scanBytes<T>(as: keyof typeof SCANS, range: ByteRange, course: Course): StoreIterator<T> {
+    const { operations, unpack } = SCANS[as];
+    const items = unpack(this.#operations) as unknown as Unpack<T>;
+    return new ScanIterator(this.#cursor(operations, range, course), items, course.signal);
   }
 
-  #scan<T>(operations: ScanOperations, options: ScanOptions<K>, unpack: Unpack<T>): StoreIterator<T> {
-    return this.scanBytes(operations, unpack, encodeRange(options, this.#operations.codec, SCAN), options);
+  #scan<T>(as: keyof typeof SCANS, options: ScanOptions<K>): StoreIterator<T> {
+    return this.scanBytes(as, encodeRange(options, this.#operations.codec, SCAN), options);
   }
 
   /** Opens a scan; undefined for a scan without results. */

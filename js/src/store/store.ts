@@ -9,6 +9,7 @@ import type { Writes } from '../api.ts';
 import type { ChangeIterator, ChangesOptions, Live, LiveOptions, LiveRange, WatchOptions } from '../changes/types.ts';
 import type { Client } from '../client/client.ts';
 import { batchOperation, deleteRange, Operations, scanEntries, syncOperation } from '../client/operations.ts';
+import { itemOf } from '../codec/item.ts';
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import {
   addAll,
@@ -26,7 +27,6 @@ import {
   WRITE,
 } from '../options.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
-import { itemOf } from '../protocol/batch-writer.ts';
 import { namedConflict } from '../protocol/conflict.ts';
 import { levelNumber } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';

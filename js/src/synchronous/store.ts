@@ -7,6 +7,7 @@
  */
 
 import type { Reads, Writes } from '../api.ts';
+import { itemOf } from '../codec/item.ts';
 import { keyFormatOf } from '../codec/key-format.ts';
 import { encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
@@ -27,7 +28,6 @@ import {
 } from '../options.ts';
 import type { RawEntry, RawStore } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
-import { itemOf } from '../protocol/batch-writer.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
 import { Batch, type CommitBatch } from '../store/batch.ts';

@@ -7,21 +7,10 @@
  * Invariant: it is written by the transaction that upgrades, and by nothing else.
  */
 
-import { invalid, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 
 /** The reserved key. */
 export const VERSION_KEY: Uint8Array = Uint8Array.of(0xff, ...new TextEncoder().encode('version'));
-
-/** Throws unless it is a version; undefined is allowed if there is no upgrade function. */
-export function checkVersion(version: unknown, upgrade: unknown): void {
-  if (version === undefined && upgrade !== undefined) {
-    throw invalid('upgrade needs a version: open(name, { version: 2, upgrade }).');
-  }
-  if (version !== undefined && !(Number.isSafeInteger(version) && (version as number) > 0)) {
-    throw invalid(`version is an integer from 1, not ${String(version)}.`);
-  }
-  if (upgrade !== undefined && typeof upgrade !== 'function') throw invalid('upgrade is a function.');
-}
 
 /** The version in a value; 0 if there is no value. */
 export function readVersion(value: Uint8Array | undefined): number {

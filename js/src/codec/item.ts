@@ -1,0 +1,40 @@
+/** The options of one item of a batch: its lifetime and its condition. */
+
+import { invalid } from '../errors.ts';
+import type { SetItemOptions } from '../types.ts';
+import { timeOf } from './intrinsics.ts';
+
+/** Longest lifetime, in milliseconds: the time when it ends still fits into a Date. */
+const EXPIRES_IN_MAX = 8e15;
+/** The time of the last possible Date. */
+const EXPIRES_AT_MAX = 8.64e15;
+
+/** The options of an item as they are now; undefined if it has only a key and a value. Items with options need a batch. */
+export function itemOf(given: SetItemOptions | undefined): SetItemOptions | undefined {
+  const { expiresIn, expiresAt, ifSequence } = given ?? {};
+  const isPlain = expiresIn === undefined && expiresAt === undefined && ifSequence === undefined;
+  return isPlain ? undefined : { expiresIn, expiresAt: msOf(expiresAt), ifSequence };
+}
+
+/** The options of an item, as `itemOf`. Throws `VARVE_INVALID_ARGUMENT` for an invalid lifetime or sequence. */
+export function checkItem(given: SetItemOptions | undefined): SetItemOptions | undefined {
+  const item = itemOf(given);
+  if (item === undefined) return undefined;
+  const { expiresIn, expiresAt, ifSequence } = item;
+  if (expiresIn !== undefined && !isTime(expiresIn, EXPIRES_IN_MAX))
+    throw invalid(`expiresIn is a number of milliseconds above 0, not ${String(expiresIn)}.`);
+  if (expiresAt !== undefined && (expiresIn !== undefined || !isTime(expiresAt, EXPIRES_AT_MAX)))
+    throw invalid('expiresAt is a Date or milliseconds since 1970, without expiresIn.');
+  if (ifSequence !== undefined && ifSequence !== null && !(Number.isSafeInteger(ifSequence) && ifSequence > 0))
+    throw invalid(`ifSequence is the sequence of an entry, or null for none, not ${String(ifSequence)}.`);
+  return item;
+}
+
+/** An expiry in milliseconds. The time of a Date is read without its own methods, which may be overridden. */
+function msOf(at: Date | number | undefined): number | undefined {
+  return typeof at === 'object' ? (timeOf(at) ?? Number.NaN) : at;
+}
+
+function isTime(ms: unknown, max: number): boolean {
+  return typeof ms === 'number' && ms > 0 && ms <= max;
+}
