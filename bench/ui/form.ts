@@ -1,8 +1,7 @@
 /**
- * The choice of what to run: controls made of the options, and the address that says the same.
+ * The choice of a run: controls made from the options, and the address that gives the same choice again.
  *
- * Invariant: the address is what the controls say, always: opening it gives the same choice again. A wrong figure is told beside
- * its control in the words of the options.
+ * Invariant: the address always equals the controls. A wrong figure is reported beside its control, and counts as not given.
  */
 
 import { OPTIONS, type Option, paramsOf, planFrom, standardPlan } from '../core/options.ts';
@@ -11,147 +10,116 @@ import { engines } from '../core/registry.ts';
 import { suites } from '../core/suite.ts';
 import { button, byId, items, make } from './dom.ts';
 
-/** One control: its value as the address has it, empty when the standard holds. */
-interface Control {
-  readonly option: Option;
-  readonly element: HTMLElement;
-  get(): string;
-  set(value: string): void;
-  /** Tells beside the control what is wrong with it; whether it is right. */
-  check(): boolean;
-}
+type Field = HTMLInputElement | HTMLSelectElement;
 
-export class Form {
-  readonly #controls = OPTIONS.map((option) => (option.kind === 'list' ? boxes(option) : field(option)));
-  readonly #changed: (plan: Plan) => void;
+const FIELDS = OPTIONS.filter(({ kind }) => kind !== 'list');
+const LISTS = OPTIONS.filter(({ kind }) => kind === 'list');
 
-  /** Makes the controls as the address says; `changed` is told of every choice. */
-  constructor(address: URLSearchParams, changed: (plan: Plan) => void) {
-    this.#changed = changed;
-    const { plan, problems } = planFrom(address);
-    const fields = this.#controls.filter(({ option }) => option.kind !== 'list').map(({ element }) => element);
-    const lists = this.#controls.filter(({ option }) => option.kind === 'list').map(({ element }) => element);
-    const place = byId('controls');
-    place.append(make('div', { class: 'fields' }, ...fields), ...lists);
-    place.addEventListener('change', (event) => this.#take(event));
-    byId('asked').replaceChildren(...items(problems.map((text) => `The address: ${text}`)));
-    this.#show(plan);
-    changed(plan);
-  }
+const controls = (): Field[] => [...byId('controls').querySelectorAll<Field>('[name]')];
 
-  /** The chosen plan; fields that are wrong count as not given. */
-  get plan(): Plan {
-    const params = new URLSearchParams();
-    for (const { option, get } of this.#controls) {
-      if (option.kind === 'list' || get() !== '') params.set(option.name, get());
-    }
-    return planFrom(params).plan;
-  }
-
-  /** Whether all controls are right; opens them when one is not. */
-  check(): boolean {
-    const isRight = this.#controls.map((control) => control.check()).every(Boolean);
-    if (!isRight) byId<HTMLDetailsElement>('options').open = true;
-    return isRight;
-  }
-
-  #show(plan: Plan): void {
-    const params = paramsOf(plan);
-    const lists: Readonly<Record<string, readonly string[]>> = {
-      suites: plan.suites,
-      engines: plan.engines,
-      access: plan.accesses,
-    };
-    for (const { option, set } of this.#controls) set(lists[option.name]?.join() ?? params.get(option.name) ?? '');
-  }
-
-  #take({ target }: Event): void {
+/** Makes the controls as the address says; `changed` gets every choice. */
+export function makeForm(address: URLSearchParams, changed: (plan: Plan) => void): void {
+  const { plan, problems } = planFrom(address);
+  const place = byId('controls');
+  place.append(make('div', { class: 'fields' }, ...FIELDS.map(field)), ...LISTS.map(boxes));
+  place.addEventListener('change', ({ target }) => {
     if (target instanceof HTMLSelectElement && target.name === 'mode') {
       // Each mode has its own suites, and the quick one leaves some peers out.
       const mode = target.value === 'full' ? 'full' : 'quick';
       const { suites, engines } = standardPlan(mode);
-      this.#show({ ...this.plan, mode, suites, engines });
+      show({ ...chosenPlan(), mode, suites, engines });
     }
-    for (const control of this.#controls) control.check();
-    const { plan } = this;
-    const query = String(paramsOf(plan));
+    isRight();
+    const chosen = chosenPlan();
+    const query = String(paramsOf(chosen));
     history.replaceState(null, '', `${location.pathname}${query === '' ? '' : `?${query}`}`);
-    this.#changed(plan);
+    changed(chosen);
+  });
+  byId('asked').replaceChildren(...items(problems.map((text) => `In the address: ${text}`)));
+  show(plan);
+  changed(plan);
+}
+
+/** The plan of the controls. */
+export function chosenPlan(): Plan {
+  const data = new FormData(byId<HTMLFormElement>('choice'));
+  const given = OPTIONS.map(({ name, kind }) => [name, data.getAll(name).join().trim(), kind] as const);
+  const params = given.filter(([, text, kind]) => kind === 'list' || text !== '');
+  return planFrom(new URLSearchParams(params.map(([name, text]) => [name, text]))).plan;
+}
+
+/** Whether all controls are right; shows beside each one what is wrong. */
+export function isRight(): boolean {
+  const problems = controls().flatMap((input) => {
+    const wrong = document.getElementById(`${input.id}-wrong`);
+    if (wrong === null) return [];
+    // A number field that contains no number gives an empty value.
+    const text = input.validity.badInput ? '?' : input.value.trim();
+    const [problem] = text === '' ? [] : planFrom(new URLSearchParams({ [input.name]: text })).problems;
+    wrong.textContent = problem ?? '';
+    input.setAttribute('aria-invalid', String(problem !== undefined));
+    return problem ?? [];
+  });
+  return problems.length === 0;
+}
+
+function show(plan: Plan): void {
+  const params = paramsOf(plan);
+  const lists: Readonly<Record<string, readonly string[]>> = {
+    suites: plan.suites,
+    engines: plan.engines,
+    access: plan.accesses,
+  };
+  for (const input of controls()) {
+    if (input instanceof HTMLSelectElement) input.value = params.get(input.name) ?? input.options[0]?.value ?? '';
+    else if (input.type === 'checkbox') input.checked = lists[input.name]?.includes(input.value) ?? false;
+    else input.value = params.get(input.name) ?? '';
   }
 }
 
 /** A figure or a choice, with its help. */
-function field(option: Option): Control {
-  const { name, kind, about, choices, min, max, step, standard } = option;
+function field({ name, kind, about, choices, min, max, step, standard }: Option): HTMLElement {
   const id = `option-${name}`;
+  const shared = { id, name, 'aria-describedby': `${id}-help ${id}-wrong` };
   const bounds = { min: String(min), max: String(max), step: String(step), placeholder: standard };
+  const known = choices?.() ?? [];
+  const usual = known.includes(standard) ? [] : [make('option', { value: '' }, standard)];
   const input =
-    kind === 'number' ? make('input', { id, name, type: 'number', ...bounds }) : make('select', { id, name });
-  if (input instanceof HTMLSelectElement) {
-    const known = choices?.() ?? [];
-    if (!known.includes(standard)) input.append(make('option', { value: '' }, standard));
-    input.append(...known.map((value) => make('option', { value }, value)));
-  }
+    kind === 'number'
+      ? make('input', { ...shared, type: 'number', ...bounds })
+      : make('select', shared, ...usual, ...known.map((value) => make('option', { value }, value)));
   const range = kind === 'number' ? ` From ${min} to ${max}.` : '';
   const help = make('small', { id: `${id}-help` }, about + range);
-  const wrong = make('p', { class: 'wrong', id: `${id}-wrong` });
-  input.setAttribute('aria-describedby', `${help.id} ${wrong.id}`);
-  const get = (): string => input.value.trim();
-  return {
-    option,
-    element: make('div', {}, make('label', { for: id }, name), input, help, wrong),
-    get,
-    set: (value) => {
-      input.value = value === '' && input instanceof HTMLSelectElement ? (input.options[0]?.value ?? '') : value;
-    },
-    check: () => {
-      // A number field that holds no number gives an empty value.
-      const asked = input.validity.badInput ? '?' : get();
-      const problem = asked === '' ? '' : (planFrom(new URLSearchParams({ [name]: asked })).problems[0] ?? '');
-      wrong.textContent = problem;
-      input.setAttribute('aria-invalid', String(problem !== ''));
-      return problem === '';
-    },
-  };
+  return make(
+    'div',
+    {},
+    make('label', { for: id }, name),
+    input,
+    help,
+    make('p', { class: 'wrong', id: `${id}-wrong` }),
+  );
 }
 
-/** Boxes of a list. */
-function boxes(option: Option): Control {
-  const { name, about, choices } = option;
+/** The boxes of a list. */
+function boxes({ name, about, choices }: Option): HTMLElement {
   const texts = new Map([
     ...suites().map((suite) => [suite.name, suite.title] as const),
     ...engines().map((one) => [one.name, one.about] as const),
   ]);
   const inputs = (choices?.() ?? []).map((value) => make('input', { type: 'checkbox', name, value }));
-  const all = button(
-    'all / none',
-    () => {
-      const checked = inputs.some((input) => !input.checked);
-      for (const input of inputs) input.checked = checked;
-      inputs[0]?.dispatchEvent(new Event('change', { bubbles: true }));
-    },
-    `${name}: all / none`,
-  );
+  const toggle = (): void => {
+    const checked = inputs.some((input) => !input.checked);
+    for (const input of inputs) input.checked = checked;
+    inputs[0]?.dispatchEvent(new Event('change', { bubbles: true }));
+  };
   const labels = inputs.map((input) =>
     make('label', {}, input, ` ${input.value} `, make('small', {}, texts.get(input.value) ?? '')),
   );
-  return {
-    option,
-    element: make(
-      'fieldset',
-      {},
-      make('legend', {}, name),
-      make('p', {}, `${about} `, all),
-      make('div', { class: 'boxes' }, ...labels),
-    ),
-    get: () =>
-      inputs
-        .filter(({ checked }) => checked)
-        .map(({ value }) => value)
-        .join(),
-    set: (value) => {
-      for (const input of inputs) input.checked = value.split(',').includes(input.value);
-    },
-    check: () => true,
-  };
+  return make(
+    'fieldset',
+    {},
+    make('legend', {}, name),
+    make('p', {}, `${about} `, button('all / none', toggle, `${name}: all / none`)),
+    make('div', { class: 'boxes' }, ...labels),
+  );
 }

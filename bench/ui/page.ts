@@ -1,9 +1,9 @@
 /**
- * The benchmark page. A person chooses and presses Run; the command line opens it with `?auto` and listens to the
- * events through a function that it puts on the window.
+ * The benchmark page. A person chooses and presses Run; the command line opens it with `?auto` and receives the events through
+ * a function that it puts on the window.
  *
- * Invariant: a run that the command line drives draws nothing, keeps nothing and has no service worker: it measures what
- * `varve` does and nothing else. Nor is anything drawn between the rounds of a run that a person watches but rows and progress.
+ * Invariant: a run of the command line draws nothing, saves nothing and has no service worker: it measures `varve` and nothing
+ * else. Between the rounds of any other run only rows and progress are drawn.
  */
 
 import { barOf, chartOf } from '../core/chart.ts';
@@ -16,11 +16,11 @@ import { stepsOf } from '../core/runner.ts';
 import { suiteTables, tablesOf } from '../core/tables.ts';
 import { ENGINES } from '../peers/all.ts';
 import { environment, runPlan } from '../targets/browser/run.ts';
-import { byId, download, foldedTable, items, make, scrolling, setText, tableOf } from './dom.ts';
-import { Form } from './form.ts';
-import { Runs } from './runs.ts';
+import { byId, download, foldedTable, items, make, scrolling, setText } from './dom.ts';
+import { chosenPlan, isRight, makeForm } from './form.ts';
+import { saveRun, startRuns } from './runs.ts';
 
-/** What a listening command line is told. */
+/** For the command line. */
 export type PageEvent = RunEvent | { readonly type: 'ended'; readonly result: Result; readonly markdown: string };
 
 declare global {
@@ -28,35 +28,27 @@ declare global {
   var varveBenchListener: ((event: PageEvent) => void) | undefined;
 }
 
-/** More bars are no picture any more. */
+/** More bars are no longer a picture. */
 const BARS_MAX = 30;
-/** Rows that come are shown this often at most. */
+const CAPTION =
+  'A bar is the ratio of two rates, and the thin line its 95% interval. Varve counts as slower where all of the interval is below 1x. More rounds make it narrower.';
+/** Time between two drawings of the rows so far, at least. */
 const SHOWN_MS = 1000;
 
 const address = new URLSearchParams(location.search);
 const isDriven = address.has('auto');
 const title = document.title;
-const form = new Form(address, (plan) => setText(byId('plan'), planText(plan)));
-const runs = new Runs(show, (table) => {
-  byId('compared').replaceChildren(tableOf(table));
-  byId('compared').scrollIntoView({ block: 'start' });
-});
 let running: AbortController | undefined;
 let shown: Result | undefined;
 
-/** The extent of a plan, in one line. */
 function planText(plan: Plan): string {
-  const steps = stepsOf(
-    plan,
-    ENGINES.filter(({ name }) => plan.engines.includes(name)),
-    ACCESSES,
-  );
-  if (steps === 0) return 'Nothing to run: choose a suite, an engine that can run it, and a way in.';
-  const own = Object.keys(plan.custom).length > 0 || plan.scale !== 1 ? ', with sizes and options of yours' : '';
-  return `A ${plan.mode} run of ${plan.suites.length} suites and ${plan.engines.length} engines, ${steps} steps${own}.`;
+  const chosen = ENGINES.filter(({ name }) => plan.engines.includes(name));
+  const steps = stepsOf(plan, chosen, ACCESSES);
+  if (steps === 0) return 'Nothing to run. Choose a suite, an engine that can run it, and a way to call it (access).';
+  const own = Object.keys(plan.custom).length > 0 || plan.scale !== 1 ? ', with your sizes and options' : '';
+  return `A ${plan.mode} run${own}. Suites: ${plan.suites.length}. Engines: ${plan.engines.length}. Steps: ${steps}.`;
 }
 
-/** Shows a finished result. */
 function show(result: Result): void {
   shown = result;
   const { rows, storage, notes, problems } = result;
@@ -70,12 +62,12 @@ function show(result: Result): void {
   setText(byId('headline'), `${count} ${checks}`);
   showChart(comparisons);
   const tables = tablesOf(rows, storage);
-  byId('tables').replaceChildren(...tables.map((table) => foldedTable(table, tables.length < 4)));
+  byId('tables').replaceChildren(...tables.map((table, i) => foldedTable(table, i === 0 || tables.length < 4)));
   byId('notes').replaceChildren(...items(notes));
   byId('results').scrollIntoView({ block: 'start' });
 }
 
-/** The worst cases as a picture; the table has all. */
+/** The worst cases; the table has all. */
 function showChart(comparisons: readonly Comparison[]): void {
   const worst = bestPeers(comparisons).sort((a, b) => a.ratio - b.ratio);
   const bars = worst.slice(0, BARS_MAX).map((one) => barOf(one, `${caseName(one.varve)}, ${one.varve.engine}`));
@@ -83,7 +75,7 @@ function showChart(comparisons: readonly Comparison[]): void {
   if (bars.length === 0) return;
   const src = `data:image/svg+xml,${encodeURIComponent(chartOf('Varve beside the best peer of each case, in times its rate', bars))}`;
   const alt = bars.map(({ name, label }) => `${name} ${label}`).join('; ');
-  byId('chart').replaceChildren(scrolling('Chart', make('img', { src, alt })));
+  byId('chart').replaceChildren(scrolling('Chart', make('img', { src, alt })), make('figcaption', {}, CAPTION));
 }
 
 function showProblems(problems: readonly string[]): void {
@@ -113,10 +105,10 @@ async function run(plan: Plan): Promise<void> {
   const where = environmentLine(result.environment, plan);
   globalThis.varveBenchListener?.({ type: 'ended', result, markdown: markdown(result, ENGINES, where) });
   if (!isDriven && result.rows.length > 0)
-    await runs.keep(result, `${plan.mode} run${signal.aborted ? ', cancelled' : ''}`);
+    await saveRun(result, `${plan.mode} run${signal.aborted ? ', cancelled' : ''}`);
 }
 
-/** Shows the rows that come while a run goes on. */
+/** Shows the rows of a run so far. */
 function follower(asked: readonly string[]): (event: RunEvent) => void {
   const rows: Row[] = [];
   const problems = [...asked];
@@ -145,21 +137,20 @@ function setRunning(isRunning: boolean): void {
   byId('run').hidden = isRunning;
   byId('cancel').hidden = !isRunning;
   byId('bar').hidden = !isRunning;
-  // The button that had the focus is gone: the other one is in its place.
+  // The other button is now in the place of the one that had the focus.
   byId(isRunning ? 'cancel' : 'run').focus({ preventScroll: true });
 }
 
-/** Has the service worker keep the page. The page is never reloaded by itself. */
 async function keepOffline(): Promise<void> {
   const line = byId('offline');
   try {
     await navigator.serviceWorker.register('./offline-worker.js', { updateViaCache: 'none' });
     await navigator.serviceWorker.ready;
     line.dataset['state'] = 'ready';
-    const coarse = crossOriginIsolated ? '' : ' Load it again for a finer timer: its host sends no isolation headers.';
-    setText(line, `Kept in this browser: the page works without a network.${coarse}`);
+    const coarse = crossOriginIsolated ? '' : ' Reload it for a finer timer: its host sends no isolation headers.';
+    setText(line, `This page also works without a network.${coarse}`);
   } catch {
-    setText(line, 'This browser keeps no copy of the page: it needs the network.');
+    setText(line, 'This page needs the network.');
   }
 }
 
@@ -170,7 +161,8 @@ function save(ending: string, type: string, textOf: (result: Result) => string):
 
 byId<HTMLFormElement>('choice').addEventListener('submit', (event) => {
   event.preventDefault();
-  if (form.check()) void run(form.plan);
+  if (isRight()) void run(chosenPlan());
+  else byId<HTMLDetailsElement>('options').open = true;
 });
 byId('cancel').addEventListener('click', () =>
   running?.abort(new DOMException('The run was cancelled.', 'AbortError')),
@@ -181,10 +173,11 @@ byId('save-json').addEventListener('click', () =>
 byId('save-markdown').addEventListener('click', () =>
   save('md', 'text/markdown', (result) => markdown(result, ENGINES, environmentLine(result.environment, result.plan))),
 );
-if (isDriven) void run(form.plan);
+makeForm(address, (plan) => setText(byId('plan'), planText(plan)));
+if (isDriven) void run(chosenPlan());
 else {
   const { cores, timerStepMicroseconds } = environment();
-  setText(byId('environment'), `${cores} cores, timer step ${timerStepMicroseconds} us.`);
+  setText(byId('environment'), `${cores} cores, timer step ${timerStepMicroseconds} µs.`);
   void keepOffline();
-  void runs.refresh();
+  startRuns(show);
 }

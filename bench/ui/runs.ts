@@ -1,9 +1,9 @@
 /**
- * The runs that this browser keeps, in a Varve store of its own: shown, deleted, compared, and taken in from files.
+ * The saved runs, in a Varve store: shown, deleted, compared, and opened from files.
  *
- * Invariant: the store is open only for the length of a call, never while something is measured. A run and its line in the
- * list are written and deleted together. Key `['run', id]` has the result, `['info', id]` what the list shows; ids are the
- * dates of the runs, so the list is in order of time.
+ * Invariant: the store is open only during a call, never while something is measured. A run and its line in the list are
+ * written and deleted together. Key `['run', id]` has the result, `['info', id]` the line; ids are the dates of the runs, so
+ * the list is in order of time.
  */
 
 import { open } from 'varve';
@@ -13,9 +13,9 @@ import { rate } from '../core/figures.ts';
 import type { Result } from '../core/result.ts';
 import { caseName, rowKey } from '../core/row.ts';
 import type { Table } from '../core/tables.ts';
-import { button, byId, make } from './dom.ts';
+import { button, byId, make, tableOf } from './dom.ts';
 
-/** A run in the list. */
+/** A line of the list. */
 interface Info {
   readonly id: string;
   readonly name: string;
@@ -41,8 +41,8 @@ function withStore<T>(use: (store: Store) => Promise<T>): Promise<T> {
   return next;
 }
 
-/** Checks a parsed result. Throws a sentence when it is none. */
-export function resultOf(parsed: unknown): Result {
+/** Throws if this is no result. */
+function resultOf(parsed: unknown): Result {
   const { environment, rows } = (parsed ?? {}) as Partial<Result>;
   const isRow = (row: Partial<Result['rows'][number]>): boolean =>
     [row.suite, row.access, row.engine, row.role].every((text) => typeof text === 'string') &&
@@ -55,8 +55,8 @@ export function resultOf(parsed: unknown): Result {
   throw new Error('This is no result of the benchmark: choose a file that the page or --json wrote.');
 }
 
-/** Two runs side by side, what became slower first. Rows of other work stand in neither. */
-export function comparedTable(before: Result, now: Result): Table {
+/** The rows that two runs share, side by side, the slower ones first. */
+function comparedTable(before: Result, now: Result): Table {
   const old = new Map(before.rows.map((row) => [rowKey(row), row]));
   const found = now.rows.flatMap((row) => {
     const earlier = old.get(rowKey(row));
@@ -65,15 +65,10 @@ export function comparedTable(before: Result, now: Result): Table {
   const lines = found
     .sort((a, b) => a.change.ratio - b.change.ratio)
     .map(({ row, earlier, change }) => {
-      const figures = [
-        rate(earlier.opsPerSecond),
-        rate(row.opsPerSecond),
-        ratioText(change.ratio),
-        intervalText(change),
-      ];
+      const rates = [rate(earlier.opsPerSecond), rate(row.opsPerSecond)];
       const verdict = verdictOf(change);
       return {
-        cells: [caseName(row), row.engine, ...figures, verdict],
+        cells: [caseName(row), row.engine, ...rates, ratioText(change.ratio), intervalText(change), verdict],
         look: verdict === 'slower' ? 'behind' : row.role,
       };
     });
@@ -81,84 +76,78 @@ export function comparedTable(before: Result, now: Result): Table {
   return { title: `${now.environment.date} beside ${before.environment.date}`, columns, lines };
 }
 
-/** The list of kept runs. */
-export class Runs {
-  readonly #show: (result: Result) => void;
-  readonly #compare: (table: Table) => void;
+let show: (result: Result) => void = () => {};
 
-  constructor(show: (result: Result) => void, compare: (table: Table) => void) {
-    this.#show = show;
-    this.#compare = compare;
-    byId<HTMLInputElement>('import').addEventListener('change', ({ target }) => {
-      const input = target as HTMLInputElement;
-      void this.#tell(async () => {
-        for (const file of input.files ?? []) {
-          const result = resultOf(JSON.parse(await file.text()));
-          this.#show(result);
-          await this.keep(result, file.name.replace(/\.json$/i, ''));
-        }
-        input.value = '';
-      });
+/** Lists the saved runs; `shown` shows one of them. */
+export function startRuns(shown: (result: Result) => void): void {
+  show = shown;
+  byId<HTMLInputElement>('import').addEventListener('change', ({ target }) => {
+    const input = target as HTMLInputElement;
+    reporting(async () => {
+      for (const file of input.files ?? []) {
+        const result = resultOf(JSON.parse(await file.text()));
+        show(result);
+        await saveRun(result, file.name.replace(/\.json$/i, ''));
+      }
+      input.value = '';
     });
-    byId('compare').addEventListener('click', () => void this.#tell(() => this.#compareChosen()));
-  }
+  });
+  byId('compare').addEventListener('click', () => reporting(compareChosen));
+  reporting(refresh);
+}
 
-  /** Keeps a result; one of the same date is replaced. */
-  async keep(result: Result, name: string): Promise<void> {
-    const id = result.environment.date;
-    const info: Info = { id, name, rows: result.rows.length };
-    await withStore((store) => store.batch().set(['info', id], info).set(['run', id], result).commit());
-    await this.refresh();
-  }
+/** Saves a result; one of the same date is replaced. */
+export async function saveRun(result: Result, name: string): Promise<void> {
+  const id = result.environment.date;
+  const info: Info = { id, name, rows: result.rows.length };
+  await withStore((store) => store.batch().set(['info', id], info).set(['run', id], result).commit());
+  await refresh();
+}
 
-  /** Reads the list again. */
-  refresh(): Promise<void> {
-    return this.#tell(async () => {
-      const infos = await withStore(async (store) => {
-        const found: Info[] = [];
-        for await (const info of store.values({ prefix: ['info'], reverse: true })) found.push(info as Info);
-        return found;
-      });
-      byId('run-list').replaceChildren(...infos.map((info) => this.#line(info)));
-      byId('compare').hidden = infos.length < 2;
-    });
-  }
+async function refresh(): Promise<void> {
+  const infos = await withStore(async (store) => {
+    const found: Info[] = [];
+    for await (const info of store.values({ prefix: ['info'], reverse: true })) found.push(info as Info);
+    return found;
+  });
+  byId('run-list').replaceChildren(...infos.map(lineOf));
+  byId('compare').hidden = infos.length < 2;
+}
 
-  #line({ id, name, rows }: Info): HTMLElement {
-    const box = make('input', { type: 'checkbox', name: 'run', value: id });
-    const label = make('label', {}, box, ` ${name}, ${new Date(id).toLocaleString('en')}, ${rows} rows `);
-    const show = button('Show', () => void this.#tell(async () => this.#show(await load(id))), `Show ${name}`);
-    const remove = async (): Promise<void> => {
-      await withStore((store) => store.batch().delete(['info', id]).delete(['run', id]).commit());
-      await this.refresh();
-    };
-    return make(
-      'li',
-      {},
-      label,
-      show,
-      ' ',
-      button('Delete', () => void this.#tell(remove), `Delete ${name}`),
-    );
-  }
+function lineOf({ id, name, rows }: Info): HTMLElement {
+  const box = make('input', { type: 'checkbox', name: 'run', value: id });
+  const label = make('label', {}, box, ` ${name}, ${new Date(id).toLocaleString('en')}, ${rows} rows `);
+  const remove = async (): Promise<void> => {
+    await withStore((store) => store.batch().delete(['info', id]).delete(['run', id]).commit());
+    await refresh();
+  };
+  const act = (text: string, what: () => Promise<void>): HTMLElement =>
+    button(text, () => reporting(what), `${text} ${name}`);
+  return make(
+    'li',
+    {},
+    label,
+    act('Show', async () => show(await load(id))),
+    ' ',
+    act('Delete', remove),
+  );
+}
 
-  async #compareChosen(): Promise<void> {
-    const chosen = [...document.querySelectorAll<HTMLInputElement>('input[name="run"]:checked')].map(
-      ({ value }) => value,
-    );
-    const [now, before] = chosen;
-    if (now === undefined || before === undefined || chosen.length > 2) throw new Error('Choose two runs to compare.');
-    this.#compare(comparedTable(await load(before), await load(now)));
-  }
+async function compareChosen(): Promise<void> {
+  const boxes = [...document.querySelectorAll<HTMLInputElement>('input[name="run"]:checked')];
+  const [now, before] = boxes.map(({ value }) => value);
+  if (now === undefined || before === undefined || boxes.length > 2) throw new Error('Choose two runs to compare.');
+  byId('compared').replaceChildren(tableOf(comparedTable(await load(before), await load(now))));
+  byId('compared').scrollIntoView({ block: 'start' });
+}
 
-  /** Does it, and says what went wrong. */
-  async #tell(act: () => Promise<void>): Promise<void> {
-    const place = byId('runs-problem');
-    place.textContent = '';
-    await act().catch((error: unknown) => {
-      place.textContent = error instanceof Error ? error.message : String(error);
-    });
-  }
+/** Shows what goes wrong. */
+function reporting(act: () => Promise<void>): void {
+  const place = byId('runs-problem');
+  place.textContent = '';
+  act().catch((error: unknown) => {
+    place.textContent = error instanceof Error ? error.message : String(error);
+  });
 }
 
 async function load(id: string): Promise<Result> {

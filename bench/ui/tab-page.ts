@@ -1,5 +1,5 @@
 /**
- * A tab of the suite `multi-tab`: `?run=<name of the run>&tab=<its own name>`. It hears commands and shows nothing.
+ * A tab of the suite `multi-tab`: `?run=<name of the run>&tab=<its own name>`. It obeys commands and shows nothing.
  */
 
 import '../peers/all.ts';
@@ -10,7 +10,7 @@ const address = new URLSearchParams(location.search);
 const name = address.get('tab') ?? '';
 const workers: Worker[] = [];
 
-// The suite ends workers that the package made: the page has to know them.
+// The suite ends workers that the package made, so the page collects them.
 globalThis.Worker = class extends Worker {
   constructor(url: string | URL, options?: WorkerOptions) {
     super(url, options);

@@ -59,7 +59,7 @@ async function save(button: string): Promise<string> {
 
 test('a run of one suite shows its rows, and keeps them', async () => {
   expect(await page.textContent('#plan')).toBe(
-    'A quick run of 1 suites and 2 engines, 6 steps, with sizes and options of yours.',
+    'A quick run, with your sizes and options. Suites: 1. Engines: 2. Steps: 6.',
   );
   await page.click('#run');
   await page.waitForFunction(() => document.querySelector('#step')?.textContent?.startsWith('Done'));
