@@ -3,10 +3,9 @@
 import { barOf, chartOf } from '../core/chart.ts';
 import { bestPeers, type Comparison } from '../core/comparison.ts';
 
-/** Its name below docs/results. */
+/** In docs/results. */
 export const CHART = 'headlines.svg';
 
-/** Its bars, in its order. */
 const BARS: readonly (readonly [suite: string, access: string, name: string])[] = [
   ['read-rand-mem', 'worker', 'get, in memory'],
   ['read-rand-disk', 'worker', 'get, from tables'],
@@ -22,7 +21,7 @@ const BARS: readonly (readonly [suite: string, access: string, name: string])[] 
   ['write-rand', 'inflight', 'set from the page, 100 in flight'],
 ];
 
-/** The chart; undefined where there is nothing to draw. */
+/** Undefined if there is nothing to draw. */
 export function headlinesOf(comparisons: readonly Comparison[]): string | undefined {
   const best = bestPeers(comparisons).filter(
     ({ varve }) => varve.phase === undefined && !varve.engine.includes('indexeddb'),

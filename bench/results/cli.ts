@@ -1,8 +1,6 @@
 /**
- * `npm run bench -- results --from FILE,FILE`: builds the results page, its chart and the README's figures from runs
- * that `--json` wrote. Without `--from` scripts/results.mjs measures first and hands over the files.
- *
- * Invariant: nothing is measured here.
+ * `npm run bench -- results --from FILE,FILE`: makes the results page, its chart and the README's figures from runs that
+ * `--json` wrote. Without `--from` scripts/results.mjs measures first.
  */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,7 +37,7 @@ await command(async () => {
   const runs = values.from.split(',').map((file) => parseRuns(file, readFileSync(file, 'utf8')));
   const results = resultsOf(runs, ENGINES, values.problem);
   const out = resolve(values.out ?? join(root, 'docs'));
-  // Charts of a run before are gone, as the check wants.
+  // The check accepts no charts of an earlier run.
   rmSync(join(out, 'results'), { recursive: true, force: true });
   const write = (file: string, content: string | Buffer): void => {
     mkdirSync(dirname(file), { recursive: true });

@@ -1,8 +1,7 @@
 /**
- * The files that the results are shown in, by their path from the repository, and what tells that one was changed.
+ * The files that show the results, by their path in the repository, and the check that nobody edited them.
  *
- * Invariant: the check makes the files with the same code that wrote them. In the README nothing outside of the markers is
- * touched.
+ * Invariant: the check makes the files with the code that wrote them. In the README only the text between the markers changes.
  */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -12,7 +11,6 @@ import { CHART, headlinesOf } from './chart.ts';
 import { comparisonsIn, pageText, readmeText, summaryText } from './page.ts';
 import { parseResults, type Results } from './results.ts';
 
-/** Where the data of the page is kept. */
 export const DATA = 'docs/results.json.gz';
 const PAGE = 'docs/results.md';
 const SUMMARY = 'docs/results.json';
@@ -21,7 +19,7 @@ const README = 'README.md';
 const BEGIN = '<!-- results:begin -->';
 const END = '<!-- results:end -->';
 
-/** Page, summary and chart of the results. */
+/** The page, its summary and its chart. */
 export function pageFiles(results: Results): Map<string, string> {
   const chart = headlinesOf(comparisonsIn(results));
   return new Map([
@@ -31,7 +29,7 @@ export function pageFiles(results: Results): Map<string, string> {
   ]);
 }
 
-/** The README with the part between its markers made anew. Throws when the markers are not there. */
+/** The README with new text between its markers. Throws if there are none. */
 export function readmeWith(readme: string, results: Results | undefined): string {
   const begin = readme.indexOf(BEGIN);
   const end = readme.indexOf(END);
@@ -40,7 +38,7 @@ export function readmeWith(readme: string, results: Results | undefined): string
   return `${readme.slice(0, begin + BEGIN.length)}\n${readmeText(results)}\n${readme.slice(end)}`;
 }
 
-/** The files that do not follow from the data: a sentence each. `read` reads one of the repository; `charts` are the names below docs/results. */
+/** A sentence for each file that differs from the data. `charts` are the names in docs/results. */
 export function problemsOf(
   results: Results | undefined,
   read: (path: string) => string | undefined,
@@ -49,27 +47,22 @@ export function problemsOf(
   const files = results === undefined ? new Map<string, string>() : pageFiles(results);
   files.set(README, readmeWith(read(README) ?? '', results));
   const changed = [...files].filter(([path, text]) => read(path) !== text).map(([path]) => path);
-  const left = [PAGE, SUMMARY, ...charts.map((name) => `${CHARTS}/${name}`)].filter((path) => {
-    return !files.has(path) && read(path) !== undefined;
-  });
+  const shown = [PAGE, SUMMARY, ...charts.map((name) => `${CHARTS}/${name}`)];
+  const left = shown.filter((path) => !files.has(path) && read(path) !== undefined);
   return [
     ...changed.map((path) => `${path} is not what ${DATA} gives.`),
     ...left.map((path) => `${path} belongs to no run: ${DATA} does not give it.`),
   ];
 }
 
-/** Whether the page, its chart and the README's figures follow from the data: part of `npm run check`. */
+/** The same for the repository, as a part of `npm run check`. */
 export function checkResults(root: string): string[] {
   const charts = join(root, CHARTS);
   const read = (path: string): string | undefined => {
     const file = join(root, path);
     return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
   };
-  return problemsOf(readData(root), read, existsSync(charts) ? readdirSync(charts) : []);
-}
-
-/** The data of the repository; undefined when there is none. */
-function readData(root: string): Results | undefined {
-  const file = join(root, DATA);
-  return existsSync(file) ? parseResults(gunzipSync(readFileSync(file)).toString()) : undefined;
+  const data = join(root, DATA);
+  const results = existsSync(data) ? parseResults(gunzipSync(readFileSync(data)).toString()) : undefined;
+  return problemsOf(results, read, existsSync(charts) ? readdirSync(charts) : []);
 }

@@ -7,8 +7,8 @@ import type { SavedRun } from '../targets/browser/browser-run.ts';
 import type { ServerResult } from '../targets/command.ts';
 import { type Results, resultsOf } from './results.ts';
 
-/** Rates of rounds that scatter a little about one; another shift gives them in another order. */
-export function about(rate: number, shift = 0): number[] {
+/** Rates of rounds that scatter a little; another shift gives another order. */
+function about(rate: number, shift = 0): number[] {
   const shares = [1, 1.02, 0.98, 1.01, 0.99];
   return shares.map((_, round) => rate * (shares[(round + shift) % shares.length] as number));
 }
@@ -17,7 +17,7 @@ const row = (suite: string, engine: string, role: Row['role'], rate: number, mor
   return rowOf({ suite, engine, role, rounds: about(rate, role === 'varve' ? 0 : 2), ...more });
 };
 
-/** Varve ahead in reads, behind in opening, and far behind in deletes; one peer did not tell the truth. */
+/** Varve ahead in reads, behind in opening, and far behind in deletes; one peer gave a wrong answer. */
 const browserRows: readonly Row[] = [
   row('write-rand', 'varve-sync', 'varve', 400_000),
   row('write-rand', 'varve-sync-each', 'varve', 50_000),
@@ -40,7 +40,6 @@ const provenance = {
   source: { commit: 'abcdef0123', clean: true },
 };
 
-/** A run of the browser. */
 export const browserRun: SavedRun = {
   ...provenance,
   environment: {
@@ -58,7 +57,6 @@ export const browserRun: SavedRun = {
   sizes: { wasm: 100_000, client: 15_000, sync: 30_000 },
 };
 
-/** A run of the suites on Node. */
 export const serverRun: ServerResult = {
   ...provenance,
   date: '2026-01-02T04:00:00.000Z',
@@ -70,7 +68,6 @@ export const serverRun: ServerResult = {
   ],
 };
 
-/** Both together. */
 export const results: Results = resultsOf(
   [
     { browser: [browserRun], server: [] },

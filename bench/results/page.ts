@@ -1,11 +1,10 @@
 /**
  * docs/results.md: where Varve is slower first, then missed targets and a table for each suite, Varve beside the best peer.
- * The same in short for the README, and as data.
- *
- * Invariant: every figure comes from docs/results.json.gz, which has all rows; nothing is rounded in Varve's favour.
+ * The same in short for the README, and as data. Nothing is rounded in Varve's favour.
  */
 
 import {
+  besideText,
   bestPeers,
   type Comparison,
   comparisonsOf,
@@ -19,9 +18,8 @@ import { caseName, casesOf, groupsBy, placeText, type Row, spreadOf } from '../c
 import { filled, type Line, markdownOf, markdownTable, storageTable, type Table } from '../core/tables.ts';
 import { TARGET_COLUMNS } from '../core/targets.ts';
 import { CHART } from './chart.ts';
-import { commitsOf, type PlanNote, type Results } from './results.ts';
+import { commitsOf, jsonWith, type PlanNote, type Results } from './results.ts';
 
-/** Varve beside every peer that is like it. */
 export function comparisonsIn({ rows }: Pick<Results, 'rows'>): Comparison[] {
   return comparisonsOf(casesOf(rows));
 }
@@ -67,61 +65,50 @@ function slowerTable(slower: readonly Comparison[]): Pick<Table, 'columns' | 'li
   return { columns: ['case', 'Varve', 'a second', 'peer', 'a second', 'Varve is', '95% interval'], lines };
 }
 
-const COLUMNS = [
-  'part',
-  'where',
-  'Varve',
-  'durability',
-  'a second',
-  'spread',
-  'p50',
-  'p99',
-  'best peer',
-  'a second',
-  'p99',
-  'Varve is',
-  'note',
+type CellOf = (row: Row, beside: Comparison | undefined) => string;
+
+const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
+  ['part', ({ phase = '' }) => phase],
+  ['where', ({ access }) => placeText(access)],
+  ['Varve', ({ engine }) => engine],
+  ['durability', ({ durability }) => durability],
+  ['a second', ({ opsPerSecond, unit }) => `${rate(opsPerSecond)}${unit === 'ops' ? '' : ` ${unit}`}`],
+  ['spread', (row) => (row.rounds.length < 2 ? '' : `${(spreadOf(row) * 100).toFixed(0)}%`)],
+  ['p50', ({ p50 }) => duration(p50)],
+  ['p99', ({ p99 }) => duration(p99)],
+  ['best peer', (_, beside) => beside?.peer.engine ?? ''],
+  ['a second', (_, beside) => (beside ? rate(beside.peer.opsPerSecond) : '')],
+  ['p99', (_, beside) => (beside ? duration(beside.peer.p99) : '')],
+  ['Varve is', (_, beside) => besideText(beside?.ratio)],
+  ['note', noteOf],
 ];
+
+function noteOf({ verified, errors, note }: Row): string {
+  return [...(verified ? [] : ['NOT VERIFIED']), ...(errors ? [`${errors} errors`] : []), ...(note ? [note] : [])].join(
+    '; ',
+  );
+}
 
 /** A table for each suite: a line for each row of Varve. */
 function suiteTables(rows: readonly Row[], comparisons: readonly Comparison[]): Table[] {
   const best = new Map(bestPeers(comparisons).map((one) => [one.varve, one]));
   return groupsBy(rows, ({ suite }) => suite).map((group) => {
     const own = group.filter(({ role }) => role === 'varve');
-    const lines = own.map((row): Line => {
-      const beside = best.get(row);
-      const peer = beside && [
-        beside.peer.engine,
-        rate(beside.peer.opsPerSecond),
-        duration(beside.peer.p99),
-        ratioText(beside.ratio),
-      ];
-      const a_second = `${rate(row.opsPerSecond)}${row.unit === 'ops' ? '' : ` ${row.unit}`}`;
-      const spread = row.rounds.length < 2 ? '' : `${(spreadOf(row) * 100).toFixed(0)}%`;
-      const note = [
-        ...(row.verified ? [] : ['NOT VERIFIED']),
-        ...(row.errors ? [`${row.errors} errors`] : []),
-        ...(row.note ? [row.note] : []),
-      ];
-      const figures = [a_second, spread, duration(row.p50), duration(row.p99)];
-      const head = [row.phase ?? '', placeText(row.access), row.engine, row.durability];
-      return { cells: [...head, ...figures, ...(peer ?? ['', '', '', '']), note.join('; ')] };
-    });
-    return filled({ title: group[0]?.suite ?? '', columns: COLUMNS, lines });
+    const lines = own.map((row): Line => ({ cells: COLUMNS.map(([, cell]) => cell(row, best.get(row))) }));
+    return filled({ title: group[0]?.suite ?? '', columns: COLUMNS.map(([title]) => title), lines });
   });
 }
 
-/** Machine, browser, date and commit, in a list. */
 function provenance(results: Results): string {
   const { machine, load, browser, source, plans, versions, sizes } = results;
   const tree = source.clean ? '' : ', with changes that were not committed';
   const commits = [...commitsOf(results)].map(
     ([commit, suites]) => `\`${commit}\`${suites.length === 0 ? '' : ` (${suites.join(', ')})`}`,
   );
-  const told = Object.entries(versions).map(([name, version]) => `; ${name} ${version}`);
+  const named = Object.entries(versions).map(([name, version]) => `; ${name} ${version}`);
   return [
     `- Machine: ${machine.processor}, ${machine.cores} cores, ${bytes(machine.memoryBytes)} of memory, ${machine.system}; load average ${load} at the end of a run, the run included`,
-    `- Browser: ${browser}, headless, persistent profile; Node ${machine.node}${told.join('')}`,
+    `- Browser: ${browser}, headless, persistent profile; Node ${machine.node}${named.join('')}`,
     `- Date: ${daysOf(results)}. Commit: ${commits.join('; ')}${tree}`,
     `- Runs: ${plansText(plans)}`,
     `- Sizes after gzip: engine ${bytes(sizes.wasm)}, \`varve\` ${bytes(sizes.client)}, \`varve/synchronous\` ${bytes(sizes.sync)}`,
@@ -132,7 +119,7 @@ function daysOf({ dates }: Results): string {
   return [...new Set(dates.map((date) => date.slice(0, 10)))].join(', ');
 }
 
-/** How it was measured; which suites, where not all were measured alike. */
+/** The options of the runs, each with its suites if they differ. */
 function plansText(plans: readonly PlanNote[]): string {
   const textOf = ({ mode, rounds, seed, scale, custom }: PlanNote): string => {
     const round = custom.round_ms === undefined ? '' : ` of at most ${custom.round_ms} ms`;
@@ -154,7 +141,7 @@ function enginesText({ engines }: Results): string {
     .join('\n');
 }
 
-/** The part of the README that has figures. */
+/** The figures of the README. */
 export function readmeText(results: Results | undefined): string {
   if (results === undefined) {
     return 'No run is kept here yet: `npm run bench -- results` makes one, and writes its figures here.';
@@ -183,22 +170,10 @@ export function summaryText(results: Results): string {
   const best = bestPeers(comparisons).map(({ varve, peer, ratio, low, high }) => {
     const four = (figure: number): number => Number(figure.toPrecision(4));
     const interval = Number.isFinite(high) ? { low: four(low), high: four(high) } : {};
-    const figures = {
-      perSecond: varve.opsPerSecond,
-      peerPerSecond: peer.opsPerSecond,
-      ratio: four(ratio),
-      ...interval,
-    };
-    return { case: caseName(varve), varve: varve.engine, peer: peer.engine, ...figures };
+    const rates = { perSecond: varve.opsPerSecond, peerPerSecond: peer.opsPerSecond };
+    const names = { case: caseName(varve), varve: varve.engine, peer: peer.engine };
+    return { ...names, ...rates, ratio: four(ratio), ...interval };
   });
-  const head = {
-    dates,
-    machine,
-    browser,
-    source,
-    slower: slowerOf(comparisons).length,
-    comparisons: comparisons.length,
-  };
-  const lines = best.map((line) => `    ${JSON.stringify(line)}`);
-  return `${JSON.stringify(head, undefined, 2).slice(0, -2)},\n  "best": [\n${lines.join(',\n')}\n  ]\n}\n`;
+  const counts = { slower: slowerOf(comparisons).length, comparisons: comparisons.length };
+  return jsonWith({ dates, machine, browser, source, ...counts }, 'best', best);
 }

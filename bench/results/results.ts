@@ -1,8 +1,7 @@
 /**
- * The results that the page in docs, its chart and the README are made of: docs/results.json.gz.
+ * The content of docs/results.json.gz: the results page, its chart and the figures of the README come from it.
  *
- * Invariant: the page is a function of this file alone, so that a figure that was changed by hand, there or here,
- * is found by making it again (files.ts).
+ * Invariant: they come from nothing else, so making them again shows a figure that was edited by hand (files.ts).
  */
 
 import { browserOf } from '../core/compare/baseline.ts';
@@ -23,38 +22,35 @@ export interface PlanNote extends Pick<Plan, 'mode' | 'rounds' | 'seed' | 'scale
   readonly commit?: string;
 }
 
-/** The data of the page. */
 export interface Results {
   readonly version: number;
   /** ISO dates of the runs. */
   readonly dates: readonly string[];
   readonly machine: Machine;
-  /** Of several runs the most. */
+  /** The highest of the runs. */
   readonly load: number;
-  /** The commit of all runs of the browser; where there are several, those of `plans`. */
+  /** No commit where the runs of the browser have several: those are in `plans`. */
   readonly source: Source;
   readonly browser: string;
-  /** What was asked for, of each run of the browser, and the suites that it gave rows of. */
   readonly plans: readonly PlanNote[];
-  /** Runtimes and libraries that told their versions. */
+  /** Of runtimes and libraries. */
   readonly versions: Readonly<Record<string, string>>;
   readonly engines: readonly Pick<Engine, 'name' | 'about' | 'version' | 'url'>[];
   readonly targets: readonly Judged[];
   readonly storage: readonly StorageReport[];
   readonly sizes: Sizes;
-  /** What failed or was not measured. */
   readonly problems: readonly string[];
-  /** Without timelines; figures have four digits that count, as they say no more than was measured. */
+  /** Without timelines, and with four significant digits. */
   readonly rows: readonly Row[];
 }
 
-/** The content of files that `--json` wrote, told apart by what they hold. */
+/** The runs in files that `--json` wrote. */
 export interface Runs {
   readonly browser: readonly SavedRun[];
   readonly server: readonly ServerResult[];
 }
 
-/** Tells what the text of a file holds. Throws a sentence when it is of neither kind. */
+/** Throws if the file contains no runs. */
 export function parseRuns(file: string, text: string): Runs {
   const parsed: unknown = JSON.parse(text);
   const list = (Array.isArray(parsed) ? parsed : [parsed]) as Partial<SavedRun & ServerResult>[];
@@ -65,7 +61,7 @@ export function parseRuns(file: string, text: string): Runs {
   throw new Error(`${file} is no result of the benchmark: give it files that --json wrote.`);
 }
 
-/** Gathers runs. `engines` are those of the browser. Throws when the runs do not belong together. */
+/** `engines` are those of the browser. Throws if the runs do not belong together. */
 export function resultsOf(runs: readonly Runs[], engines: readonly Engine[], problems: readonly string[]): Results {
   const browser = runs.flatMap((run) => run.browser);
   const server = runs.flatMap((run) => run.server);
@@ -105,11 +101,9 @@ export function resultsOf(runs: readonly Runs[], engines: readonly Engine[], pro
 }
 
 function short({ timeline: _, ...row }: Row): Row {
-  return JSON.parse(
-    JSON.stringify(row, (_, value) => {
-      return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
-    }),
-  );
+  const four = (_: string, value: unknown): unknown =>
+    typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
+  return JSON.parse(JSON.stringify(row, four));
 }
 
 function planOf({ plan: { mode, rounds, seed, scale, custom }, rows, source: { commit } }: SavedRun): PlanNote {
@@ -139,13 +133,17 @@ export function commitsOf({ source, plans }: Pick<Results, 'plans' | 'source'>):
   return commits;
 }
 
-/** The text of the data, a row a line. */
 export function resultsText({ rows, ...head }: Results): string {
-  const lines = rows.map((row) => `    ${JSON.stringify(row)}`);
-  return `${JSON.stringify(head, undefined, 2).slice(0, -2)},\n  "rows": [\n${lines.join(',\n')}\n  ]\n}\n`;
+  return jsonWith(head, 'rows', rows);
 }
 
-/** Reads the data. Throws a sentence when it is of another version. */
+/** JSON that ends with a list, a line for each of its items. */
+export function jsonWith(head: object, name: string, list: readonly unknown[]): string {
+  const lines = list.map((item) => `    ${JSON.stringify(item)}`);
+  return `${JSON.stringify(head, undefined, 2).slice(0, -2)},\n  "${name}": [\n${lines.join(',\n')}\n  ]\n}\n`;
+}
+
+/** Throws if the data is of another version. */
 export function parseResults(text: string): Results {
   const results = JSON.parse(text) as Results;
   if (results.version === VERSION) return results;
