@@ -14,11 +14,10 @@ const STORE = 'entries';
 type Library = typeof import('idb-keyval');
 
 function sessionOf(library: Library, store: UseStore): AsyncSession {
-  const batch: AsyncSession['batch'] = ({ keys, values }) =>
-    library.setMany(
-      keys.map((key, i): [IDBValidKey, Uint8Array] => [key as IDBValidKey, values[i] as Uint8Array]),
-      store,
-    );
+  const batch: AsyncSession['batch'] = ({ keys, values }) => {
+    const entries = keys.map((key, i): [IDBValidKey, Uint8Array] => [key as IDBValidKey, values[i] as Uint8Array]);
+    return library.setMany(entries, store);
+  };
   return {
     kind: 'async',
     set: (key, value) => library.set(key as IDBValidKey, value, store),
@@ -26,12 +25,11 @@ function sessionOf(library: Library, store: UseStore): AsyncSession {
     delete: (key) => library.del(key as IDBValidKey, store),
     batch,
     range: async () => cannot(NAME, 'range'),
-    wave: (calls) =>
-      waveOfRuns(calls, {
-        set: batch,
-        get: ({ keys }) => library.getMany<Uint8Array>(keys as IDBValidKey[], store),
-        delete: ({ keys }) => library.delMany(keys as IDBValidKey[], store),
-      }),
+    wave: waveOfRuns({
+      set: batch,
+      get: ({ keys }) => library.getMany<Uint8Array>(keys as IDBValidKey[], store),
+      delete: ({ keys }) => library.delMany(keys as IDBValidKey[], store),
+    }),
     settle: settled,
     // The library has no call for it; every transaction has its connection.
     close: () => store('readonly', ({ transaction }) => transaction.db.close()),

@@ -1,14 +1,13 @@
-/** The Level interface, of browser-level over IndexedDB and of classic-level on Node: `batch` and `getMany` for many calls. */
+/** The Level interface of browser-level and of classic-level on Node: `batch` and `getMany` for many calls. */
 
-import type { AsyncSession } from '../core/engine.ts';
+import type { AsyncSession, BatchEntries } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
-import { settled, waveOfRuns } from './runs.ts';
+import { type Run, settled, waveOfRuns } from './runs.ts';
 
 type Operation =
   | { readonly type: 'put'; readonly key: string; readonly value: Uint8Array }
   | { readonly type: 'del'; readonly key: string };
 
-/** What both databases have. */
 export interface LevelDb {
   put(key: string, value: Uint8Array, options: object): Promise<void>;
   get(key: string): Promise<Uint8Array | undefined>;
@@ -20,18 +19,20 @@ export interface LevelDb {
   close(): Promise<void>;
 }
 
-/** A session; `own` are the calls that one of the two makes in another way, and `options` those of each write. */
+/** `own` are the calls that one of the two makes in another way, and `options` those of each write. */
 export function levelSession(db: LevelDb, options = {}, own: Partial<AsyncSession> = {}): AsyncSession {
-  const batch: AsyncSession['batch'] = ({ keys, values }) =>
-    db.batch(
-      keys.map((key, i): Operation => ({ type: 'put', key: key as string, value: values[i] as Uint8Array })),
-      options,
-    );
-  const remove = (keys: readonly Key[]): Promise<void> =>
-    db.batch(
-      keys.map((key): Operation => ({ type: 'del', key: key as string })),
-      options,
-    );
+  const batch = ({ keys, values }: BatchEntries): Promise<void> => {
+    const put = (key: Key, i: number): Operation => ({
+      type: 'put',
+      key: key as string,
+      value: values[i] as Uint8Array,
+    });
+    return db.batch(keys.map(put), options);
+  };
+  const remove = ({ keys }: Run): Promise<void> => {
+    const operations = keys.map((key): Operation => ({ type: 'del', key: key as string }));
+    return db.batch(operations, options);
+  };
   return {
     kind: 'async',
     set: (key, value) => db.put(key as string, value, options),
@@ -43,12 +44,7 @@ export function levelSession(db: LevelDb, options = {}, own: Partial<AsyncSessio
       const bounds = from === undefined ? {} : { gte: from as string };
       for (const [key, value] of await db.iterator({ ...bounds, limit }).all()) sink.take(key, value);
     },
-    wave: (calls) =>
-      waveOfRuns(calls, {
-        set: batch,
-        get: ({ keys }) => db.getMany(keys as string[]),
-        delete: ({ keys }) => remove(keys),
-      }),
+    wave: waveOfRuns({ set: batch, get: ({ keys }) => db.getMany(keys as string[]), delete: remove }),
     settle: settled,
     close: () => db.close(),
     ...own,

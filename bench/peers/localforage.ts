@@ -6,7 +6,7 @@
  * as a program must.
  */
 
-import { type AsyncSession, cannot } from '../core/engine.ts';
+import { type AsyncSession, cannot, type PointCall } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 import { engineOf } from './library.ts';
 import { settled } from './runs.ts';
@@ -23,32 +23,31 @@ async function load(): Promise<Library> {
 }
 
 function sessionOf(store: Library): AsyncSession {
-  const set = (key: Key, value: Uint8Array): Promise<unknown> => store.setItem(key as string, value);
   const get = async (key: Key): Promise<Uint8Array | undefined> =>
     (await store.getItem<Uint8Array>(key as string)) ?? undefined;
-  const remove = (key: Key): Promise<void> => store.removeItem(key as string);
+  const write = (key: Key, value: Uint8Array | null): Promise<unknown> =>
+    value === null ? store.removeItem(key as string) : store.setItem(key as string, value);
   return {
     kind: 'async',
-    set,
+    set: write,
     get,
-    delete: remove,
-    batch: ({ keys, values }) => Promise.all(keys.map((key, i) => set(key, values[i] as Uint8Array))),
+    delete: (key) => write(key, null),
+    batch: ({ keys, values }) => Promise.all(keys.map((key, i) => write(key, values[i] as Uint8Array))),
     range: async () => cannot(NAME, 'range'),
     wave: (calls) => {
       const written = new Map<Key, Promise<undefined>>();
-      return Promise.all(
-        calls.map(({ key, value }) => {
-          const before = written.get(key);
-          if (value === undefined) return before === undefined ? get(key) : before.then(() => get(key));
-          const write = (async () => {
-            if (before !== undefined) await before;
-            await (value === null ? remove(key) : set(key, value));
-            return undefined;
-          })();
-          written.set(key, write);
-          return write;
-        }),
-      );
+      const make = async ({ key, value }: PointCall): Promise<Uint8Array | undefined> => {
+        const before = written.get(key);
+        if (value === undefined) return before === undefined ? get(key) : before.then(() => get(key));
+        const made = (async () => {
+          if (before !== undefined) await before;
+          await write(key, value);
+          return undefined;
+        })();
+        written.set(key, made);
+        return made;
+      };
+      return Promise.all(calls.map(make));
     },
     settle: settled,
     // The library keeps a database open until it drops it, so it has no suite of opening.

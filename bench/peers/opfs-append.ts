@@ -6,7 +6,7 @@
  * settles, never while a clock runs, and so proves the content of the file.
  */
 
-import { type BatchEntries, cannot, type SyncSession } from '../core/engine.ts';
+import { cannot, type SyncSession } from '../core/engine.ts';
 import { KEY_CHARS, type Key } from '../core/generator.ts';
 import { engineOf } from './library.ts';
 import { floorFile, removeFloorFile } from './opfs.ts';
@@ -18,106 +18,89 @@ const SLAB_BYTES = 64 << 10;
 /** A file, in a browser or on Node. */
 export type Handle = Pick<FileSystemSyncAccessHandle, 'read' | 'write' | 'flush' | 'close'>;
 
-export class AppendSession implements SyncSession {
-  readonly kind = 'sync';
-  readonly #handle: Handle;
-  readonly #flushes: boolean;
+export function appendSession(handle: Handle, flushes: boolean): SyncSession {
   /** The length of the value of each record, or DELETED. */
-  readonly #log: number[] = [];
-  readonly #index = new Map<string, { at: number; length: number }>();
-  readonly #at = { at: 0 };
-  #end = 0;
-  #scratch = new Uint8Array(SLAB_BYTES * 2);
-  #staged = 0;
-  #slab = new Uint8Array(SLAB_BYTES);
-  #used = 0;
+  const log: number[] = [];
+  const index = new Map<string, { at: number; length: number }>();
+  const where = { at: 0 };
+  let end = 0;
+  let scratch = new Uint8Array(SLAB_BYTES * 2);
+  let staged = 0;
+  let slab = new Uint8Array(SLAB_BYTES);
+  let used = 0;
 
-  constructor(handle: Handle, flushes: boolean) {
-    this.#handle = handle;
-    this.#flushes = flushes;
-  }
-
-  set(key: Key, value: Uint8Array): void {
-    this.#stage(key, value);
-    this.commit();
-  }
-
-  delete(key: Key): void {
-    this.#stage(key, undefined);
-    this.commit();
-  }
-
-  batch({ keys, values }: BatchEntries): void {
-    for (let i = 0; i < keys.length; i++) this.#stage(keys[i] as Key, values[i]);
-    this.commit();
-  }
-
-  get(key: Key): Uint8Array | undefined {
-    const place = this.#index.get(key as string);
-    if (place === undefined) return undefined;
-    if (this.#used + place.length > this.#slab.length) {
-      this.#slab = new Uint8Array(Math.max(SLAB_BYTES, place.length));
-      this.#used = 0;
-    }
-    const value = this.#slab.subarray(this.#used, this.#used + place.length);
-    this.#used += place.length;
-    this.#at.at = place.at;
-    if (this.#handle.read(value, this.#at) !== place.length) throw new Error('A read of the floor fell short.');
-    return value;
-  }
-
-  range(): void {
-    cannot('opfs-append', 'range');
-  }
-
-  commit(): void {
-    if (this.#staged === 0) return;
-    this.#at.at = this.#end;
-    const count = this.#handle.write(this.#scratch.subarray(0, this.#staged), this.#at);
-    if (count !== this.#staged) throw new Error('A write of the floor fell short.');
-    if (this.#flushes) this.#handle.flush();
-    this.#end += count;
-    this.#staged = 0;
-  }
-
-  /** Reads the file, and notes the place of the newest value of each key. */
-  async settle(): Promise<boolean> {
-    this.commit();
-    this.#index.clear();
-    const bytes = new Uint8Array(this.#end);
-    this.#handle.read(bytes, { at: 0 });
-    const text = new TextDecoder();
-    let at = 0;
-    for (const length of this.#log) {
-      const key = text.decode(bytes.subarray(at, at + KEY_CHARS));
-      at += KEY_CHARS;
-      if (length === DELETED) this.#index.delete(key);
-      else this.#index.set(key, { at, length });
-      at += Math.max(length, 0);
-    }
-    return true;
-  }
-
-  async close(): Promise<void> {
-    this.commit();
-    this.#handle.close();
-  }
-
-  #stage(key: Key, value: Uint8Array | undefined): void {
+  const stage = (key: Key, value: Uint8Array | undefined): void => {
     if (typeof key !== 'string') cannot('opfs-append', 'tuple');
     const bytes = KEY_CHARS + (value?.length ?? 0);
-    if (this.#staged + bytes > this.#scratch.length) {
-      const grown = new Uint8Array((this.#staged + bytes) * 2);
-      grown.set(this.#scratch.subarray(0, this.#staged));
-      this.#scratch = grown;
+    if (staged + bytes > scratch.length) {
+      const grown = new Uint8Array((staged + bytes) * 2);
+      grown.set(scratch.subarray(0, staged));
+      scratch = grown;
     }
-    const scratch = this.#scratch;
-    let at = this.#staged;
-    for (let i = 0; i < KEY_CHARS; i++) scratch[at++] = key.charCodeAt(i);
-    if (value !== undefined) scratch.set(value, at);
-    this.#log.push(value === undefined ? DELETED : value.length);
-    this.#staged += bytes;
-  }
+    for (let i = 0; i < KEY_CHARS; i++) scratch[staged + i] = key.charCodeAt(i);
+    if (value !== undefined) scratch.set(value, staged + KEY_CHARS);
+    log.push(value === undefined ? DELETED : value.length);
+    staged += bytes;
+  };
+  const commit = (): void => {
+    if (staged === 0) return;
+    where.at = end;
+    const count = handle.write(scratch.subarray(0, staged), where);
+    if (count !== staged) throw new Error('A write of the floor fell short.');
+    if (flushes) handle.flush();
+    end += count;
+    staged = 0;
+  };
+  const write = (key: Key, value?: Uint8Array): void => {
+    stage(key, value);
+    commit();
+  };
+
+  return {
+    kind: 'sync',
+    set: write,
+    delete: (key) => write(key),
+    batch: ({ keys, values }) => {
+      for (let i = 0; i < keys.length; i++) stage(keys[i] as Key, values[i]);
+      commit();
+    },
+    get: (key) => {
+      const place = index.get(key as string);
+      if (place === undefined) return undefined;
+      if (used + place.length > slab.length) {
+        slab = new Uint8Array(Math.max(SLAB_BYTES, place.length));
+        used = 0;
+      }
+      const value = slab.subarray(used, used + place.length);
+      used += place.length;
+      where.at = place.at;
+      if (handle.read(value, where) !== place.length) throw new Error('A read of the floor fell short.');
+      return value;
+    },
+    range: () => cannot('opfs-append', 'range'),
+    commit,
+    /** Reads the file, and notes the place of the newest value of each key. */
+    settle: async () => {
+      commit();
+      index.clear();
+      const bytes = new Uint8Array(end);
+      handle.read(bytes, { at: 0 });
+      const text = new TextDecoder();
+      let at = 0;
+      for (const length of log) {
+        const key = text.decode(bytes.subarray(at, at + KEY_CHARS));
+        at += KEY_CHARS;
+        if (length === DELETED) index.delete(key);
+        else index.set(key, { at, length });
+        at += Math.max(length, 0);
+      }
+      return true;
+    },
+    close: async () => {
+      commit();
+      handle.close();
+    },
+  };
 }
 
 export const opfsAppend = engineOf({
@@ -129,7 +112,7 @@ export const opfsAppend = engineOf({
   async open(store, options) {
     const handle = await (await floorFile(store)).createSyncAccessHandle();
     handle.truncate(0);
-    return new AppendSession(handle, options.durability === 'strict');
+    return appendSession(handle, options.durability === 'strict');
   },
   remove: removeFloorFile,
 });

@@ -13,7 +13,7 @@ let database: PGlite | undefined;
 
 worker({
   init: async ({ meta }) => {
-    database = await startPglite(meta);
+    database = await startPglite(meta.name, meta.relaxed);
     return database;
   },
 });

@@ -19,12 +19,6 @@ import { type Run, runsOf } from './runs.ts';
 const NAME = 'pglite';
 const FOLDER = 'bench-pglite';
 
-/** For the worker of PGliteWorker. */
-export interface PgliteMeta {
-  readonly name: string;
-  readonly relaxed: boolean;
-}
-
 /** Keys in the order of their bytes, as everywhere in the bench. */
 const TABLE = 'CREATE TABLE IF NOT EXISTS entries (k text COLLATE "C" PRIMARY KEY, v bytea NOT NULL)';
 const UPSERT = 'ON CONFLICT (k) DO UPDATE SET v = excluded.v';
@@ -116,7 +110,7 @@ async function setMany(queries: Queries, keys: readonly Key[], values: readonly 
 let bundle: Promise<Blob> | undefined;
 
 /** Starts Postgres over a store in the calling thread, which must be a dedicated worker. */
-export async function startPglite({ name, relaxed }: PgliteMeta): Promise<PGlite> {
+export async function startPglite(name: string, relaxedDurability: boolean): Promise<PGlite> {
   bundle ??= fetch(assetUrl(NAME, 'pglite.data')).then((response) => response.blob());
   const [{ PGlite: Database }, { OpfsAhpFS }, pgliteWasmModule, initdbWasmModule, fsBundle] = await Promise.all([
     import('@electric-sql/pglite'),
@@ -125,7 +119,7 @@ export async function startPglite({ name, relaxed }: PgliteMeta): Promise<PGlite
     compiledAsset(NAME, 'initdb.wasm'),
     bundle,
   ]);
-  /** With relaxed durability the library syncs its pool behind the calls, and would do so after closing its files, too. */
+  /** With relaxed durability the library syncs its pool behind the calls, also after closing its files. */
   class WaitingPool extends OpfsAhpFS {
     #behind: Promise<void> = Promise.resolve();
     #closed = false;
@@ -142,33 +136,26 @@ export async function startPglite({ name, relaxed }: PgliteMeta): Promise<PGlite
     }
   }
   const fs = new WaitingPool(`${FOLDER}/${name}`);
-  return Database.create({ fs, relaxedDurability: relaxed, pgliteWasmModule, initdbWasmModule, fsBundle });
+  return Database.create({ fs, relaxedDurability, pgliteWasmModule, initdbWasmModule, fsBundle });
 }
 
 async function open(name: string, { durability }: SessionOptions): Promise<AsyncSession> {
-  const meta: PgliteMeta = { name, relaxed: durability !== 'strict' };
+  const relaxed = durability !== 'strict';
   if (inWorker()) {
-    const pg = await startPglite(meta);
+    const pg = await startPglite(name, relaxed);
     await pg.exec(TABLE);
     return sessionOf(pg, () => pg.close());
   }
   const { PGliteWorker } = await import('@electric-sql/pglite/worker');
   const worker = new Worker(new URL('./pglite-worker.js', import.meta.url), { type: 'module', name });
-  const pg = await PGliteWorker.create(worker, { id: name, meta });
+  const pg = await PGliteWorker.create(worker, { id: name, meta: { name, relaxed } });
   await pg.exec(TABLE);
   return sessionOf(pg, async () => {
-    await closed(worker);
-    await pg.close();
-  });
-}
-
-/** Asks the worker to close its database. */
-function closed(worker: Worker): Promise<void> {
-  return new Promise((resolve) => {
-    worker.addEventListener('message', ({ data }: MessageEvent<{ readonly type: string }>) => {
-      if (data.type === 'bench-closed') resolve();
+    await new Promise<void>((resolve) => {
+      worker.addEventListener('message', ({ data }) => data.type === 'bench-closed' && resolve());
+      worker.postMessage({ type: 'bench-close' });
     });
-    worker.postMessage({ type: 'bench-close' });
+    await pg.close();
   });
 }
 

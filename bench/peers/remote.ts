@@ -1,40 +1,28 @@
 /**
- * The store of a peer that lives in workers only, called from the page: one message for each call and one for its answer, as
- * an application would write it. (SQLite comes with such a worker, "Worker1" with its promiser, by its own words relatively
- * limited (sqlite.org/wasm/doc/trunk/api-worker1.md): it has no statements that stay prepared, and no transaction over calls,
- * so it would be slower.)
+ * The store of a peer that only works in workers, called from the page: one message for each call and one for its response, as
+ * an application would write it. (SQLite's own "Worker1" is "relatively limited" by its documentation
+ * (sqlite.org/wasm/doc/trunk/api-worker1.md): it has no prepared statements and no transaction over calls, so it is slower.)
  *
- * Invariant: answers come in the order of the calls. A worker that fails rejects every call that waits, and all after it.
- * Values that travel together lie in one buffer, which is transferred: cloning hundreds of small arrays would cost more than
- * storing them.
+ * Invariant: responses come in the order of the calls. A worker that fails rejects all waiting and later calls. Values that
+ * travel together are in one buffer, which is transferred: cloning hundreds of small arrays would cost more than storing them.
  */
 
 import type { AsyncSession, SessionOptions } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 
-/** Values one behind the other. A length below 0: no value, but what a PointCall has in its place. */
+/** Values one behind the other. A length below 0 stands for no value, or for a delete. */
 export interface PackedValues {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly lengths: Int32Array;
 }
 
 /** A call of a session by the name of its method. */
-export interface Request {
-  readonly id: number;
-  readonly method: string;
-  readonly args: readonly unknown[];
-}
-
-export interface Reply {
-  readonly id: number;
-  readonly result?: unknown;
-  readonly error?: string;
-}
+export type Request = readonly [method: string, ...args: unknown[]];
+export type Reply = { readonly result: unknown } | { readonly error: string };
 
 const NONE = -1;
 const DELETE = -2;
 
-/** Puts values into one buffer. */
 export function pack(values: readonly (Uint8Array | undefined | null)[]): PackedValues {
   const lengths = Int32Array.from(values, (value) => value?.length ?? (value === null ? DELETE : NONE));
   const bytes = new Uint8Array(lengths.reduce((sum, length) => sum + Math.max(length, 0), 0));
@@ -47,7 +35,7 @@ export function pack(values: readonly (Uint8Array | undefined | null)[]): Packed
   return { bytes, lengths };
 }
 
-/** The values of a buffer, each a view of it; undefined where there is none, null where a delete was. */
+/** Views of the buffer; undefined for no value, null for a delete. */
 export function unpack({ bytes, lengths }: PackedValues): (Uint8Array | undefined | null)[] {
   let at = 0;
   return Array.from(lengths, (length) => {
@@ -58,39 +46,33 @@ export function unpack({ bytes, lengths }: PackedValues): (Uint8Array | undefine
   });
 }
 
-/** The buffers that a message hands over. */
-export function handedOver(parts: readonly unknown[]): Transferable[] {
-  const packed = parts.filter(
-    (part): part is PackedValues => typeof part === 'object' && part !== null && 'lengths' in part,
+/** The buffers that a message transfers. */
+export function transferOf(parts: readonly unknown[]): Transferable[] {
+  return parts.flatMap((part) =>
+    part instanceof Object && 'lengths' in part ? (part as PackedValues).bytes.buffer : [],
   );
-  return packed.map(({ bytes }) => bytes.buffer);
 }
 
 type Call = (method: string, ...args: unknown[]) => Promise<unknown>;
 
-/** Calls what listens in a worker. */
 function callerOf(worker: Worker): Call {
-  const waiting = new Map<number, { resolve(result: unknown): void; reject(error: Error): void }>();
-  let [next, failed] = [0, undefined as Error | undefined];
-  worker.onmessage = ({ data: { id, result, error } }: MessageEvent<Reply>) => {
-    const caller = waiting.get(id);
-    waiting.delete(id);
-    if (error === undefined) caller?.resolve(result);
-    else caller?.reject(new Error(error));
+  const waiting: { resolve(result: unknown): void; reject(error: Error): void }[] = [];
+  let failed: Error | undefined;
+  worker.onmessage = ({ data }: MessageEvent<Reply>) => {
+    const caller = waiting.shift();
+    if ('result' in data) caller?.resolve(data.result);
+    else caller?.reject(new Error(data.error));
   };
   worker.onerror = ({ message }) => {
     failed = new Error(`The worker of the peer failed: ${message}`);
-    for (const { reject } of waiting.values()) reject(failed);
-    waiting.clear();
+    for (const { reject } of waiting.splice(0)) reject(failed);
   };
-  return (method, ...args) => {
-    if (failed !== undefined) return Promise.reject(failed);
-    const request: Request = { id: next++, method, args };
-    return new Promise((resolve, reject) => {
-      waiting.set(request.id, { resolve, reject });
-      worker.postMessage(request, handedOver(args));
+  return (...request) =>
+    new Promise((resolve, reject) => {
+      if (failed !== undefined) return reject(failed);
+      waiting.push({ resolve, reject });
+      worker.postMessage(request satisfies Request, transferOf(request));
     });
-  };
 }
 
 const valuesOf = async (packed: Promise<unknown>): Promise<(Uint8Array | undefined)[]> =>
@@ -100,12 +82,10 @@ const valuesOf = async (packed: Promise<unknown>): Promise<(Uint8Array | undefin
 export async function openRemote(peer: string, name: string, options: SessionOptions): Promise<AsyncSession> {
   const worker = new Worker(new URL('./peer-worker.js', import.meta.url), { type: 'module', name });
   const call = callerOf(worker);
-  try {
-    await call('open', peer, name, options);
-  } catch (error) {
+  await call('open', peer, name, options).catch((error) => {
     worker.terminate();
     throw error;
-  }
+  });
   return {
     kind: 'async',
     set: (key, value) => call('set', key, value),
@@ -118,14 +98,16 @@ export async function openRemote(peer: string, name: string, options: SessionOpt
       const [keys, packed] = (await call('range', from, limit)) as [Key[], PackedValues];
       for (const [i, value] of unpack(packed).entries()) sink.take(keys[i] as Key, value as Uint8Array);
     },
-    wave: (calls) =>
-      valuesOf(
+    wave: (calls) => {
+      const values = pack(calls.map(({ value }) => value));
+      return valuesOf(
         call(
           'wave',
           calls.map(({ key }) => key),
-          pack(calls.map(({ value }) => value)),
+          values,
         ),
-      ),
+      );
+    },
     settle: (where, entries) => call('settle', where, entries) as Promise<boolean>,
     close: () => call('close').then(() => worker.terminate()),
   };

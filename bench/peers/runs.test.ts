@@ -24,11 +24,11 @@ test('neighbours of one kind are one run, and runs keep the order of the calls',
 });
 
 test('what a run reads comes back at the places of its calls', async () => {
-  const values = await waveOfRuns(wave, {
+  const values = await waveOfRuns({
     set: async () => undefined,
     get: async ({ keys }) => keys.map((key) => (key === 'a' ? value(1) : undefined)),
     delete: async () => undefined,
-  });
+  })(wave);
   expect(values).toEqual([undefined, undefined, value(1), undefined, undefined]);
 });
 

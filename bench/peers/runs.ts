@@ -1,8 +1,8 @@
 /**
  * The calls of a wave, as the runs that a library with bulk calls makes of them.
  *
- * Invariant: a run is a stretch of neighbours of one kind, so that runs that take effect in their order are the calls in
- * theirs: a get after a set of the same key in one wave finds what was set.
+ * Invariant: a run has neighbours of one kind. So runs that take effect in their order have the effect of the calls in theirs:
+ * a get after a set of the same key in one wave finds the new value.
  */
 
 import type { AsyncSession, PointCall } from '../core/engine.ts';
@@ -13,18 +13,17 @@ export interface Run {
   /** The place of its first call in the wave. */
   readonly from: number;
   readonly keys: Key[];
-  /** As many as keys where it sets; else none. */
+  /** As many as keys in a run of sets; else none. */
   readonly values: Uint8Array[];
 }
 
-/** How a library makes each kind of run. */
+/** The call of a library for each kind of run. */
 export interface BulkCalls {
   set(run: Run): Promise<unknown>;
   get(run: Run): Promise<readonly (Uint8Array | undefined)[]>;
   delete(run: Run): Promise<unknown>;
 }
 
-/** Splits the calls of a wave into runs. */
 export function runsOf(calls: readonly PointCall[]): Run[] {
   const runs: Run[] = [];
   let run: Run | undefined;
@@ -41,39 +40,30 @@ export function runsOf(calls: readonly PointCall[]): Run[] {
 }
 
 /**
- * Makes the calls of a wave as bulk calls that are all under way together. For libraries over IndexedDB, whose
- * transactions take effect in the order in which they are begun.
+ * A wave as bulk calls that are all under way together. For libraries over IndexedDB, whose transactions take effect in the
+ * order in which they begin.
  */
-export async function waveOfRuns(
-  calls: readonly PointCall[],
-  bulk: BulkCalls,
-): Promise<readonly (Uint8Array | undefined)[]> {
-  const values = new Array<Uint8Array | undefined>(calls.length);
-  await Promise.all(
-    runsOf(calls).map(async (run) => {
-      if (run.kind !== 'get') {
-        await bulk[run.kind](run);
-        return;
-      }
+export const waveOfRuns =
+  (bulk: BulkCalls): AsyncSession['wave'] =>
+  async (calls) => {
+    const values = new Array<Uint8Array | undefined>(calls.length);
+    const make = async (run: Run): Promise<void> => {
+      if (run.kind !== 'get') return void (await bulk[run.kind](run));
       const got = await bulk.get(run);
       for (let i = 0; i < got.length; i++) values[run.from + i] = got[i];
-    }),
-  );
-  return values;
-}
+    };
+    await Promise.all(runsOf(calls).map(make));
+    return values;
+  };
+
+type Points = Pick<AsyncSession, 'get' | 'set' | 'delete'>;
 
 /** A wave of single calls that are all under way together. */
-export function waveOfCalls({
-  get,
-  set,
-  delete: remove,
-}: Pick<AsyncSession, 'get' | 'set' | 'delete'>): AsyncSession['wave'] {
+export function waveOfCalls({ get, set, delete: remove }: Points): AsyncSession['wave'] {
   const one = ({ key, value }: PointCall): Promise<Uint8Array | undefined> =>
-    value === undefined ? get(key) : (value === null ? remove(key) : set(key, value)).then(nothing);
+    value === undefined ? get(key) : (value === null ? remove(key) : set(key, value)).then(() => undefined);
   return (calls) => Promise.all(calls.map(one));
 }
 
-const nothing = (): undefined => undefined;
-
-/** How stores settle in which every write has been awaited: there is nothing to wait for. */
+/** For stores in which every write was awaited: there is nothing to wait for. */
 export const settled = async (): Promise<boolean> => true;

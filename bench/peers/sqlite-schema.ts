@@ -61,14 +61,14 @@ export type StatementName = keyof typeof SQL;
 /** Point calls of one transaction in the grouped engines: about as many as fit in 64 KiB of Varve's log. */
 export const GROUP = 500;
 
-type Texts = Pick<Engine, 'name' | 'url' | 'recommended'> & { readonly build: string };
+type Texts = Pick<Engine, 'name' | 'url' | 'recommended' | 'groupsInFlight'> & { readonly build: string };
 
 /**
  * A build as an engine and as its grouped twin. A store is a folder below bench-NAME. `open` must run in a dedicated worker;
  * `release` closes the files that the thread keeps open for a store.
  */
 export function sqliteEngines(
-  { build, ...texts }: Texts,
+  { build, groupsInFlight, ...texts }: Texts,
   open: (store: string, options: SessionOptions, grouped: boolean) => Promise<Session>,
   release: (store: string) => Promise<void> = async () => {},
 ): [Engine, Engine] {
@@ -95,6 +95,7 @@ export function sqliteEngines(
     // A set of a group returns before its flush: not strict.
     durabilities: ['relaxed'],
     grouped: GROUP,
+    groupsInFlight,
     only: 'point writes',
     open: (store, options) => open(store, options, true),
   };

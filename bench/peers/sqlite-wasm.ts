@@ -8,7 +8,7 @@ import type { SAHPoolUtil, Sqlite3Static } from '@sqlite.org/sqlite-wasm';
 import type { SessionOptions } from '../core/engine.ts';
 import { assetUrl } from './library.ts';
 import { expectWal, JOURNAL, setUp, sqliteEngines } from './sqlite-schema.ts';
-import { SqliteWasmSession } from './sqlite-wasm-session.ts';
+import { type SqliteWasmSession, sqliteWasmSession } from './sqlite-wasm-session.ts';
 
 const NAME = 'sqlite-wasm';
 
@@ -46,7 +46,7 @@ export async function openSqliteWasm(
   const db = new pool.OpfsSAHPoolDb('/entries.db');
   db.exec(setUp(options));
   expectWal(NAME, db.selectValue(JOURNAL));
-  return new SqliteWasmSession(sqlite3, db, grouped, () => pool.pauseVfs());
+  return sqliteWasmSession(sqlite3, db, grouped, () => pool.pauseVfs());
 }
 
 async function release(name: string): Promise<void> {

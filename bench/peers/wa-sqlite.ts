@@ -7,7 +7,7 @@
  */
 
 import type { AccessHandlePoolVFS } from 'wa-sqlite/src/examples/AccessHandlePoolVFS.js';
-import type { AsyncSession, BatchEntries, Engine, SessionOptions } from '../core/engine.ts';
+import type { AsyncSession, BatchEntries, SessionOptions } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 import { compiledAsset } from './library.ts';
 import {
@@ -154,15 +154,14 @@ export async function openWaSqlite(name: string, options: SessionOptions): Promi
   return sessionOf(api, db, await prepare(api, db), () => pool.close());
 }
 
-const [single, grouped] = sqliteEngines(
+export const [waSqlite, waSqliteGrouped] = sqliteEngines(
   {
     name: NAME,
     url: 'https://github.com/rhashimoto/wa-sqlite',
+    groupsInFlight: true,
     build: 'wa-sqlite on AccessHandlePoolVFS: prepared statements through its API',
     recommended:
       'AccessHandlePoolVFS with the synchronous build as the quickest on OPFS, with an exclusive lock and a write-ahead log, which one connection allows (github.com/rhashimoto/wa-sqlite/tree/master/src/examples#vfs-comparison).',
   },
   openWaSqlite,
 );
-export const waSqlite = single;
-export const waSqliteGrouped: Engine = { ...grouped, groupsInFlight: true };

@@ -16,29 +16,14 @@ import type { Table } from '../core/tables.ts';
 import { button, byId, make, tableOf } from './dom.ts';
 
 /** A line of the list. */
-interface Info {
-  readonly id: string;
-  readonly name: string;
-  readonly rows: number;
-}
+type Info = Readonly<{ id: string; name: string; rows: number }>;
 
 type Key = ['info' | 'run', string];
 type Store = Awaited<ReturnType<typeof open<Key, Info | Result>>>;
 
-let last: Promise<unknown> = Promise.resolve();
-
-/** One call at a time has the store open. */
-function withStore<T>(use: (store: Store) => Promise<T>): Promise<T> {
-  const next = last.then(async () => {
-    const store = await open<Key, Info | Result>('bench-runs');
-    try {
-      return await use(store);
-    } finally {
-      await store.close();
-    }
-  });
-  last = next.catch(() => undefined);
-  return next;
+async function withStore<T>(use: (store: Store) => Promise<T>): Promise<T> {
+  await using store = await open<Key, Info | Result>('bench-runs');
+  return await use(store);
 }
 
 /** Throws if this is no result. */

@@ -27,7 +27,7 @@ import { open as openSyncStore } from 'varve/synchronous';
 import type { BatchEntries, DiskUse, Engine, Session, SessionOptions, SyncSession } from '../../core/engine.ts';
 import type { Key } from '../../core/generator.ts';
 import { levelSession } from '../../peers/level.ts';
-import { AppendSession } from '../../peers/opfs-append.ts';
+import { appendSession } from '../../peers/opfs-append.ts';
 import { varveSession } from '../../peers/varve-page.ts';
 import { syncSession } from '../../peers/varve-sync.ts';
 import { versionOf } from '../command.ts';
@@ -108,7 +108,7 @@ export function bareFile(directory: string): Engine {
       flush: () => fdatasyncSync(file),
       close: () => closeSync(file),
     };
-    return new AppendSession(handle as ConstructorParameters<typeof AppendSession>[0], durability === 'strict');
+    return appendSession(handle as Parameters<typeof appendSession>[0], durability === 'strict');
   });
 }
 
