@@ -11,7 +11,7 @@ import type { Key } from '../core/generator.ts';
 import { engineOf } from './library.ts';
 
 const STORE = 'entries';
-/** Sets that `indexeddb-grouped` joins: about what 64 KiB of Varve's log hold. */
+/** Sets of one transaction of `indexeddb-grouped`: about as many as fit in 64 KiB of Varve's log. */
 const GROUP = 500;
 
 /** `getAllRecords`, which the DOM types do not have yet. */

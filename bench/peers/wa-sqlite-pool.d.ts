@@ -5,7 +5,7 @@ declare module 'wa-sqlite/src/examples/AccessHandlePoolVFS.js' {
   export class AccessHandlePoolVFS {
     /** Takes a folder of the origin private file system, for this pool alone. */
     constructor(directoryPath: string);
-    /** What it is registered as. */
+    /** The name under which it is registered. */
     get name(): string;
     /** Resolves when all files are open. */
     readonly isReady: Promise<void>;

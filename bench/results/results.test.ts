@@ -11,7 +11,7 @@ const README = 'Before.\n\n<!-- results:begin -->\nold\n<!-- results:end -->\n\n
 const page = pageText(results);
 const comparisons = comparisonsIn(results);
 
-test('like is compared with like, and what was not verified with nothing', () => {
+test('like is compared with like, and unverified rows with nothing', () => {
   const pairs = comparisons.map(({ varve, peer }) => [varve.suite, varve.engine, peer.engine]);
   expect(pairs).toContainEqual(['write-rand', 'varve-sync', 'sqlite-wasm-grouped']);
   expect(pairs).toContainEqual(['write-rand', 'varve-sync-each', 'sqlite-wasm']);
@@ -20,14 +20,14 @@ test('like is compared with like, and what was not verified with nothing', () =>
   expect(page).toContain('- read-rand-mem (in the worker) liar: not verified');
 });
 
-test('the best peer leaves Varve the least, and what is slower stands first, the worst above', () => {
+test('the best peer gives the smallest ratio, and the slower rows come first, the worst above', () => {
   expect(bestPeers(comparisons).find(({ varve }) => varve.suite === 'open')?.peer.engine).toBe('sqlite-wasm');
   expect(slowerOf(comparisons).map(({ ratio }) => Number(ratio.toFixed(2)))).toEqual([0.25, 0.5, 0.83]);
   expect(page).toContain('Varve is **slower in 3 of 7 comparisons with a peer**');
   expect(page.indexOf('0.25x')).toBeLessThan(page.indexOf('0.50x'));
 });
 
-test('the page tells machine, browser, date, commit, runs and versions, and writes figures short', () => {
+test('the page names machine, browser, date, commit, runs and versions, and shortens figures', () => {
   expect(page).toContain('Fictional 9000, 4 cores, 16.0 GiB of memory, Linux 6.1.0; load average 2.5 at the end');
   expect(page).toContain('Chrome/140.0.0.0');
   expect(page).toContain('Date: 2026-01-02. Commit: `abcdef0123`\n');
@@ -75,7 +75,7 @@ test('the check finds a figure that was edited, and a file that no run gives', (
   ]);
 });
 
-test('without a run the README says so, and a page that was left behind is told', () => {
+test('without a run the README says so, and an old page is reported', () => {
   const empty = readmeWith(README, undefined);
   const read = (path: string) => (path === 'README.md' ? empty : undefined);
   expect(problemsOf(undefined, read, [])).toEqual([]);
