@@ -15,32 +15,25 @@ const STORE = 'entries';
 const GROUP = 500;
 
 /** `getAllRecords`, which the DOM types do not have yet. */
-interface RecordsStore {
-  getAllRecords(options: {
+interface RecordsStore extends IDBObjectStore {
+  getAllRecords?(options: {
     query?: IDBKeyRange;
     count: number;
-  }): IDBRequest<{ readonly key: IDBValidKey; readonly value: Uint8Array }[]>;
-}
-
-function hasRecords(store: IDBObjectStore): store is IDBObjectStore & RecordsStore {
-  return 'getAllRecords' in store;
+  }): IDBRequest<{ key: IDBValidKey; value: Uint8Array }[]>;
 }
 
 type Found = IDBRequest<Uint8Array | undefined>;
 
 function sessionOf(db: IDBDatabase, durability: 'relaxed' | 'strict'): AsyncSession {
-  const begin = (mode: IDBTransactionMode): [IDBObjectStore, IDBTransaction] => {
-    const transaction = db.transaction(STORE, mode, { durability });
-    return [transaction.objectStore(STORE), transaction];
-  };
-  const transacted = (mode: IDBTransactionMode, run: (store: IDBObjectStore) => void): Promise<void> => {
-    const [store, transaction] = begin(mode);
+  const begin = (mode: IDBTransactionMode, level = durability): IDBObjectStore =>
+    db.transaction(STORE, mode, { durability: level }).objectStore(STORE);
+  const made = (store: IDBObjectStore, run: (store: IDBObjectStore) => void): Promise<void> => {
     run(store);
-    transaction.commit();
-    return complete(transaction);
+    store.transaction.commit();
+    return complete(store.transaction);
   };
-  const write = (run: (store: IDBObjectStore) => void): Promise<void> => transacted('readwrite', run);
-  const read = (): IDBObjectStore => db.transaction(STORE, 'readonly').objectStore(STORE);
+  const write = (run: (store: IDBObjectStore) => void): Promise<void> => made(begin('readwrite'), run);
+  const read = (): RecordsStore => db.transaction(STORE, 'readonly').objectStore(STORE);
   const putAll = (store: IDBObjectStore, keys: readonly Key[], values: readonly Uint8Array[]): void => {
     for (let i = 0; i < keys.length; i++) store.put(values[i], keys[i] as IDBValidKey);
   };
@@ -54,7 +47,7 @@ function sessionOf(db: IDBDatabase, durability: 'relaxed' | 'strict'): AsyncSess
     range: async (from, limit, sink) => {
       const store = read();
       const range = from === undefined ? undefined : IDBKeyRange.lowerBound(from);
-      if (hasRecords(store)) {
+      if (store.getAllRecords !== undefined) {
         const records = await result(store.getAllRecords({ ...(range && { query: range }), count: limit }));
         for (const { key, value } of records) sink.take(key as Key, value);
         return;
@@ -65,7 +58,8 @@ function sessionOf(db: IDBDatabase, durability: 'relaxed' | 'strict'): AsyncSess
     },
     wave: async (calls) => {
       const values = new Array<Uint8Array | undefined>(calls.length);
-      await transacted(calls.some((call) => call.value !== undefined) ? 'readwrite' : 'readonly', (store) =>
+      const mode = calls.some((call) => call.value !== undefined) ? 'readwrite' : 'readonly';
+      await made(begin(mode), (store) =>
         calls.forEach(({ key, value }, i) => {
           if (value === null) store.delete(key as IDBValidKey);
           else if (value !== undefined) store.put(value, key as IDBValidKey);
@@ -80,19 +74,17 @@ function sessionOf(db: IDBDatabase, durability: 'relaxed' | 'strict'): AsyncSess
       return values;
     },
     transact: async ({ keys, values }) => {
-      const [store, transaction] = begin('readwrite');
-      const done = complete(transaction);
+      const store = begin('readwrite');
+      const done = complete(store.transaction);
       const found = await Promise.all(keys.map((key) => result(store.get(key as IDBValidKey) as Found)));
       putAll(store, keys, values);
-      transaction.commit();
+      store.transaction.commit();
       await done;
       return found;
     },
     settle: async () => {
       // The browser decides when IndexedDB compacts; a strict transaction flushes its content.
-      const transaction = db.transaction(STORE, 'readwrite', { durability: 'strict' });
-      transaction.objectStore(STORE).delete('');
-      await complete(transaction);
+      await made(begin('readwrite', 'strict'), (store) => store.delete(''));
       return true;
     },
     close: async () => db.close(),

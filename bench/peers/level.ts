@@ -4,9 +4,7 @@ import type { AsyncSession, BatchEntries } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 import { type Run, settled, waveOfRuns } from './runs.ts';
 
-type Operation =
-  | { readonly type: 'put'; readonly key: string; readonly value: Uint8Array }
-  | { readonly type: 'del'; readonly key: string };
+type Operation = { type: 'put'; key: string; value: Uint8Array } | { type: 'del'; key: string };
 
 export interface LevelDb {
   put(key: string, value: Uint8Array, options: object): Promise<void>;

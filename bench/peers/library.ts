@@ -6,7 +6,7 @@
  * peer what it costs its users.
  */
 
-import type { Ability, Access, Engine } from '../core/engine.ts';
+import type { Ability, Access, Engine, SessionOptions } from '../core/engine.ts';
 
 /** From each library's package.json; only the built pages have it (scripts/peers.mjs). */
 declare const PEER_VERSIONS: Readonly<Record<string, string>>;
@@ -42,6 +42,13 @@ export function engineOf(traits: Omit<Engine, Usual> & Partial<Engine>, ...witho
   };
 }
 
+/** The options of a session that Varve has. */
+export const openOptions = ({ durability, memoryBytes, storage }: SessionOptions) => ({
+  durability,
+  memoryBytes,
+  storage,
+});
+
 /** The address of a file of a peer. */
 export function assetUrl(peer: string, file: string): string {
   return new URL(`./peers/${peer}/${file}`, import.meta.url).href;
@@ -58,6 +65,4 @@ export function compiledAsset(peer: string, file: string): Promise<WebAssembly.M
 }
 
 /** Whether this thread is a worker, which can open files in OPFS itself. */
-export function inWorker(): boolean {
-  return typeof document === 'undefined';
-}
+export const inWorker = (): boolean => typeof document === 'undefined';

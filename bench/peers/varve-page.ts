@@ -4,7 +4,7 @@ import { deleteStore, open, type Store } from 'varve';
 import { open as openInline } from 'varve/inline';
 import type { AsyncSession, Engine } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
-import { engineOf } from './library.ts';
+import { engineOf, openOptions } from './library.ts';
 import { storeFiles } from './opfs.ts';
 import { waveOfCalls } from './runs.ts';
 
@@ -48,8 +48,7 @@ export const varvePage = engineOf({
   role: 'varve',
   accesses: ['page', 'inflight'],
   durabilities: ['memory', 'relaxed', 'strict'],
-  open: async (name, { durability, memoryBytes, storage }) =>
-    varveSession(await open<Key, Uint8Array>(name, { durability, memoryBytes, storage })),
+  open: async (name, options) => varveSession(await open<Key, Uint8Array>(name, openOptions(options))),
   disk: storeFiles,
   remove: async (name) => void (await deleteStore(name)),
 });
@@ -58,8 +57,8 @@ const overIndexedDb = (name: string, about: string, opens: typeof open): Engine 
   ...varvePage,
   name,
   about,
-  open: async (store, { durability, memoryBytes }) =>
-    varveSession(await opens<Key, Uint8Array>(store, { durability, memoryBytes, storage: 'indexeddb' })),
+  open: async (store, options) =>
+    varveSession(await opens<Key, Uint8Array>(store, openOptions({ ...options, storage: 'indexeddb' }))),
   // The files of IndexedDB cannot be seen.
   disk: undefined,
 });

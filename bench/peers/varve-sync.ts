@@ -9,7 +9,7 @@ import { deleteStore, open, type SyncStore } from 'varve/synchronous';
 import { turn } from '../core/clock.ts';
 import type { Engine, SessionOptions, SyncSession } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
-import { engineOf } from './library.ts';
+import { engineOf, openOptions } from './library.ts';
 import { storeFiles } from './opfs.ts';
 
 /** `each`: one append for each write. */
@@ -62,10 +62,8 @@ export function syncSession(store: SyncStore<Key, Uint8Array>, each = false): Sy
   };
 }
 
-const openStore = (
-  name: string,
-  { durability, memoryBytes, storage }: SessionOptions,
-): Promise<SyncStore<Key, Uint8Array>> => open(name, { durability, memoryBytes, storage });
+const openStore = (name: string, options: SessionOptions): Promise<SyncStore<Key, Uint8Array>> =>
+  open(name, openOptions(options));
 
 export const varveSync = engineOf({
   name: 'varve-sync',

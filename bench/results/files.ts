@@ -7,8 +7,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { CHART, headlinesOf } from './chart.ts';
-import { comparisonsIn, pageText, readmeText, summaryText } from './page.ts';
+import { CHART, comparisonsIn, headlinesOf, pageText, readmeText, summaryText } from './page.ts';
 import { parseResults, type Results } from './results.ts';
 
 export const DATA = 'docs/results.json.gz';

@@ -3,6 +3,7 @@
  * The same in short for the README, and as data. Nothing is rounded in Varve's favour.
  */
 
+import { barOf, chartOf } from '../core/chart.ts';
 import {
   besideText,
   bestPeers,
@@ -17,8 +18,39 @@ import { bytes, duration, rate } from '../core/figures.ts';
 import { caseName, casesOf, groupsBy, placeText, type Row, spreadOf } from '../core/row.ts';
 import { filled, type Line, markdownOf, markdownTable, storageTable, type Table } from '../core/tables.ts';
 import { TARGET_COLUMNS } from '../core/targets.ts';
-import { CHART } from './chart.ts';
 import { commitsOf, jsonWith, type PlanNote, type Results } from './results.ts';
+
+/** In docs/results. */
+export const CHART = 'headlines.svg';
+
+const BARS: readonly (readonly [suite: string, access: string, name: string])[] = [
+  ['read-rand-mem', 'worker', 'get, in memory'],
+  ['read-rand-disk', 'worker', 'get, from tables'],
+  ['write-rand', 'worker', 'set'],
+  ['write-batch', 'worker', 'batches of 100, entries'],
+  ['range-100', 'worker', 'ranges of 100'],
+  ['mixed-70', 'worker', '70% gets, 30% sets'],
+  ['strict-set', 'worker', 'set, flushed to the disk'],
+  ['open', 'worker', 'open and first get'],
+  ['read-rand-mem', 'page', 'get from the page, awaited'],
+  ['write-rand', 'page', 'set from the page, awaited'],
+  ['read-rand-mem', 'inflight', 'get from the page, 100 in flight'],
+  ['write-rand', 'inflight', 'set from the page, 100 in flight'],
+];
+
+/** Undefined if there is nothing to draw. */
+export function headlinesOf(comparisons: readonly Comparison[]): string | undefined {
+  const best = bestPeers(comparisons).filter(
+    ({ varve }) => varve.phase === undefined && !varve.engine.includes('indexeddb'),
+  );
+  const bars = BARS.flatMap(([suite, access, name]) =>
+    best
+      .filter(({ varve }) => varve.suite === suite && varve.access === access)
+      .map((one) => barOf(one, one.varve.engine === 'varve-sync-each' ? `${name}, committed one by one` : name)),
+  );
+  if (bars.length === 0) return undefined;
+  return chartOf('Varve beside the fastest peer, in times its rate. Left of the line Varve is slower', bars);
+}
 
 export function comparisonsIn({ rows }: Pick<Results, 'rows'>): Comparison[] {
   return comparisonsOf(casesOf(rows));
