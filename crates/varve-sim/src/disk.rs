@@ -177,12 +177,6 @@ impl Disk {
         machine.waits = Some(Waits::new(seed, percent, ATTEMPTS_MAX));
     }
 
-    /// Whether the last call came upon bytes that were missing: then a file could not be moved, and the pool takes that for a lack of room.
-    #[must_use]
-    pub fn was_lacking(&self) -> bool {
-        self.machine.borrow().waits.as_ref().is_some_and(Waits::was_lacking)
-    }
-
     /// Calls that were made again because bytes were missing.
     #[must_use]
     pub fn again(&self) -> u64 {
@@ -274,6 +268,10 @@ impl Fetcher for Disk {
         let Some(waits) = &mut machine.waits else { panic!("a disk that reads at once lets a call wait") };
         waits.fetch();
         machine.burns();
+    }
+
+    fn was_lacking(&self) -> bool {
+        self.machine.borrow().waits.as_ref().is_some_and(Waits::was_lacking)
     }
 
     fn let_go(&self) {

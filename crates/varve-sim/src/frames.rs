@@ -94,11 +94,17 @@ impl Session<'_> {
                 run(store, &frame, &mut response)?;
                 match decode_from(&response, number as u32).map(|mut answers| answers.pop()) {
                     Ok(Some(Answer::Error(code))) if code == Code::Pending as u8 => Err(Error::Pending),
+                    Ok(Some(Answer::Error(code))) if code == Code::StorageFull as u8 => {
+                        Err(Error::StorageFull)
+                    }
                     answer => Ok(answer),
                 }
             })?;
             self.observed.bytes(&response);
-            answers.extend(ran.map_err(refused)?.map_err(undecoded)?);
+            answers.extend(match ran {
+                Err(Error::StorageFull) => Some(Answer::Error(Code::StorageFull as u8)),
+                ran => ran.map_err(refused)?.map_err(undecoded)?,
+            });
         }
         Ok(answers)
     }

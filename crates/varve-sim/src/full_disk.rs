@@ -87,8 +87,7 @@ impl Session<'_> {
 
     /// Whether a few deletes must commit, even on a completely full disk.
     pub(crate) fn has_reserve(&mut self) -> Outcome<bool> {
-        // The pool may also refuse a write because bytes of a file that has to move are missing.
-        let is_faulty = self.is_faulty || self.trace.waits || !self.disk.is_limited();
+        let is_faulty = self.is_faulty || !self.disk.is_limited();
         let store = self.store()?;
         Ok(!is_faulty
             && store.is_logged()
@@ -100,14 +99,10 @@ impl Session<'_> {
     fn commit_in_reserve(&mut self, op: &Op, changes: Vec<Change>, level: Durability) -> Outcome {
         let must_commit = self.has_reserve()?;
         let had_pending = self.store()?.pending_bytes() > 0;
-        let first_sequence = self.store()?.last_sequence() + 1;
-        self.model.stage(Group { changes: changes.clone(), first_sequence });
         let ops: Vec<_> = changes.iter().map(store_op).collect();
-        let staged = self.make(|store| store.stage(&ops))?;
-        let result = match staged {
-            Ok(_) => self.make(|store| store.commit(level))?,
-            Err(error) => Err(error),
-        };
+        let result = self.make(|store| store.stage(&ops).and_then(|_| store.commit(level)))?;
+        let first_sequence = self.model.last_sequence() + 1;
+        self.model.stage(Group { changes: changes.clone(), first_sequence });
         if result == Err(Error::StorageFull) && must_commit && !self.disk.is_dead() {
             return Err(format!("{op}: a delete was refused though its reserve is whole"));
         }

@@ -196,13 +196,14 @@ impl Model {
         self.alive = self.state_at(self.now_ms);
     }
 
-    /// The store refused the groups that were staged since `position`: they never happened.
-    pub fn refuse(&mut self, position: usize) {
-        if position < self.groups.len() {
-            self.groups.truncate(position);
+    /// The store refused the groups that were staged since `position`: they never happened. Returns them.
+    pub fn refuse(&mut self, position: usize) -> Vec<Group> {
+        let refused = self.groups.split_off(position.min(self.groups.len()));
+        if !refused.is_empty() {
             self.now = self.state_after(position);
             self.forget();
         }
+        refused
     }
 
     /// Everything staged up to here was given to the operating system.

@@ -92,7 +92,7 @@ impl Session<'_> {
     /// Opens the store, dying in the middle as often as asked, and lets the oracle judge what it holds.
     pub(crate) fn recover(&mut self, mut loss: Loss, recoveries: &[(u64, Crash)]) -> Outcome {
         // The power loss may remove bytes that were written ahead, because nothing flushes them.
-        let must_open = loss != Loss::Power && self.store.is_some() && !self.is_faulty && !self.trace.waits;
+        let must_open = loss != Loss::Power && self.store.is_some() && !self.is_faulty;
         self.cursors.clear();
         self.snapshots.clear();
         self.compactor = None;
@@ -125,7 +125,6 @@ impl Session<'_> {
                     return Err("a store does not open because the disk is full".to_owned());
                 }
                 Err(Error::StorageFull) if self.disk.is_limited() => self.disk.limit(None),
-                Err(Error::StorageFull) if self.disk.was_lacking() => {}
                 Err(error) => return Err(format!("open after {loss:?} loss: {error} ({error:?})")),
             }
             attempts += 1;

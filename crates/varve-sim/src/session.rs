@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use varve::Error;
 use varve::options::Durability;
 
+use crate::change::{Group, store_op};
 use crate::compactor::{Compactor, SimStore};
 use crate::disk::Disk;
 use crate::model::{Loss, Model};
@@ -259,14 +260,51 @@ impl<'a> Session<'a> {
         self.disk.begin();
         for attempt in 0..ATTEMPTS_MAX {
             let result = call(self.store()?);
-            if !matches!(result, Err(Error::Pending)) {
+            if !self.disk.is_again(&result) {
                 self.disk.let_go();
                 return Ok(result);
             }
             self.disk.fetch();
+            self.stage_again()?;
             self.look_between(attempt)?;
         }
         Err("a call never ends".to_owned())
+    }
+
+    /// Stages again what an attempt without enough room rolled back, as a host makes a frame again from its beginning.
+    fn stage_again(&mut self) -> Outcome {
+        let mut groups = VecDeque::from(self.rolled_back()?);
+        while let Some(group) = groups.pop_front() {
+            let ops: Vec<_> = group.changes.iter().map(store_op).collect();
+            let staged = self.store()?.stage(&ops);
+            if staged.is_ok() {
+                self.model.stage(group);
+            } else if self.disk.is_again(&staged) {
+                self.disk.fetch();
+                groups.push_front(group);
+                self.rolled_back()?.into_iter().rev().for_each(|group| groups.push_front(group));
+            } else {
+                let op = Op::Write { changes: group.changes, batch: true, commit: None };
+                return self.excused(&op, staged).map(|_| ());
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes from the model what the store rolled back, and returns it.
+    fn rolled_back(&mut self) -> Outcome<Vec<Group>> {
+        if self.is_in_doubt()? {
+            return Ok(Vec::new());
+        }
+        let kept = self.store()?.last_sequence();
+        let position = self.model.position_of(kept);
+        if position < self.committed {
+            return Err(format!("acknowledged groups were rolled back to sequence {kept}"));
+        }
+        let refused = self.model.refuse(position);
+        self.refuse_in_snapshots(kept);
+        self.cursors.retain(|cursor| cursor.snapshot() <= kept);
+        Ok(refused)
     }
 
     /// Reads a key between two attempts of a call. Its bytes may be missing, too: they may come for the next attempt, or later.
@@ -293,9 +331,7 @@ impl<'a> Session<'a> {
         self.observed.number(u64::from(error.code() as u8));
         let excusable = match error {
             // Files of a process that died are closed, as those are that the host opens anew.
-            Error::StorageFull => {
-                self.disk.is_dead() || self.disk.was_lacking() || self.add_missing_slots()? || self.faults
-            }
+            Error::StorageFull => self.disk.is_dead() || self.add_missing_slots()? || self.faults,
             Error::Io(_) | Error::Poisoned => self.faults || self.disk.is_dead(),
             _ => false,
         };
@@ -303,20 +339,7 @@ impl<'a> Session<'a> {
             return Err(format!("{op}: {error} ({error:?})"));
         }
         self.observed.totals.refused += 1;
-        if self.is_in_doubt()? {
-            return Ok(());
-        }
-        let kept = self.store()?.last_sequence();
-        let position = self.model.position_of(kept);
-        if position < self.committed {
-            return Err(format!(
-                "{op}: {error}, and acknowledged groups were rolled back to sequence {kept}"
-            ));
-        }
-        self.model.refuse(position);
-        self.refuse_in_snapshots(kept);
-        self.cursors.retain(|cursor| cursor.snapshot() <= kept);
-        Ok(())
+        self.rolled_back().map(|_| ()).map_err(|what| format!("{op}: {error}, and {what}"))
     }
 
     fn add_slots(&mut self, op: &Op, count: u32) -> Outcome {

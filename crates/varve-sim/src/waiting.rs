@@ -29,7 +29,7 @@ pub struct Waits<K> {
     percent: u64,
     missing: Vec<K>,
     here: BTreeSet<K>,
-    /// A read came upon missing bytes since the last call began.
+    /// A read of this attempt came upon missing bytes.
     is_lacking: bool,
     /// Attempts of the call so far, and how many a call waits for at most: then the host has read ahead, and all is here.
     attempts: (u32, u32),
@@ -66,6 +66,7 @@ impl<K: Ord + Copy> Waits<K> {
         assert!(!self.missing.is_empty(), "a call waits, and no bytes are missing");
         self.again += 1;
         self.attempts.0 += 1;
+        self.is_lacking = false;
         for _ in 0..=self.rng.index(self.missing.len()) {
             self.here.insert(self.missing.swap_remove(self.rng.index(self.missing.len())));
         }
@@ -77,7 +78,7 @@ impl<K: Ord + Copy> Waits<K> {
         self.attempts.0 = 0;
     }
 
-    /// Whether a read of the last call came upon missing bytes.
+    /// Whether a read of the last attempt came upon missing bytes.
     #[must_use]
     pub fn was_lacking(&self) -> bool {
         self.is_lacking
@@ -101,8 +102,20 @@ impl<K: Ord + Copy> Waits<K> {
 pub trait Fetcher {
     /// A call begins.
     fn begin(&self) {}
-    /// Waits until some of the missing bytes are here.
+    /// Waits until some of the missing bytes are here, for the next attempt.
     fn fetch(&self);
+    /// Whether bytes were missing in the last attempt.
+    fn was_lacking(&self) -> bool {
+        false
+    }
+    /// Whether the call is to be made again. A file that has to move stays while its bytes are missing, so the write finds no room.
+    fn is_again<T>(&self, result: &Result<T>) -> bool {
+        match result {
+            Err(Error::Pending) => true,
+            Err(Error::StorageFull) => self.was_lacking(),
+            _ => false,
+        }
+    }
     /// The call has a result.
     fn let_go(&self) {}
 }
@@ -128,7 +141,7 @@ pub fn patiently<T>(host: &impl Fetcher, mut call: impl FnMut() -> Result<T>) ->
     host.begin();
     for _ in 0..ATTEMPTS_MAX {
         let result = call();
-        if !matches!(result, Err(Error::Pending)) {
+        if !host.is_again(&result) {
             host.let_go();
             return result;
         }

@@ -45,13 +45,13 @@ impl Session<'_> {
     }
 
     fn stage(&mut self, changes: &[Change], batch: bool) -> Outcome {
-        let before = self.store()?.last_sequence();
         let staged = self.make(|store| match changes {
             [Change::Set(key, value)] if !batch => store.set(key, value),
             [Change::Delete(key)] if !batch => store.delete(key),
             [Change::DeleteRange(start, end)] if !batch => store.delete_range(start, range_end(end)),
             _ => store.stage(&changes.iter().map(store_op).collect::<Vec<_>>()),
         })?;
+        let before = self.model.last_sequence();
         match staged {
             Ok(last) if last == before + changes.len() as u64 => {
                 self.observed.number(last);
