@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use varve::Op as StoreOp;
 
-/// What a key holds: its value and the sequence of the write that set it.
+/// What a key contains: its value and the sequence of the write that set it.
 pub type State = BTreeMap<Vec<u8>, (Vec<u8>, u64)>;
 
 /// One change of a group.

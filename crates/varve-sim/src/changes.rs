@@ -21,7 +21,7 @@ const CALLS_MAX: u32 = 1_000_000;
 
 /// A change as the feed returns it.
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
+struct Reported {
     sequence: u64,
     kind: Kind,
     key: Vec<u8>,
@@ -56,34 +56,37 @@ impl Session<'_> {
         };
         let bytes_max = rng.pick(&[1, 200, 1 << 16]);
         for _ in 0..CALLS_MAX {
-            let mut told = Vec::new();
+            let mut reported = Vec::new();
             let wanted = ChangesWanted { since, bytes_max, start: &start, end: &end };
             let read = |store: &mut SimStore| {
-                told.clear();
-                ask(store, &wanted, &mut told)
+                reported.clear();
+                ask(store, &wanted, &mut reported)
             };
             let Some(found) = self.attempt(op, read)? else { return Ok(()) };
             self.observed.number(found.through);
-            self.observed.number(told.len() as u64);
+            self.observed.number(reported.len() as u64);
             let acknowledged = self.store()?.acknowledged();
             if found.through > acknowledged || found.floor > acknowledged {
                 return Err(format!("{op}: changes through {found:?} of a store at {acknowledged}"));
             }
             if found.through < since {
                 // A crash removed changes that this reader had seen.
-                if since <= acknowledged || !told.is_empty() {
+                if since <= acknowledged || !reported.is_empty() {
                     return Err(format!("{op}: changes since {since} went back to {}", found.through));
                 }
                 since = found.through;
             } else if found.floor > since {
-                if !told.is_empty() || found.through != since {
-                    return Err(format!("{op}: {} changes were told though history was cut", told.len()));
+                if !reported.is_empty() || found.through != since {
+                    return Err(format!(
+                        "{op}: {} changes were reported though history was cut",
+                        reported.len()
+                    ));
                 }
                 self.observed.totals.cuts += 1;
                 since = found.floor;
             } else {
-                self.compare_told(op, &wanted, &told, found.through)?;
-                self.observed.totals.changes += told.len() as u64;
+                self.compare_reported(op, &wanted, &reported, found.through)?;
+                self.observed.totals.changes += reported.len() as u64;
                 if found.through == since {
                     break;
                 }
@@ -101,11 +104,17 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn compare_told(&self, op: &Op, wanted: &ChangesWanted<'_>, told: &[Told], through: u64) -> Outcome {
+    fn compare_reported(
+        &self,
+        op: &Op,
+        wanted: &ChangesWanted<'_>,
+        reported: &[Reported],
+        through: u64,
+    ) -> Outcome {
         let happened = self.model.changes_after(wanted.since).iter();
         let happened = happened.take_while(|(sequence, _)| *sequence <= through);
         let touches = |change: &Change| change.touches(wanted.start, Some(wanted.end));
-        let expected: Vec<Told> = happened
+        let expected: Vec<Reported> = happened
             .filter(|(_, change)| touches(change))
             .map(|(sequence, change)| {
                 let (kind, key, value, expires) = match change {
@@ -114,20 +123,23 @@ impl Session<'_> {
                     Change::Delete(key) => (Kind::Delete, key, &[][..], None),
                     Change::DeleteRange(start, end) => (Kind::RangeDelete, start, range_end(end), None),
                 };
-                Told { sequence: *sequence, kind, key: key.clone(), value: value.to_vec(), expires }
+                Reported { sequence: *sequence, kind, key: key.clone(), value: value.to_vec(), expires }
             })
             .collect();
-        if told == expected {
+        if reported == expected {
             return Ok(());
         }
-        let at = told.iter().zip(&expected).take_while(|(told, expected)| told == expected).count();
-        let (told_count, expected_count) = (told.len(), expected.len());
-        let of =
-            |told: Option<&Told>| told.map(|told| (told.sequence, told.kind, told.value.len(), told.expires));
+        let at =
+            reported.iter().zip(&expected).take_while(|(reported, expected)| reported == expected).count();
+        let (reported_count, expected_count) = (reported.len(), expected.len());
+        let of = |reported: Option<&Reported>| {
+            reported
+                .map(|reported| (reported.sequence, reported.kind, reported.value.len(), reported.expires))
+        };
         Err(format!(
-            "{op}: changes since {} through {through}: told {told_count}, expected {expected_count}; number {at} is {:?}, not {:?}",
+            "{op}: changes since {} through {through}: reported {reported_count}, expected {expected_count}; number {at} is {:?}, not {:?}",
             wanted.since,
-            of(told.get(at)),
+            of(reported.get(at)),
             of(expected.get(at)),
         ))
     }
@@ -136,10 +148,10 @@ impl Session<'_> {
 fn ask(
     store: &mut SimStore,
     wanted: &ChangesWanted<'_>,
-    told: &mut Vec<Told>,
+    reported: &mut Vec<Reported>,
 ) -> varve::Result<ChangesFound> {
     store.changes(wanted, &mut |sequence, entry| {
         let (key, value) = (entry.key.to_vec(), entry.value.to_vec());
-        told.push(Told { sequence, kind: entry.kind, key, value, expires: entry.expires });
+        reported.push(Reported { sequence, kind: entry.kind, key, value, expires: entry.expires });
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! It does what the worker in a browser does: ask the engine for input ranges, write outputs through its own
 //! handles, flush them, return the slots. Invariant: after any failure of the compactor, [`Compactor::abandon`]
-//! leaves the pool as if the job had never been taken.
+//! leaves the pool as if the job had never begun.
 
 use varve::compact::{Job, Step};
 use varve::storage::{SLOT_HEADER_BYTES, SlotError, SlotPool, Storage};

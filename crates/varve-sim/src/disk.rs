@@ -68,7 +68,7 @@ pub struct Counts {
 struct Machine {
     slots: Vec<Rc<Slot>>,
     /// The state of the medium before each change that was asked of it, while a caller wants to know.
-    moments: Option<Vec<Moment>>,
+    crash_points: Option<Vec<CrashPoint>>,
     open: Vec<bool>,
     rng: Rng,
     counts: Counts,
@@ -84,8 +84,8 @@ struct Machine {
     waits: Option<Waits<(u32, u64, usize)>>,
 }
 
-/// All slots at one moment.
-pub type Moment = Vec<Rc<Slot>>;
+/// All slots at one point in time.
+pub type CrashPoint = Vec<Rc<Slot>>;
 
 /// The machine whose files these are.
 #[derive(Debug, Clone)]
@@ -99,7 +99,7 @@ impl Disk {
     pub fn new(slots: u32, full_style: FullStyle, seed: u64) -> Self {
         let machine = Machine {
             slots: vec![Rc::default(); slots as usize],
-            moments: None,
+            crash_points: None,
             open: vec![true; slots as usize],
             rng: Rng::new(seed),
             counts: Counts::default(),
@@ -197,7 +197,7 @@ impl Disk {
     /// Creates more slot files, as a host does ahead of need.
     pub fn add_slots(&self, count: u32) {
         let mut machine = self.machine.borrow_mut();
-        machine.note_moment();
+        machine.note_crash_point();
         let total = machine.slots.len() + count as usize;
         machine.slots.resize(total, Rc::default());
         machine.open.resize(total, true);
@@ -229,9 +229,9 @@ impl Disk {
         self.machine.borrow().slots.iter().map(|slot| slot.size()).collect()
     }
 
-    /// A disk that holds these slots, with nothing armed.
+    /// A disk that contains these slots, with nothing armed.
     #[must_use]
-    pub fn holding(slots: Moment, seed: u64) -> Self {
+    pub fn holding(slots: CrashPoint, seed: u64) -> Self {
         let disk = Self::new(slots.len() as u32, FullStyle::Refuses, seed);
         disk.machine.borrow_mut().slots = slots;
         disk
@@ -239,14 +239,14 @@ impl Disk {
 
     /// All slots as they are now.
     #[must_use]
-    pub fn moment(&self) -> Moment {
+    pub fn crash_point(&self) -> CrashPoint {
         self.machine.borrow().slots.clone()
     }
 
-    /// The moments before each write, flush, change of size and creation of slots since the last call, oldest first.
+    /// The crash points before each write, flush, change of size and creation of slots since the last call, oldest first.
     /// From the first call on they are kept.
-    pub fn take_moments(&self) -> Vec<Moment> {
-        self.machine.borrow_mut().moments.replace(Vec::new()).unwrap_or_default()
+    pub fn take_crash_points(&self) -> Vec<CrashPoint> {
+        self.machine.borrow_mut().crash_points.replace(Vec::new()).unwrap_or_default()
     }
 
     /// The calls and bytes that the disk was asked for so far.
@@ -298,9 +298,9 @@ impl Machine {
         self.slots.iter().map(|slot| slot.size() as u64).sum()
     }
 
-    fn note_moment(&mut self) {
-        if let Some(moments) = &mut self.moments {
-            moments.push(self.slots.clone());
+    fn note_crash_point(&mut self) {
+        if let Some(crash_points) = &mut self.crash_points {
+            crash_points.push(self.slots.clone());
         }
     }
 
@@ -312,7 +312,7 @@ impl Machine {
     }
 
     fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
-        self.note_moment();
+        self.note_crash_point();
         self.counts.writes += 1;
         let at = usize::try_from(offset).map_err(|_| SlotError::Full)?;
         let mut count = bytes.len();
@@ -337,12 +337,12 @@ impl Machine {
             return Err(SlotError::Io);
         }
         // Firefox: a short count does mean a short write, but the count itself may be wrong.
-        let told = if count < bytes.len() { self.rng.index(bytes.len()) } else { count };
-        Ok(told)
+        let reported = if count < bytes.len() { self.rng.index(bytes.len()) } else { count };
+        Ok(reported)
     }
 
     fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
-        self.note_moment();
+        self.note_crash_point();
         self.counts.flushes += 1;
         let burned = self.burns();
         let failed = due(&mut self.flush_failure_in);
@@ -356,7 +356,7 @@ impl Machine {
     }
 
     fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
-        self.note_moment();
+        self.note_crash_point();
         self.counts.writes += 1;
         if self.burns() {
             return Err(SlotError::Io);

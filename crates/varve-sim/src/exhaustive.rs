@@ -1,17 +1,17 @@
 //! Short traces, and every crash of them: before and after each call to the disk, everything that a power loss may leave.
 //!
 //! ```text
-//! operation -> moments, one before each write, flush, change of size and creation of slots, and one after the last
-//! moment    -> images, one for each combination of unsynced sectors and lengths that may survive
+//! operation -> crash points, one before each write, flush, change of size and creation of slots, and one after the last
+//! crash point -> images, one for each combination of unsynced sectors and lengths that may survive
 //! image     -> open, compare with the history; write, lose the power, open, compare
 //!           -> open, die at some call, lose the power, open, compare
 //! ```
-//! Invariants under test: an image opens. It holds a prefix of the history, with all that was promised when its crash came.
+//! Invariants under test: an image opens. It contains a prefix of the history, with all that was promised when its crash came.
 //! Data that was recovered once is there after every later crash, and data that was cut stays cut. A transaction is there
 //! as a whole or not at all. An entry expires at the time that its write set, whatever time the clock of the host shows at
 //! each opening: it may show the beginning of the trace, the time of the crash, or a time after every expiry.
 //!
-//! Images of equal bytes and equal promises are tried once. Of a moment with few images, all are tried. Of a moment with
+//! Images of equal bytes and equal promises are tried once. Of a crash point with few images, all are tried. Of a crash point with
 //! more, all subsets of up to [`SECTORS_MAX`] sectors are tried, and a seeded sample of the rest.
 
 mod recovery;
@@ -35,7 +35,7 @@ pub const SECTORS_MAX: usize = 6;
 /// How much is tried.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Up to this many images of one moment, all are tried.
+    /// Up to this many images of one crash point, all are tried.
     pub images_max: u64,
     /// Images drawn where not all are tried.
     pub samples: usize,
@@ -56,13 +56,13 @@ impl Effort {
 /// What was tried, in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tried {
-    /// Moments at which the machine crashed.
-    pub moments: u64,
-    /// Moments of which not every image was tried.
+    /// Crash points that were tried.
+    pub crash_points: u64,
+    /// Crash points of which not every image was tried.
     pub sampled: u64,
     /// Different images that were recovered.
     pub images: u64,
-    /// Images that held less than the last moment before the crash did.
+    /// Images that contained less than the last crash point before the crash did.
     pub shorter: u64,
     /// Recoveries during which the machine died.
     pub second_crashes: u64,
@@ -77,7 +77,7 @@ pub struct Tried {
 impl Tried {
     /// Adds the numbers of another trace.
     pub fn add(&mut self, other: &Self) {
-        self.moments += other.moments;
+        self.crash_points += other.crash_points;
         self.sampled += other.sampled;
         self.images += other.images;
         self.shorter += other.shorter;
@@ -94,7 +94,7 @@ impl std::fmt::Display for Tried {
             f,
             "{} crash points ({} of them sampled), {} images recovered ({} without the last writes, {} with expired \
              entries), {} crashes during recovery, {} transactions, {} conflicts",
-            self.moments,
+            self.crash_points,
             self.sampled,
             self.images,
             self.shorter,
@@ -157,7 +157,7 @@ pub fn crash_everywhere(trace: &Trace, effort: Effort) -> Result<Tried, String> 
     let mut observed = Observed::new();
     let bare = Trace { ops: Vec::new(), ..trace.clone() };
     let mut session = Session::start(&bare, &mut observed)?;
-    session.disk.take_moments();
+    session.disk.take_crash_points();
     let mut search = Search::new(trace.seed, effort);
     let mut before = session.model.clone();
     for (position, op) in trace.ops.iter().enumerate() {
@@ -166,8 +166,8 @@ pub fn crash_everywhere(trace: &Trace, effort: Effort) -> Result<Tried, String> 
         let after = session.model.clone();
         let options = Options { log: session.log, ..trace.options.clone() };
         search.clock_ms = session.store()?.now_ms();
-        search.crash_between(&before, &after, &options, &session.disk.take_moments()).map_err(place)?;
-        let now = [session.disk.moment()];
+        search.crash_between(&before, &after, &options, &session.disk.take_crash_points()).map_err(place)?;
+        let now = [session.disk.crash_point()];
         search.crash_between(&after, &after, &options, &now).map_err(place)?;
         before = after;
     }

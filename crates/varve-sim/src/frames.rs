@@ -30,7 +30,7 @@ impl Session<'_> {
     /// Sends a frame: the changes, and a read of each change's key behind it.
     pub(crate) fn frame(&mut self, op: &Op, changes: &[Change], batch: bool, level: Durability) -> Outcome {
         // Without this, data that was staged outside a frame would be committed along with it.
-        if !self.settle_staged()? {
+        if !self.commit_staged()? {
             return Ok(());
         }
         let changes = &framed(changes, self.store()?.now_ms());
@@ -67,7 +67,7 @@ impl Session<'_> {
                 }
             }
         }
-        self.settle_frame(op, before, written, unknown, reached)?;
+        self.record_frame(op, before, written, unknown, reached)?;
         match refusal {
             None => self.compare_reads(op, &groups, &answers),
             Some(code) if code == Code::StorageFull as u8 => self.excuse(op, Error::StorageFull),
@@ -109,8 +109,8 @@ impl Session<'_> {
         Ok(answers)
     }
 
-    /// Tells the oracle which changes of a frame happened, and which may have.
-    pub(crate) fn settle_frame(
+    /// Reports to the oracle which changes of a frame happened, and which may have.
+    pub(crate) fn record_frame(
         &mut self,
         op: &Op,
         before: u64,
@@ -160,12 +160,12 @@ impl Session<'_> {
                 _ => self.disk.is_dead(),
             };
             let key = key_of(group);
-            let settled = match (self.model.state().get(key), answer) {
+            let agrees_later = match (self.model.state().get(key), answer) {
                 (Some((value, _)), Answer::Ok(found)) => value == found,
                 (None, Answer::Missing) => true,
                 _ => false,
             };
-            if !agrees && !settled {
+            if !agrees && !agrees_later {
                 return Err(format!("{op}: a read did not see the write before it"));
             }
         }

@@ -24,7 +24,7 @@ impl Session<'_> {
     /// Deletes that may go through the reserve. Data that is staged before them is committed first, because a refusal of the
     /// deletes may roll it back.
     pub(crate) fn commit_deletes(&mut self, op: &Op, keys: &[Vec<u8>], level: Durability) -> Outcome {
-        if !self.settle_staged()? {
+        if !self.commit_staged()? {
             return Ok(());
         }
         let changes = keys.iter().cloned().map(Change::Delete).collect();
@@ -38,7 +38,7 @@ impl Session<'_> {
         while !self.snapshots.is_empty() {
             self.drop_snapshot(0)?;
         }
-        if !self.settle_staged()? {
+        if !self.commit_staged()? {
             return Ok(());
         }
         let stats = self.store()?.stats();

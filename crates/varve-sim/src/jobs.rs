@@ -1,4 +1,4 @@
-//! Jobs of a session: taken, carried out step by step beside everything else, abandoned.
+//! Jobs of a session: chosen, carried out step by step beside everything else, abandoned.
 
 use varve::store::Stats;
 

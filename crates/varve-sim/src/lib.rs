@@ -12,7 +12,7 @@
 //! | [`slot`] | one file: durable bytes, unsynced changes, what a power loss leaves |
 //! | [`disk`] | all files, faults, the power switch |
 //! | [`change`], [`difference`] | what a history is made of, and how states differ |
-//! | [`model`] | the oracle: history, floors, which pasts may come true |
+//! | [`model`] | the oracle: history, floors, which histories may come true |
 //! | [`trace`] | operations, spelled out |
 //! | [`workload`] | makes a trace from a seed |
 //! | [`writes`], [`reads`], [`jobs`] | what a session does to its store |
@@ -22,7 +22,7 @@
 //! | [`changes`] | the change feed |
 //! | [`full_disk`], [`snapshots`] | what a full disk must still accept; reads at a read point |
 //! | [`session`], [`recovery`], [`run`] | carries a trace out and compares every answer |
-//! | [`exhaustive`], [`pasts`] | crashes short traces everywhere, in all ways; what a crash may leave |
+//! | [`exhaustive`], [`histories`] | crashes short traces everywhere, in all ways; what a crash may leave |
 //! | [`takeovers`] | clients that outlive their leaders, and what must be there once |
 //! | [`waiting`] | a storage whose reads wait, and their driver |
 //! | [`metamorphic`] | one trace under any options, for runs to be compared |
@@ -40,10 +40,10 @@ pub mod disk;
 pub mod exhaustive;
 pub mod frames;
 pub mod full_disk;
+pub mod histories;
 pub mod jobs;
 pub mod metamorphic;
 pub mod model;
-pub mod pasts;
 pub mod reads;
 pub mod record;
 pub mod recovery;

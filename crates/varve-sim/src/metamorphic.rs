@@ -53,7 +53,7 @@ pub struct Run {
     pub answers: Vec<Answer>,
     /// Calls that had to be made again.
     pub waited: u64,
-    /// Levels that held tables at the end.
+    /// Levels with tables at the end.
     pub levels: usize,
 }
 

@@ -9,14 +9,14 @@
 //! Invariants: after a power loss the store equals the state after some prefix of the history that ends at or
 //! after the power floor (the last group acknowledged as strict, or covered by a sync); after the death of
 //! the process, at or after the kill floor (the last group acknowledged as relaxed). A refused group is not in
-//! the history at all, so it can never be taken for a survivor.
+//! the history at all, so it never counts as a survivor.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::change::{Change, Group, State};
 use crate::difference::{difference, distance_between};
-use crate::pasts::Pasts;
+use crate::histories::Histories;
 
 /// Up to this many deletes of one frame may have been put off in every combination; of more, each alone.
 const PUT_OFF_MAX: usize = 12;
@@ -236,10 +236,10 @@ impl Model {
     /// # Errors
     /// The state is none that the loss allows.
     pub fn recover(&mut self, found: &State, sequence: u64, loss: Loss) -> Result<usize, Mismatch> {
-        let mut recovered = self.recover_as_told(found, sequence, loss);
+        let mut recovered = self.recover_without_doubt(found, sequence, loss);
         if recovered.is_err() {
             let found = self.without_some().find_map(|mut other| {
-                let lost = other.recover_as_told(found, sequence, loss).ok()?;
+                let lost = other.recover_without_doubt(found, sequence, loss).ok()?;
                 Some((other, lost))
             });
             if let Some((other, lost)) = found {
@@ -251,7 +251,7 @@ impl Model {
         recovered
     }
 
-    fn recover_as_told(&mut self, found: &State, sequence: u64, loss: Loss) -> Result<usize, Mismatch> {
+    fn recover_without_doubt(&mut self, found: &State, sequence: u64, loss: Loss) -> Result<usize, Mismatch> {
         let floor = self.floor(loss);
         let mut state = self.state_after(floor);
         let mut survivors = Vec::new();
@@ -282,7 +282,7 @@ impl Model {
     /// What a crash may leave while the history grows from this model's to `after`'s: everything that this model promises is there, and
     /// nothing that the later one does not have. `None` where `after` has forgotten its beginnings.
     #[must_use]
-    pub fn pasts_between(&self, after: &Self, loss: Loss) -> Option<Pasts> {
+    pub fn histories_between(&self, after: &Self, loss: Loss) -> Option<Histories> {
         if self.base_sequence != after.base_sequence {
             return None;
         }
@@ -292,7 +292,7 @@ impl Model {
             group.apply(&mut state);
             states.push(state.clone());
         }
-        Some(Pasts { states, expiries: after.expiries.clone() })
+        Some(Histories { states, expiries: after.expiries.clone() })
     }
 
     fn floor(&self, loss: Loss) -> usize {

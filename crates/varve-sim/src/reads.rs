@@ -50,7 +50,7 @@ impl Session<'_> {
         if matches!(stepped, Ok((_, false))) {
             self.cursors.remove(which);
         }
-        self.scanned(stepped.map(|(entries, _)| entries)).map_err(|what| format!("held cursor: {what}"))
+        self.scanned(stepped.map(|(entries, _)| entries)).map_err(|what| format!("open cursor: {what}"))
     }
 
     pub(crate) fn compare_all(&mut self) -> Outcome {

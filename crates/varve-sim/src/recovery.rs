@@ -53,7 +53,7 @@ impl Session<'_> {
     }
 
     /// After an operation: deals with a burned fuse or a poisoned store.
-    pub(crate) fn settle(&mut self) -> Outcome {
+    pub(crate) fn recover_if_down(&mut self) -> Outcome {
         if self.disk.is_dead() {
             let crash = self.fuse;
             return self.crash(crash, &[]);
@@ -89,7 +89,7 @@ impl Session<'_> {
         }
     }
 
-    /// Opens the store, dying in the middle as often as asked, and lets the oracle judge what it holds.
+    /// Opens the store, dying in the middle as often as asked, and lets the oracle judge what it contains.
     pub(crate) fn recover(&mut self, mut loss: Loss, recoveries: &[(u64, Crash)]) -> Outcome {
         // The power loss may remove bytes that were written ahead, because nothing flushes them.
         let must_open = loss != Loss::Power && self.store.is_some() && !self.is_faulty;

@@ -1,10 +1,10 @@
-//! Damage: a store is written and closed, then its files are damaged in one place. A bit is flipped, or a sector holds the bytes of
-//! another place (a misdirected write), or a sector holds zeros (a lost write).
+//! Damage: a store is written and closed, then its files are damaged in one place. A bit is flipped, or a sector contains the bytes of
+//! another place (a misdirected write), or a sector contains zeros (a lost write).
 //!
-//! Invariant under test: a closed (and so sealed) store never gives a wrong answer. After the damage it either holds what it held before,
+//! Invariant under test: a closed (and so sealed) store never gives a wrong answer. After the damage it either has the contents of before,
 //! or reports that it is damaged.
 //!
-//! Without the sector that holds the very end of a manifest, or the beginning or the end of the newest log, the store looks as if these
+//! Without the sector that contains the very end of a manifest, or the beginning or the end of the newest log, the store looks as if these
 //! bytes had never been written, and no check can notice it. Therefore only bit flips are tried in the newest log.
 
 use varve::check::{Check, CheckReport, CheckStep, SlotPage};
@@ -27,9 +27,9 @@ use crate::waiting::AtOnce;
 pub enum Fault {
     /// One bit is flipped.
     Flip,
-    /// A sector holds the bytes of a sector elsewhere, of this file or another.
+    /// A sector contains the bytes of a sector elsewhere, of this file or another.
     Misdirected,
-    /// A sector holds zeros.
+    /// A sector contains zeros.
     Lost,
 }
 
@@ -40,7 +40,7 @@ const SECTOR: usize = 512;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Damage {
     /// The store reported that it was damaged.
-    pub told: u64,
+    pub reported: u64,
     /// The damaged bytes did not matter.
     pub harmless: u64,
 }
@@ -65,7 +65,7 @@ pub fn damage(trace: &Trace, fault: Fault, count: u32) -> Result<Damage, String>
         let Some(place) = place else { continue };
         match reread(&mut session) {
             Ok(()) => damage.harmless += 1,
-            Err(ScanError::Store(error)) if tells(&error) => damage.told += 1,
+            Err(ScanError::Store(error)) if is_reported(&error) => damage.reported += 1,
             Err(ScanError::Store(error)) => return Err(format!("{place}: {error} ({error:?})")),
             Err(ScanError::Wrong(what)) => return Err(format!("{place}: a wrong answer: {what}")),
         }
@@ -74,7 +74,7 @@ pub fn damage(trace: &Trace, fault: Fault, count: u32) -> Result<Damage, String>
 }
 
 /// Does the harmless operations of a trace and closes the store. A check must find nothing wrong with it, and a repair must give a store
-/// that holds the same, sequences included. Returns how many tables there were.
+/// that contains the same, sequences included. Returns how many tables there were.
 ///
 /// # Errors
 /// What the check or the comparison found, in words.
@@ -169,7 +169,7 @@ fn is_harmless(op: &Op) -> bool {
 }
 
 /// A damaged version field may read as a newer format.
-fn tells(error: &Error) -> bool {
+fn is_reported(error: &Error) -> bool {
     matches!(error.code(), Code::Corrupt | Code::Version)
 }
 
@@ -204,16 +204,16 @@ fn replace_one(disk: &Disk, fault: Fault, rng: &mut Rng) -> Option<String> {
         .filter(|&(slot, at)| slots[slot][at..at + SECTOR].iter().any(|&byte| byte != 0))
         .collect();
     let (slot, at) = rng.pick(&sectors);
-    let held: Vec<Vec<Claim>> = (0..slots.len() as u32).map(|slot| claims_of(disk, slot)).collect();
-    let claim = claim_at(&held[slot], at);
+    let claims: Vec<Vec<Claim>> = (0..slots.len() as u32).map(|slot| claims_of(disk, slot)).collect();
+    let claim = claim_at(&claims[slot], at);
     let file = claim.map(|claim| claim.file);
     let end = claim.map_or(usize::MAX, |claim| claim.start.saturating_add(claim.room) as usize);
     let end = end.min(slots[slot].len());
     let last = slots[slot][..end].iter().rposition(|&byte| byte != 0).unwrap_or(0);
     let is_end = (at..at + SECTOR).contains(&last) && file.is_some_and(|file| file.kind != FileKind::Table);
-    // In a slot that held something longer, the end of the newest log is not the last data there.
+    // In a slot that contained something longer, the end of the newest log is not the last data there.
     let is_log = |claim: &&Claim| claim.file.kind == FileKind::Wal;
-    let newest = held.iter().flatten().filter(is_log).map(|claim| claim.file).max();
+    let newest = claims.iter().flatten().filter(is_log).map(|claim| claim.file).max();
     let is_newest_log = newest.is_some() && file == newest;
     if is_end || is_newest_log {
         return None;
@@ -223,7 +223,7 @@ fn replace_one(disk: &Disk, fault: Fault, rng: &mut Rng) -> Option<String> {
     for (offset, (old, new)) in slots[slot][at..].iter().zip(new).enumerate() {
         disk.flip(slot as u32, at + offset, old ^ new);
     }
-    let source = claim_at(&held[from_slot], from).map(|claim| claim.file);
+    let source = claim_at(&claims[from_slot], from).map(|claim| claim.file);
     let (file, source) = (name(file), name(source));
     Some(format!(
         "slot {slot} ({file}), sector at {at}, {fault:?} (slot {from_slot}, {source}, sector at {from})"

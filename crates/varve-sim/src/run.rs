@@ -57,7 +57,7 @@ pub struct Totals {
     pub cuts: u64,
     /// Calls that were made again because bytes were missing.
     pub again: u64,
-    /// Most levels of one store that held tables at a time.
+    /// Most levels with tables that one store had at a time.
     pub levels: u64,
 }
 
@@ -91,7 +91,7 @@ impl fmt::Display for Totals {
             f,
             "{} operations, {} commits, {} refused, {} crashes ({} during recovery), {} groups lost, \
              {} torn tails, {} poisoned, {} jobs, {} deletes on a full disk with writes waiting, {} times freed, \
-             {} tables moved or dropped, {} transactions, {} conflicts, {} changes told, {} cuts, {} calls made again, {} levels at most",
+             {} tables moved or dropped, {} transactions, {} conflicts, {} changes reported, {} cuts, {} calls made again, {} levels at most",
             self.ops,
             self.commits,
             self.refused,

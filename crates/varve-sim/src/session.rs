@@ -2,7 +2,7 @@
 //!
 //! Invariant: between operations the store is open, and returns what the model's state contains. If the outcome of an operation is
 //! unknown (the machine died in it, or the store was poisoned by it), it is resolved before the next one, by recovering and asking
-//! the oracle which of the possible pasts came true.
+//! the oracle which of the possible histories came true.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use crate::model::{Loss, Model};
 use crate::rng::Rng;
 use crate::run::Observed;
 use crate::scan::{Expectation, ScanError};
-use crate::snapshots::Held;
+use crate::snapshots::OpenSnapshot;
 use crate::trace::{Crash, Op, Trace};
 use crate::transactions::Read;
 use crate::waiting::Fetcher;
@@ -40,7 +40,7 @@ pub struct Session<'a> {
     pub(crate) model: Model,
     pub(crate) store: Option<SimStore>,
     pub(crate) cursors: VecDeque<Expectation>,
-    pub(crate) snapshots: VecDeque<Held>,
+    pub(crate) snapshots: VecDeque<OpenSnapshot>,
     pub(crate) compactor: Option<Compactor>,
     /// What happens when the fuse burns.
     pub(crate) fuse: Crash,
@@ -220,9 +220,9 @@ impl<'a> Session<'a> {
                 self.model.set_time(now_ms);
             }
         }
-        self.settle()?;
+        self.recover_if_down()?;
         self.look_at_changes(op)?;
-        self.settle()
+        self.recover_if_down()
     }
 
     pub(crate) fn store(&mut self) -> Outcome<&mut SimStore> {

@@ -7,7 +7,7 @@
 //! current   [ what a read sees: durable + unsynced ]
 //! ```
 //! Invariants: a flush makes exactly the changes made before it durable. After a power loss, every 512-byte
-//! sector holds the durable bytes with the first k unsynced changes that touch it applied, for some k of
+//! sector contains the durable bytes with the first k unsynced changes that touch it applied, for some k of
 //! its own (a page cache never writes a newer change of a sector without the older ones). The length of
 //! the file is chosen apart from its sectors: growth may be lost while bytes inside it were written, or be
 //! kept while its bytes were not, which then read as zero or as stale garbage.

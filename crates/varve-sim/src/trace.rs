@@ -133,7 +133,7 @@ pub enum Op {
     Crash(Crash, Vec<(u64, Crash)>),
     /// Die in the middle of a write or flush, this many from now.
     Fuse(u64, Crash),
-    /// Limit the disk to what it holds and this much more.
+    /// Limit the disk to what it contains and this much more.
     Quota(u64),
     /// Lift the limit.
     Unlimit,

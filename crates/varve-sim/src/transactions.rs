@@ -14,7 +14,7 @@ use varve::{Code, Error};
 use crate::change::{Change, range_end, show};
 use crate::frames::{Answer, batch_of, framed, put, put_item, sequence_of};
 use crate::session::{Outcome, Session};
-use crate::snapshots::Held;
+use crate::snapshots::OpenSnapshot;
 use crate::trace::{Guess, Op};
 
 /// What a transaction has read.
@@ -69,41 +69,41 @@ impl Session<'_> {
         (level, in_frame): (Durability, bool),
     ) -> Outcome {
         // Data that is staged before it may be refused later: a frame commits it first, and so does this.
-        if which >= self.snapshots.len() || !self.settle_staged()? {
+        if which >= self.snapshots.len() || !self.commit_staged()? {
             return Ok(());
         }
-        let Some(held) = self.snapshots.remove(which) else { return Ok(()) };
-        self.read_in_transaction(&held, read)?;
+        let Some(snapshot) = self.snapshots.remove(which) else { return Ok(()) };
+        self.read_in_transaction(&snapshot, read)?;
         if in_frame {
             // The frame closes the snapshot.
-            return self.transact_in_frame(op, &held, read, changes, level);
+            return self.transact_in_frame(op, &snapshot, read, changes, level);
         }
         let dependencies = read.dependencies();
-        let checked = self.make(|store| store.check_unchanged(held.number, &dependencies))?;
-        self.store()?.close_snapshot(held.number);
+        let checked = self.make(|store| store.check_unchanged(snapshot.number, &dependencies))?;
+        self.store()?.close_snapshot(snapshot.number);
         match checked {
             Ok(()) => {
-                self.expect_no_conflict(op, &held, read)?;
+                self.expect_no_conflict(op, &snapshot, read)?;
                 self.observed.totals.transactions += 1;
                 self.write(changes, true, Some(level))
             }
             Err(Error::Conflict(conflict)) => {
-                self.expect_conflict(op, &held, read, (&conflict.key, conflict.found))
+                self.expect_conflict(op, &snapshot, read, (&conflict.key, conflict.found))
             }
             Err(_) if self.disk.is_dead() => Ok(()),
             Err(error) => Err(format!("{op}: {error} ({error:?})")),
         }
     }
 
-    fn read_in_transaction(&mut self, held: &Held, read: &Read<'_>) -> Outcome {
+    fn read_in_transaction(&mut self, snapshot: &OpenSnapshot, read: &Read<'_>) -> Outcome {
         for key in read.keys {
             let found = self.make(|store| {
-                store.find_in(held.number, key, |entry| {
+                store.find_in(snapshot.number, key, |entry| {
                     entry.map(|entry| (entry.value.to_vec(), entry.sequence))
                 })
             })?;
             match found {
-                Ok(found) if found.as_ref() == held.state.get(key) => {}
+                Ok(found) if found.as_ref() == snapshot.state.get(key) => {}
                 Err(_) if self.disk.is_dead() => return Ok(()),
                 found => return Err(format!("a transaction read {} as {found:?}", show(key))),
             }
@@ -115,29 +115,29 @@ impl Session<'_> {
     fn transact_in_frame(
         &mut self,
         op: &Op,
-        held: &Held,
+        snapshot: &OpenSnapshot,
         read: &Read<'_>,
         changes: &[Change],
         level: Durability,
     ) -> Outcome {
         let now_ms = self.store()?.now_ms();
         let changes = &framed(changes, now_ms)[..];
-        let frame = frame_of(read, changes, now_ms, level, held.number as u8);
+        let frame = frame_of(read, changes, now_ms, level, snapshot.number as u8);
         let before = self.store()?.last_sequence();
         let answers = self.run_frame(op, &frame)?;
         let reached = self.reached(level)?;
         match answers.first() {
             Some(Answer::Ok(receipt)) => {
-                self.expect_no_conflict(op, held, read)?;
+                self.expect_no_conflict(op, snapshot, read)?;
                 self.observed.totals.transactions += 1;
                 let sequence = sequence_of(op, receipt, reached)?;
-                self.settle_frame(op, before, vec![(sequence, changes)], Vec::new(), reached)
+                self.record_frame(op, before, vec![(sequence, changes)], Vec::new(), reached)
             }
-            Some(Answer::Conflict(found, key)) => self.expect_conflict(op, held, read, (key, *found)),
+            Some(Answer::Conflict(found, key)) => self.expect_conflict(op, snapshot, read, (key, *found)),
             Some(Answer::Error(code)) => {
                 let doubt = [Code::Io as u8, Code::Poisoned as u8].contains(code);
                 let unknown = if doubt { vec![(*code, changes)] } else { Vec::new() };
-                self.settle_frame(op, before, Vec::new(), unknown, reached)?;
+                self.record_frame(op, before, Vec::new(), unknown, reached)?;
                 match *code {
                     code if code == Code::StorageFull as u8 => self.excuse(op, Error::StorageFull),
                     code if code == Code::Poisoned as u8 => self.excuse(op, Error::Poisoned),
@@ -149,10 +149,10 @@ impl Session<'_> {
         }
     }
 
-    fn expect_no_conflict(&self, op: &Op, held: &Held, read: &Read<'_>) -> Outcome {
+    fn expect_no_conflict(&self, op: &Op, snapshot: &OpenSnapshot, read: &Read<'_>) -> Outcome {
         for Dependency { start, end } in read.dependencies() {
-            if let Some((sequence, _)) = self.model.written_since(held.sequence, start, end).next() {
-                let (start, snapshot) = (show(start), held.sequence);
+            if let Some((sequence, _)) = self.model.written_since(snapshot.sequence, start, end).next() {
+                let (start, snapshot) = (show(start), snapshot.sequence);
                 return Err(format!(
                     "{op}: committed, though sequence {sequence} wrote what begins at {start} after snapshot {snapshot}"
                 ));
@@ -165,7 +165,7 @@ impl Session<'_> {
     fn expect_conflict(
         &mut self,
         op: &Op,
-        held: &Held,
+        snapshot: &OpenSnapshot,
         read: &Read<'_>,
         (key, found): (&[u8], u64),
     ) -> Outcome {
@@ -174,7 +174,7 @@ impl Session<'_> {
             .dependencies()
             .iter()
             .any(|read| read.start <= key && read.end.map_or(key == read.start, |end| key < end));
-        let mut since = self.model.written_since(held.sequence, key, None);
+        let mut since = self.model.written_since(snapshot.sequence, key, None);
         let is_written = since.any(|(sequence, change)| {
             let is_set = matches!(change, Change::Set(..) | Change::SetUntil(..));
             if found == 0 {
@@ -189,13 +189,13 @@ impl Session<'_> {
         Err(format!(
             "{op}: a conflict with {} at sequence {found}, after snapshot {} (read {is_read}, written {is_written})",
             show(key),
-            held.sequence
+            snapshot.sequence
         ))
     }
 
     /// Sets a key if it has the sequence that is guessed.
     pub(crate) fn set_if(&mut self, key: &[u8], value: &[u8], guess: Guess, level: Durability) -> Outcome {
-        if !self.settle_staged()? {
+        if !self.commit_staged()? {
             return Ok(());
         }
         let has = self.model.state().get(key).map_or(0, |(_, sequence)| *sequence);
@@ -209,7 +209,9 @@ impl Session<'_> {
             Ok(()) if wanted == has => {
                 self.write(&[Change::Set(key.to_vec(), value.to_vec())], true, Some(level))
             }
-            Err(Error::Conflict(told)) if wanted != has && told.key == key && told.found == has => {
+            Err(Error::Conflict(conflict))
+                if wanted != has && conflict.key == key && conflict.found == has =>
+            {
                 self.observed.totals.conflicts += 1;
                 Ok(())
             }

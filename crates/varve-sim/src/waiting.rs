@@ -196,7 +196,7 @@ impl Waiting {
     /// A storage over slots in memory.
     ///
     /// # Panics
-    /// Where a pool in memory does not open: its slots hold something else.
+    /// Where a pool in memory does not open: its slots contain something else.
     #[must_use]
     pub fn new(slots: MemorySlots, reads: &Reads) -> Self {
         Self { pool: SlotPool::open(slots).expect("a pool opens"), reads: reads.clone() }

@@ -79,7 +79,7 @@ impl Session<'_> {
 
     /// Commits staged data, ahead of something that might roll it back along with its own. A commit that only waits for a
     /// slot leaves it staged and is tried again. `false` when the outcome is in doubt, or the commit stays impossible.
-    pub(crate) fn settle_staged(&mut self) -> Outcome<bool> {
+    pub(crate) fn commit_staged(&mut self) -> Outcome<bool> {
         for _ in 0..=COMMITS_MAX {
             if self.is_in_doubt()? {
                 return Ok(false);

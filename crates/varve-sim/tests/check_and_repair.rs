@@ -1,5 +1,5 @@
-//! A check finds no problem in the stores that the simulator's workloads leave behind, and a repair of one holds
-//! what it held.
+//! A check finds no problem in the stores that the simulator's workloads leave behind, and a repair of one contains
+//! its contents.
 
 use varve_sim::rot::check_and_repair;
 use varve_sim::workload::generate;

@@ -1,4 +1,4 @@
-//! After every crash the store holds a prefix of its history, at least as long as the acknowledged part.
+//! After every crash the store contains a prefix of its history, at least as long as the acknowledged part.
 
 use varve_sim::run::{Totals, run};
 use varve_sim::trace::Trace;
@@ -53,7 +53,7 @@ fn deletes_put_off_in_a_frame_that_dies_may_all_be_missing() {
     assert_eq!(run(&at_once(4_100_024_768)).failure, None);
 }
 
-/// The story: slots were given to files of the kind that they had held before. After everything was deleted on a nearly full disk, a WAL
+/// The story: slots were given to files of the kind that they had contained before. After everything was deleted on a nearly full disk, a WAL
 /// segment began in an empty slot that could not grow, though a long one, of a table, was free, and the set was refused. The set was
 /// refused again when deleted tables were cut without asking whether there was room. It was always refused when no write had reached the
 /// end of the room yet: the segment claimed a short slot, and only its first record found that the slot could not grow.
@@ -83,7 +83,7 @@ fn a_spare_slot_keeps_its_header() {
 /// staged. The frame was then refused for lack of room, and the store rolled back both, as it should; the oracle had counted on the
 /// staged data. Frames and deletes in the reserve now wait until the commit before them is finished.
 #[test]
-fn what_waits_for_a_slot_is_settled_before_a_frame() {
+fn what_waits_for_a_slot_is_committed_before_a_frame() {
     for seed in [1_795_265_038_004_155, 1_795_265_038_001_260] {
         assert_eq!(run(&plain(seed)).failure, None, "seed {seed}");
     }
@@ -99,7 +99,7 @@ fn a_merge_asks_for_room_again_that_was_refused_before() {
 /// The story: the header that announces more room for a segment was not written whole. The write was refused, but the pool went on as if
 /// the segment had the room: the next record went there, and the next opening knew only of the room before it.
 #[test]
-fn room_that_no_header_tells_of_is_none() {
+fn room_that_no_header_names_is_none() {
     assert_eq!(run(&at_once(1_795_471_139_002_450)).failure, None);
 }
 

@@ -47,7 +47,7 @@ fn a_quota_refuses_growth_and_allows_overwriting() {
 }
 
 #[test]
-fn a_quota_may_be_told_by_a_short_count() {
+fn a_quota_may_show_in_a_short_count() {
     let (disk, mut slots) = disk(FullStyle::Shortens);
     disk.limit(Some(10));
     assert!(slots.write(0, 0, &[1; 15]).expect("a count") < 15);

@@ -2,7 +2,7 @@
 //! how many seeds it takes until the oracle misses something.
 //!
 //! The missing flush of a WAL segment's header is the hardest to find. The header shares a sector with the first record,
-//! and a sector never holds a newer change without the older ones: if the header is lost, that record is lost too. Later
+//! and a sector never contains a newer change without the older ones: if the header is lost, that record is lost too. Later
 //! records are promised only after a flush of their own, which makes the header durable along with them. The missing
 //! flush shows only where a segment without records is the link to the one before it.
 

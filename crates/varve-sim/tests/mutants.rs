@@ -9,7 +9,7 @@ use varve_sim::workload::generate;
 /// Seeds within which a bug must show.
 const SEEDS: u64 = 150;
 
-/// A few images of each moment.
+/// A few images of each crash point.
 const FEW: Effort = Effort { images_max: 4, samples: 1, second_crash_every: 16, every_call_every: u64::MAX };
 
 /// Whether a test shows a bug with these words within [`SEEDS`]; prints how many it took.
@@ -58,7 +58,7 @@ fn what_is_asked_for_again_and_done_again() {
 }
 
 #[test]
-fn what_was_refused_and_is_told_as_done() {
+fn what_was_refused_and_is_reported_as_done() {
     shows(Mutant::OutcomesOfRefusedKept, "", takeovers);
 }
 

@@ -55,7 +55,7 @@ pub fn varve_open(
         options.memtable_bytes_max = options.memtable_bytes_max.min(options.memory_bytes / MEMTABLE_SHARE);
         options.memtable_bytes_min = options.memtable_bytes_min.min(options.memtable_bytes_max);
         let (store, report) = Store::open(pool, options, host)?;
-        tell(&report);
+        put_report(&report);
         Ok(registry::add(Open::new(store)))
     }))
 }
@@ -72,7 +72,7 @@ fn host(now_ms: f64) -> Result<Host, Error> {
     })
 }
 
-fn tell(report: &RecoveryReport) {
+fn put_report(report: &RecoveryReport) {
     let state = if report.new {
         0
     } else if report.torn {

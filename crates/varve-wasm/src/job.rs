@@ -1,7 +1,7 @@
 //! A job on the compactor's side: blocks in, blocks out.
 //!
 //! Invariant: `varve_job_step` returns what to do next, and is not called again before that is done: the needed bytes fed, the
-//! output taken.
+//! output read.
 
 use varve::compact::{Job, Step};
 use wasm_bindgen::prelude::wasm_bindgen;

@@ -90,9 +90,9 @@ fn failed(error: Error) -> i32 {
     number
 }
 
-/// Passes the last error of a call to `tell`, and keeps it.
-pub(crate) fn last_error<R>(tell: impl FnOnce(&Error) -> R) -> R {
-    ERROR.with_borrow(|error| tell(error.as_ref().unwrap_or(&Error::Closed)))
+/// Passes the last error of a call to `read`, and keeps it.
+pub(crate) fn last_error<R>(read: impl FnOnce(&Error) -> R) -> R {
+    ERROR.with_borrow(|error| read(error.as_ref().unwrap_or(&Error::Closed)))
 }
 
 /// Stores an open store. Returns its number.

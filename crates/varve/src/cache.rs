@@ -39,7 +39,7 @@ const ENTRY_BYTES: usize = 96;
 
 /// The item that a slot keeps alive.
 #[derive(Debug)]
-enum Held {
+enum Item {
     Block(Rc<Block>),
     Table(Rc<Table>),
 }
@@ -47,7 +47,7 @@ enum Held {
 #[derive(Debug)]
 struct Slot {
     key: CacheKey,
-    held: Held,
+    item: Item,
     bytes: usize,
     reads: u8,
     in_main: bool,
@@ -86,7 +86,7 @@ impl Cache {
             self.misses += 1;
             return None;
         };
-        let Held::Block(block) = &slot.held else { return None };
+        let Item::Block(block) = &slot.item else { return None };
         self.hits += 1;
         slot.reads = (slot.reads + 1).min(READS_MAX);
         Some(Rc::clone(block))
@@ -100,7 +100,7 @@ impl Cache {
             return;
         }
         let in_main = self.ghost.take(key);
-        self.hold(Slot { key, held: Held::Block(block), bytes, reads: 0, in_main });
+        self.add(Slot { key, item: Item::Block(block), bytes, reads: 0, in_main });
     }
 
     /// Caches an open table and evicts others to make room. It is assumed that the table will be read again. A read that
@@ -115,10 +115,10 @@ impl Cache {
             self.main.retain(|&other| u64::from(other) != place);
         }
         self.table_bytes += bytes;
-        self.hold(Slot { key, held: Held::Table(table), bytes, reads: READS_MAX, in_main: true });
+        self.add(Slot { key, item: Item::Table(table), bytes, reads: READS_MAX, in_main: true });
     }
 
-    fn hold(&mut self, slot: Slot) {
+    fn add(&mut self, slot: Slot) {
         let Slot { key, bytes, in_main, .. } = slot;
         self.evict_to(self.capacity_bytes.saturating_sub(bytes));
         let slot = Some(slot);
@@ -180,9 +180,9 @@ impl Cache {
     #[must_use]
     pub fn table(&self, id: u64) -> Option<Rc<Table>> {
         let place = self.places.get((FileName::table(id), TABLE_OFFSET))?;
-        match &self.slots[place as usize].as_ref()?.held {
-            Held::Table(table) => Some(Rc::clone(table)),
-            Held::Block(_) => None,
+        match &self.slots[place as usize].as_ref()?.item {
+            Item::Table(table) => Some(Rc::clone(table)),
+            Item::Block(_) => None,
         }
     }
 
@@ -254,7 +254,7 @@ impl Cache {
         let Some(slot) = self.slots[place as usize].as_mut() else {
             return;
         };
-        if let Held::Table(table) = &slot.held
+        if let Item::Table(table) = &slot.item
             && table.take_used()
         {
             slot.reads = READS_MAX;
@@ -273,7 +273,7 @@ impl Cache {
             return;
         };
         self.places.remove(slot.key);
-        if matches!(slot.held, Held::Table(_)) {
+        if matches!(slot.item, Item::Table(_)) {
             self.table_bytes -= slot.bytes;
         }
         if slot.in_main {
@@ -296,11 +296,11 @@ struct Ghost {
 }
 
 impl Ghost {
-    fn put(&mut self, key: CacheKey, held: usize) {
+    fn put(&mut self, key: CacheKey, names_max: usize) {
         self.time += 1;
         self.times.insert(key, self.time);
         self.queue.push_back((key, self.time));
-        while self.queue.len() > held.max(1) {
+        while self.queue.len() > names_max.max(1) {
             let Some((oldest, time)) = self.queue.pop_front() else {
                 return;
             };

@@ -1,7 +1,7 @@
 //! All errors, as one enum.
 //!
 //! Invariant: every error has a stable [`Code`] that the TypeScript side shares (`VARVE_CORRUPT` for [`Code::Corrupt`]
-//! and so on), and a sentence that tells the user what to do. Large contents are boxed: every result has room for an
+//! and so on), and a sentence for the user: what to do. Large contents are boxed: every result has room for an
 //! error, and is copied at each return.
 
 use core::fmt;

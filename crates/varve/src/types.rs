@@ -13,8 +13,8 @@ pub const SEQUENCE_MAX: Sequence = (1 << 56) - 1;
 /// Longest encoded key in bytes: 64 KiB of content and one type byte.
 pub const KEY_BYTES_MAX: usize = 65_537;
 
-/// Longest encoded value in bytes (128 MiB). WebAssembly has 4 GiB for a store. A merge or a scan may hold one value of each table of level
-/// 0 (20 at most) and one of each level. A writer may hold three memtables of one batch each.
+/// Longest encoded value in bytes (128 MiB). WebAssembly has 4 GiB for a store. A merge or a scan may keep one value of each table of level
+/// 0 (20 at most) and one of each level. A writer may keep three memtables of one batch each.
 pub const VALUE_BYTES_MAX: usize = 1 << 27;
 
 /// Longest batch in bytes, and longest response to one request (256 MiB).

@@ -98,11 +98,11 @@ pub struct Entry<'a> {
     pub expires: Option<u64>,
     /// The value's bytes.
     pub value: &'a [u8],
-    /// The block that holds the value, when it comes from a table: keep this block to keep `value` alive.
+    /// The block that contains the value, when it comes from a table: keep this block to keep `value` alive.
     pub block: Option<&'a Rc<Block>>,
 }
 
-/// Memtables (newest first) and tables by level: level 0, then those below that hold tables.
+/// Memtables (newest first) and tables by level: level 0, then those below that contain tables.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) memtables: Vec<SharedMemtable>,
@@ -218,12 +218,12 @@ impl View {
     }
 
     /// Whether one of the view's tables is file `id`.
-    pub(crate) fn holds_table(&self, id: u64) -> bool {
+    pub(crate) fn has_table(&self, id: u64) -> bool {
         self.levels.iter().any(|tables| tables.iter().any(|handle| handle.meta.id == id))
     }
 }
 
-/// The tables of a sorted level that may hold `key`: one, or two where the end of a range tombstone
+/// The tables of a sorted level that may contain `key`: one, or two where the end of a range tombstone
 /// (exclusive, but counted in the bounds) touches the first key of the next table.
 #[cfg_attr(varve_size, optimize(speed))]
 fn table_for<'a>(tables: &'a [Rc<TableHandle>], key: &[u8]) -> &'a [Rc<TableHandle>] {

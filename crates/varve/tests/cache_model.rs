@@ -62,7 +62,7 @@ proptest! {
                     let hits = cache.hits();
                     if fits {
                         let found = cache.get((FileName::table(file), offset));
-                        prop_assert!(found.is_some(), "what was just inserted is held");
+                        prop_assert!(found.is_some(), "a block that was just inserted is cached");
                         gets += cache.hits() - hits;
                     }
                 }
@@ -97,8 +97,8 @@ fn blocks_that_are_read_often_survive_a_scan() {
     for scanned in 1000..5000 {
         read(&mut cache, scanned);
     }
-    let held = (0..40).filter(|&offset| cache.get((FileName::table(1), offset)).is_some()).count();
-    assert_eq!(held, 40, "hot blocks left after a scan of 40 times the cache");
+    let cached = (0..40).filter(|&offset| cache.get((FileName::table(1), offset)).is_some()).count();
+    assert_eq!(cached, 40, "hot blocks left after a scan of 40 times the cache");
     assert!(cache.bytes() > 90_000, "the cache is full");
 }
 

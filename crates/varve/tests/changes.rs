@@ -6,7 +6,7 @@ use varve::types::{FileKind, FileName, Kind, StoreId};
 use varve::{Durability, Error, Host, Op, Options, Result, Store};
 
 type MemoryStore = Store<SlotPool<MemorySlots>>;
-type Told = (u64, Kind, Vec<u8>, Vec<u8>, Option<u64>);
+type Reported = (u64, Kind, Vec<u8>, Vec<u8>, Option<u64>);
 
 const EVERYTHING: ChangesWanted<'_> =
     ChangesWanted { since: 0, bytes_max: 1 << 20, start: b"", end: b"\xff" };
@@ -24,35 +24,35 @@ fn new_store(options: &Options) -> MemoryStore {
     open(SlotPool::open(MemorySlots::new(64)).unwrap(), options)
 }
 
-fn ask<S: Storage>(store: &mut Store<S>, wanted: ChangesWanted<'_>) -> Result<(ChangesFound, Vec<Told>)> {
-    let mut told = Vec::new();
+fn ask<S: Storage>(store: &mut Store<S>, wanted: ChangesWanted<'_>) -> Result<(ChangesFound, Vec<Reported>)> {
+    let mut reported = Vec::new();
     let found = store.changes(&wanted, &mut |sequence, entry| {
-        told.push((sequence, entry.kind, entry.key.to_vec(), entry.value.to_vec(), entry.expires));
+        reported.push((sequence, entry.kind, entry.key.to_vec(), entry.value.to_vec(), entry.expires));
     })?;
-    Ok((found, told))
+    Ok((found, reported))
 }
 
-fn changes<S: Storage>(store: &mut Store<S>, wanted: ChangesWanted<'_>) -> (ChangesFound, Vec<Told>) {
+fn changes<S: Storage>(store: &mut Store<S>, wanted: ChangesWanted<'_>) -> (ChangesFound, Vec<Reported>) {
     ask(store, wanted).unwrap()
 }
 
 /// Everything behind `since`, in as many calls as it takes.
-fn all_since<S: Storage>(store: &mut Store<S>, mut since: u64, bytes_max: usize) -> Vec<Told> {
+fn all_since<S: Storage>(store: &mut Store<S>, mut since: u64, bytes_max: usize) -> Vec<Reported> {
     let mut all = Vec::new();
     loop {
-        let (found, told) = changes(store, ChangesWanted { since, bytes_max, ..EVERYTHING });
+        let (found, reported) = changes(store, ChangesWanted { since, bytes_max, ..EVERYTHING });
         assert!(found.floor <= since, "history begins at {}, after {since}", found.floor);
         if found.through == since {
             return all;
         }
-        assert!(told.iter().all(|told| told.0 > since && told.0 <= found.through));
-        all.extend(told);
+        assert!(reported.iter().all(|reported| reported.0 > since && reported.0 <= found.through));
+        all.extend(reported);
         since = found.through;
     }
 }
 
 /// Writes numbered values, each committed by itself, and returns the changes that the feed has to return for them.
-fn fill<S: Storage>(store: &mut Store<S>, numbers: std::ops::Range<u32>) -> Vec<Told> {
+fn fill<S: Storage>(store: &mut Store<S>, numbers: std::ops::Range<u32>) -> Vec<Reported> {
     let write = |number: u32| {
         let key = format!("k{:03}", number % 50).into_bytes();
         let value = vec![number as u8; 100];
@@ -64,7 +64,7 @@ fn fill<S: Storage>(store: &mut Store<S>, numbers: std::ops::Range<u32>) -> Vec<
 }
 
 #[test]
-fn every_kind_of_change_is_told_in_order_and_a_batch_whole() {
+fn every_kind_of_change_is_reported_in_order_and_a_batch_whole() {
     let mut store = new_store(&options(None));
     let batch = [
         Op::Set { key: b"a", value: b"1", expires: Some(77_000) },
@@ -81,8 +81,8 @@ fn every_kind_of_change_is_told_in_order_and_a_batch_whole() {
         (2, Kind::Delete, b"b".to_vec(), Vec::new(), None),
         (3, Kind::RangeDelete, b"c".to_vec(), b"f".to_vec(), None),
     ];
-    let (found, told) = changes(&mut store, ChangesWanted { bytes_max: 1, ..EVERYTHING });
-    assert_eq!((found, told), (ChangesFound { through: 4, floor: 0 }, first.clone()));
+    let (found, reported) = changes(&mut store, ChangesWanted { bytes_max: 1, ..EVERYTHING });
+    assert_eq!((found, reported), (ChangesFound { through: 4, floor: 0 }, first.clone()));
     let z = vec![(5, Kind::Set, b"z".to_vec(), b"2".to_vec(), None)];
     assert_eq!(changes(&mut store, ChangesWanted { since: 4, ..EVERYTHING }).1, z);
     assert_eq!(changes(&mut store, ChangesWanted { since: 1, ..EVERYTHING }).1[..2], first[1..]);
@@ -94,7 +94,7 @@ fn every_kind_of_change_is_told_in_order_and_a_batch_whole() {
 }
 
 #[test]
-fn only_what_is_acknowledged_is_told() {
+fn only_what_is_acknowledged_is_reported() {
     let mut store = new_store(&options(None));
     store.set(b"a", b"1").unwrap();
     assert_eq!(changes(&mut store, EVERYTHING), (ChangesFound { through: 0, floor: 0 }, Vec::new()));
@@ -115,13 +115,13 @@ fn history_outlives_flushes_and_openings_as_far_as_its_bytes_reach() {
     let mut written = fill(&mut store, 0..600);
     for round in 0..3 {
         store.flush().unwrap();
-        let (found, told) = changes(&mut store, EVERYTHING);
-        assert!(found.floor > 0 && told.is_empty() && found.through == 0, "round {round}: {found:?}");
+        let (found, reported) = changes(&mut store, EVERYTHING);
+        assert!(found.floor > 0 && reported.is_empty() && found.through == 0, "round {round}: {found:?}");
         for bytes_max in [1, 900, 1 << 20] {
-            let told = all_since(&mut store, found.floor, bytes_max);
-            assert_eq!(told, written[found.floor as usize..], "round {round}");
+            let reported = all_since(&mut store, found.floor, bytes_max);
+            assert_eq!(reported, written[found.floor as usize..], "round {round}");
         }
-        let kept: usize = written[found.floor as usize..].iter().map(|told| 64 + told.3.len()).sum();
+        let kept: usize = written[found.floor as usize..].iter().map(|reported| 64 + reported.3.len()).sum();
         assert!((10 << 10..24 << 10).contains(&kept), "round {round}: {kept} bytes are kept");
         store.shrink(0).unwrap();
         store.close().unwrap();
@@ -137,8 +137,8 @@ fn a_store_without_history_has_what_is_in_memtables() {
     fill(&mut store, 0..20);
     assert_eq!(all_since(&mut store, 0, 1).len(), 20);
     store.flush().unwrap();
-    let (found, told) = changes(&mut store, EVERYTHING);
-    assert_eq!((found, told.len()), (ChangesFound { through: 0, floor: 20 }, 0));
+    let (found, reported) = changes(&mut store, EVERYTHING);
+    assert_eq!((found, reported.len()), (ChangesFound { through: 0, floor: 20 }, 0));
     store.release().unwrap();
     assert!(store.storage().list().iter().all(|(file, _)| file.kind != FileKind::Wal));
 }
@@ -171,18 +171,18 @@ fn a_damaged_segment_cuts_the_history_and_harms_nothing_else() {
         storage.write(file, 2000, b"not what was there").unwrap();
         let mut store = open(SlotPool::open(storage.into_device()).unwrap(), &options);
         assert_eq!(store.get(b"k000").unwrap(), Some(vec![100; 100]));
-        let (found, told) = changes(&mut store, EVERYTHING);
-        assert!(found.floor > 0 && told.is_empty(), "segment {victim}: {found:?}");
+        let (found, reported) = changes(&mut store, EVERYTHING);
+        assert!(found.floor > 0 && reported.is_empty(), "segment {victim}: {found:?}");
         assert_eq!(all_since(&mut store, found.floor, 1), written[found.floor as usize..]);
     }
 }
 
 #[test]
-fn a_reader_that_has_seen_more_than_there_is_is_told() {
+fn a_reader_that_has_seen_more_than_there_is_is_reported() {
     let mut store = new_store(&options(None));
     fill(&mut store, 0..3);
-    let (found, told) = changes(&mut store, ChangesWanted { since: 9, ..EVERYTHING });
-    assert_eq!((found.through, told.len()), (3, 0));
+    let (found, reported) = changes(&mut store, ChangesWanted { since: 9, ..EVERYTHING });
+    assert_eq!((found.through, reported.len()), (3, 0));
 }
 
 #[test]
@@ -264,10 +264,10 @@ fn read_through(error: &Error) -> u32 {
     let (mut failed, mut since, mut all) = (0, 0, Vec::new());
     while all.len() < written.len() {
         match ask(&mut store, ChangesWanted { since, bytes_max: 5000, ..EVERYTHING }) {
-            Ok((found, told)) => {
+            Ok((found, reported)) => {
                 assert!(found.through > since && found.floor == 0, "{found:?}");
                 since = found.through;
-                all.extend(told);
+                all.extend(reported);
             }
             Err(found) if found == *error => failed += 1,
             Err(error) => panic!("{error}"),
@@ -283,7 +283,7 @@ fn a_storage_that_reads_later_is_asked_again() {
     assert!(read_through(&Error::Pending) > 3);
 }
 
-/// Over IndexedDB a read that only had to be repeated was taken for damage, and the whole history was dropped. Nor is a read that failed a
+/// Over IndexedDB a read that only had to be repeated counted as damage, and the whole history was dropped. Nor is a read that failed a
 /// sign of damage: the next one may succeed.
 #[test]
 fn a_read_that_failed_does_not_cut_the_history() {
@@ -293,7 +293,7 @@ fn a_read_that_failed_does_not_cut_the_history() {
 /// The story: the store did not remember the place of a reader, and more records lay before that place than one call looks at. Such a
 /// reader waited at the end, which it had not reached.
 #[test]
-fn a_call_that_tells_nothing_new_has_reached_the_end() {
+fn a_call_that_reports_nothing_new_has_reached_the_end() {
     for (log, memtable_bytes_max) in [(true, 8 << 20), (false, 8 << 20), (true, 1 << 20)] {
         let options = Options {
             memtable_bytes_min: memtable_bytes_max,
@@ -308,7 +308,7 @@ fn a_call_that_tells_nothing_new_has_reached_the_end() {
             store.set(&number.to_be_bytes(), &value).unwrap();
             store.commit(Durability::Relaxed).unwrap();
         }
-        let mut told = 0;
+        let mut reported = 0;
         // From back to front, so that no earlier place is remembered.
         for since in (0..100).rev() {
             let wanted = ChangesWanted { since, bytes_max: 1, ..EVERYTHING };
@@ -318,8 +318,8 @@ fn a_call_that_tells_nothing_new_has_reached_the_end() {
             }
             assert!(found.through > since, "nothing behind {since}, of 100");
             assert_eq!(changes[0].0, since + 1);
-            told += 1;
+            reported += 1;
         }
-        assert!(told >= 25, "{told} of 100 could be told");
+        assert!(reported >= 25, "{reported} of 100 could be reported");
     }
 }

@@ -22,7 +22,7 @@ fn a_sound_store_has_no_problems_and_everything_is_counted() {
 }
 
 #[test]
-fn every_flipped_byte_of_a_live_file_is_told_as_a_problem_of_that_file() {
+fn every_flipped_byte_of_a_live_file_is_reported_as_a_problem_of_that_file() {
     let built = build();
     let live = live(&built.slots);
     let mut flipped = 0;

@@ -2,7 +2,7 @@
 //!
 //! The story: `close` seals the segment that is being written. After a crash nothing is being written yet: the segment
 //! that was recovered stayed the newest, without a seal, and the next opening reported the store as "replayed" instead
-//! of clean. A byte that went bad in its last record was then taken for a torn tail, and the record, flushed and
+//! of clean. A byte that went bad in its last record then counted as a torn tail, and the record, flushed and
 //! acknowledged long ago, was dropped.
 
 use varve::storage::{MemorySlots, SlotPool, Slots};

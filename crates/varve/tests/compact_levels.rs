@@ -123,7 +123,7 @@ fn a_narrowed_table_never_shows_what_a_job_took_even_after_a_reopening() {
         model.remove(&key(number));
     }
     store.ask_for_compaction().expect("asked");
-    // Every job of the sweep leaves tables whose files still hold the entries that it dropped, tombstones first of all.
+    // Every job of the sweep leaves tables whose files still contain the entries that it dropped, tombstones first of all.
     while store.run_slice(1000).expect("a job") {
         check(&store, &model);
     }
@@ -176,7 +176,7 @@ fn with_little_room_jobs_are_small() {
 }
 
 /// Runs jobs until none is due.
-fn settle(store: &mut Memory) {
+fn run_jobs(store: &mut Memory) {
     let mut slices = 0;
     while store.run_slice(usize::MAX).expect("a job") {
         slices += 1;
@@ -185,7 +185,7 @@ fn settle(store: &mut Memory) {
 }
 
 /// Found by simulator seed 1795393515000373, which never ended. A table ended with a range tombstone exactly where newer tables begin,
-/// and was taken for one that they overlap. A job that was full by the end of that table wrote it unchanged, and the table was picked
+/// and counted as one that they overlap. A job that was full by the end of that table wrote it unchanged, and the table was picked
 /// again. The same happened at the deepest level: a narrowed table was merged with its neighbour, which was narrowed by that, and so on.
 #[test]
 fn jobs_come_to_an_end_where_range_tombstones_end() {
@@ -213,11 +213,11 @@ fn jobs_come_to_an_end_where_range_tombstones_end() {
             }
             store.commit(Durability::Relaxed).expect("committed");
             store.freeze_active().expect("frozen");
-            settle(&mut store);
+            run_jobs(&mut store);
             if random(8) == 0 {
                 store.close_snapshot(snapshot);
                 snapshot = store.open_snapshot().expect("a snapshot");
-                settle(&mut store);
+                run_jobs(&mut store);
             }
         }
     }
@@ -264,7 +264,7 @@ fn jobs_come_to_an_end_whatever_the_options_and_the_room() {
                 store.close_snapshot(snapshot);
                 snapshot = store.open_snapshot().expect("a snapshot");
             }
-            settle(&mut store);
+            run_jobs(&mut store);
         }
     }
 }
@@ -336,7 +336,7 @@ fn while_idle_little_is_kept_of_what_was_overwritten() {
         "{before_bytes}, then {idle_bytes} bytes of {data_bytes}"
     );
     check(&store, &model);
-    // A flush ends it: level 0 may then hold as much as before.
+    // A flush ends it: level 0 may then contain as much as before.
     fill(&mut store, &mut model, 0..70);
     store.flush().expect("flushed");
     while store.run_slice(1000).expect("a job") {}

@@ -57,7 +57,7 @@ fn a_short_log_stays_one() {
 
 /// Without making sure first that there is room for the staged data.
 #[test]
-fn what_a_full_storage_refuses_is_told_by_closing_when_it_was_folded_before() {
+fn what_a_full_storage_refuses_is_reported_by_closing_when_it_was_folded_before() {
     let (mut store, _) = open(MemorySlots::new(16), 1);
     fill(&mut store, 20);
     let long = [Op::Set { key: b"staged", value: &[2; 1 << 20], expires: None }];
@@ -81,8 +81,8 @@ fn what_was_staged_before_a_storage_was_full_is_kept_by_closing() {
 
 fn fill_up(store: &mut MemoryStore) {
     let slots = store.storage_mut().device_mut();
-    let taken = slots.bytes();
-    slots.set_limit(Some(taken));
+    let used = slots.bytes();
+    slots.set_limit(Some(used));
 }
 
 /// The store after many sessions that write one entry each. No session may replay more than 16 segments.
@@ -151,7 +151,7 @@ fn a_damaged_table_keeps_no_store_from_opening_that_has_many_segments() {
     assert!((1..20).chain(100..140).all(|n| matches!(read(n), Ok(Some(_)))));
 }
 
-/// The page of a slot that holds one file, as version 1 wrote it.
+/// The page of a slot that contains one file, as version 1 wrote it.
 fn single(slot: u32, file: FileName, store: [u8; 16], generation: u64) -> Vec<u8> {
     let mut page = vec![0; 4096];
     for at in [0, 2048] {
@@ -167,7 +167,7 @@ fn single(slot: u32, file: FileName, store: [u8; 16], generation: u64) -> Vec<u8
     page
 }
 
-/// The story: as above. A store in that state, with each slot taken by a segment of one write, works again once it is opened.
+/// The story: as above. A store in that state, with each slot in use by a segment of one write, works again once it is opened.
 #[test]
 fn a_store_whose_slots_all_hold_a_short_segment_heals_when_it_is_opened() {
     const SLOTS: u32 = 128;
@@ -192,10 +192,10 @@ fn a_store_whose_slots_all_hold_a_short_segment_heals_when_it_is_opened() {
     let (mut store, report) = open(slots, 2);
     assert_eq!((report.segments, report.entries), (count, count));
     assert!(store.storage().free_slots() > 100, "{} are free", store.storage().free_slots());
-    store.set(b"again", b"taken").expect("staged");
+    store.set(b"again", b"set").expect("staged");
     store.commit(Durability::Strict).expect("committed");
     let (store, report) = reopened(store);
-    assert!(report.segments <= 2 && store.get(b"again") == Ok(Some(b"taken".to_vec())), "{report:?}");
+    assert!(report.segments <= 2 && store.get(b"again") == Ok(Some(b"set".to_vec())), "{report:?}");
     for n in 1..=count as u32 {
         assert_eq!(store.get(&n.to_be_bytes()), Ok(Some(vec![1; 100])), "{n}");
     }

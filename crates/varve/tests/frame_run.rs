@@ -148,8 +148,9 @@ fn a_scan_brings_expiries_and_a_set_takes_one_as_it_was() {
         assert_eq!((word(0), word(4)), (0, count), "all in one batch");
         payload[payload.len() - (word(12) as usize).next_multiple_of(4)..][..word(12) as usize].to_vec()
     };
-    let told = |expires: u64, value: &[u8]| [&expires.to_le_bytes()[..], value].concat();
-    let with = [told(9_000, b"at"), told(9_001, b"in"), told(u64::MAX, b"late"), told(0, b"plain")].concat();
+    let entry = |expires: u64, value: &[u8]| [&expires.to_le_bytes()[..], value].concat();
+    let with =
+        [entry(9_000, b"at"), entry(9_001, b"in"), entry(u64::MAX, b"late"), entry(0, b"plain")].concat();
     assert_eq!(values(5, 4), with, "the time is 1 at the opening; what expired at 1 is no more");
     assert_eq!(values(6, 4), b"plainlateinat", "a scan that goes backward brings values alone");
     assert_eq!(values(7, 4), b"", "and one without values nothing");
@@ -278,7 +279,7 @@ fn a_part_of_a_frame_is_as_durable_as_its_receipts_say() {
     assert_eq!(run_part(&mut store, &frame.bytes(), 0, 100, &mut part), Ok(2));
     // The first answer: 8 bytes of the frame, 16 of the answer, the sequence.
     assert_eq!(part[8 + 16 + 8], STRICT);
-    assert_eq!(store.stats().wal_syncs, syncs + 1, "what is told to be strict was flushed");
+    assert_eq!(store.stats().wal_syncs, syncs + 1, "a write that is reported as strict was flushed");
 }
 
 #[test]
@@ -380,10 +381,10 @@ fn a_condition_sees_what_the_frame_wrote_before_it() {
 #[test]
 fn one_condition_that_does_not_hold_refuses_the_whole_batch() {
     let mut store = open(MemorySlots::new(12));
-    store.set(b"taken", b"v").expect("staged");
-    let items = [set_if(b"free", 0, b"v"), item(1, 0, b"plain", b"v"), set_if(b"taken", 0, b"w")];
+    store.set(b"used", b"v").expect("staged");
+    let items = [set_if(b"free", 0, b"v"), item(1, 0, b"plain", b"v"), set_if(b"used", 0, b"w")];
     let answers = send(&mut store, Frame::default().op(6, b"", &batch(&items)));
-    assert_eq!(answers[0], conflict(1, b"taken"));
+    assert_eq!(answers[0], conflict(1, b"used"));
     assert_eq!((store.has(b"free"), store.has(b"plain")), (Ok(false), Ok(false)));
 }
 
@@ -413,7 +414,7 @@ fn an_expired_entry_is_absent_to_a_condition() {
 /// A conflict with a write of its own frame that the storage then refused is no conflict: that write does not exist. The request gets
 /// the same error as the write.
 #[test]
-fn a_conflict_with_a_write_that_was_refused_is_told_the_refusal() {
+fn a_conflict_with_a_write_that_was_refused_gets_the_refusal() {
     let mut slots = MemorySlots::new(12);
     slots = open(slots).into_storage().into_device();
     let mut store = open(slots);
@@ -434,8 +435,8 @@ fn a_conflict_with_a_write_that_was_refused_is_told_the_refusal() {
 fn a_snapshot_stands_where_its_frame_took_it() {
     let mut store = open(MemorySlots::new(12));
     let frame = Frame::default().op(4, b"k", b"old").op_of(7, 13, b"", b"").op(4, b"k", b"new");
-    let taken = send(&mut store, frame).swap_remove(1);
-    assert_eq!(taken, (0, [1_u64.to_le_bytes(), 1_u64.to_le_bytes()].concat()), "sequence 1, at the time 1");
+    let opened = send(&mut store, frame).swap_remove(1);
+    assert_eq!(opened, (0, [1_u64.to_le_bytes(), 1_u64.to_le_bytes()].concat()), "sequence 1, at the time 1");
     let count = [0, 0, 7, 0, 255, 255, 255, 255, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let frame = Frame::default()
         .op_of(7, 1, b"k", b"")
@@ -452,13 +453,14 @@ fn a_snapshot_stands_where_its_frame_took_it() {
 }
 
 /// A frame whose write was refused runs twice. Once, its second run found the snapshots closed that its first run had closed. It also
-/// closed a snapshot that it had just taken, which had got the number of a closed one.
+/// closed a snapshot that it had just opened, which had got the number of a closed one.
 #[test]
 fn a_frame_that_runs_twice_closes_snapshots_once() {
     let mut store = open(MemorySlots::new(12));
     store.set(b"k", b"v").expect("staged");
     store.commit(varve::Durability::Strict).expect("committed");
-    let (first, second) = (store.open_snapshot().expect("taken"), store.open_snapshot().expect("taken"));
+    let (first, second) =
+        (store.open_snapshot().expect("accepted"), store.open_snapshot().expect("accepted"));
     assert_eq!((first, second), (1, 2));
     store.storage_mut().device_mut().set_limit(Some(0));
     let frame = Frame::default().op_of(5, 13, b"", b"").op_of(1, 1, b"k", b"").op_of(1, 14, b"", b"").op(
@@ -469,7 +471,7 @@ fn a_frame_that_runs_twice_closes_snapshots_once() {
     let answers = send(&mut store, frame);
     assert_eq!(answers.iter().map(|answer| answer.0).collect::<Vec<_>>(), [0, 0, 0, 2]);
     let answers = send(&mut store, Frame::default().op_of(5, 1, b"k", b"").op_of(1, 1, b"k", b""));
-    assert_eq!((answers[0].0, answers[1].0), (0, 2), "the one that was taken is there, the other is not");
+    assert_eq!((answers[0].0, answers[1].0), (0, 2), "the one that was opened is there, the other is not");
 }
 
 #[test]
@@ -504,7 +506,7 @@ fn a_transaction_of_deletes_is_compared_on_a_full_storage_too() {
     store.set(b"k", b"v").expect("staged");
     store.commit(varve::Durability::Strict).expect("committed");
     store.storage_mut().device_mut().set_limit(Some(0));
-    let snapshot = store.open_snapshot().expect("taken") as u8;
+    let snapshot = store.open_snapshot().expect("accepted") as u8;
     let huge = vec![7; 1 << 20];
     let items = batch(&[item(3, 0, b"k", b""), item(0, 0, b"k", b"")]);
     let frame = || Frame::default().op(4, b"huge", &huge).op_of(snapshot, 6, b"", &items);
@@ -538,7 +540,7 @@ fn changes_since(since: u64, flags: u32) -> Vec<u8> {
 }
 
 #[test]
-fn changes_are_told_behind_a_sequence_and_since_none_only_where_the_store_is() {
+fn changes_are_reported_behind_a_sequence_and_since_none_only_where_the_store_is() {
     let mut store = open(MemorySlots::new(12));
     let batch = [
         &3u32.to_le_bytes()[..],
@@ -563,8 +565,8 @@ fn changes_are_told_behind_a_sequence_and_since_none_only_where_the_store_is() {
     };
     let asked = Frame::default().op(16, b"", &changes_since(0, 0)).op(16, b"", &changes_since(1, 1));
     // `A` lies before the range; the end of a range without one is where the reserved keys begin.
-    let told = [head(3, 2), set, cut.clone()].concat();
-    assert_eq!(send(&mut store, asked), [(0, told), (0, [head(3, 1), cut].concat())]);
+    let reported = [head(3, 2), set, cut.clone()].concat();
+    assert_eq!(send(&mut store, asked), [(0, reported), (0, [head(3, 1), cut].concat())]);
     for bad in [&b""[..], &changes_since(0, 0)[1..], &[&now[..], b"x"].concat()] {
         assert_eq!(send(&mut store, Frame::default().op(16, b"", bad))[0].0, 2);
     }

@@ -85,7 +85,7 @@ fn file() -> Vec<u8> {
     image
 }
 
-/// A store whose manifest 1 holds `bytes`.
+/// A store whose manifest 1 contains `bytes`.
 fn store_with(bytes: &[u8]) -> SlotPool<MemorySlots> {
     let mut pool = SlotPool::open(MemorySlots::new(3)).expect("opens");
     pool.adopt(STORE);

@@ -1,5 +1,5 @@
 //! A whole store of format version 1, as it once lay in its slots: `golden/store-v1`, with tables on several levels, range
-//! tombstones, entries that expire, a manifest with edits, and two WAL segments. It must open, hold what it held, take new
+//! tombstones, entries that expire, a manifest with edits, and two WAL segments. It must open, have its contents, take new
 //! writes and merge, for as long as there is a Varve.
 //!
 //! `VARVE_BLESS=1 cargo test -p varve --test golden_store` writes it anew, for a new format version only.

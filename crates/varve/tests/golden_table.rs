@@ -1,4 +1,4 @@
-//! The table format, held by files: `golden/table-v1.sst` is built again byte for byte, and read;
+//! The table format, kept by files: `golden/table-v1.sst` is built again byte for byte, and read;
 //! `golden/table-v1-lz4.sst`, whose bytes depend on the compressor, is read.
 //!
 //! A change of the format is a new version with a new file beside these, and these are still read. For a new version they

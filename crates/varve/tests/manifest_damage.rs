@@ -208,9 +208,9 @@ proptest! {
         let _ = Version::decode(&mut Reader::new(&bytes));
         let mut slots = build(0).slots;
         for (slot, bytes) in [(0, bytes), (1, other)] {
-            let held = slots.slot_mut(slot).expect("exists");
-            held.truncate(SLOT_HEADER_BYTES as usize);
-            held.extend_from_slice(&bytes);
+            let content = slots.slot_mut(slot).expect("exists");
+            content.truncate(SLOT_HEADER_BYTES as usize);
+            content.extend_from_slice(&bytes);
         }
         let refused = matches!(open(slots), Err(Error::Corrupt(_) | Error::Version { .. }));
         prop_assert!(refused);

@@ -244,7 +244,7 @@ fn reads_of_a_snapshot_and_of_the_present_share_the_tables_that_are_open() {
     write(&mut store, 0..KEYS);
     store.flush().expect("flushed");
     let mut store = open_with(store.into_storage().into_device(), options());
-    let snapshot = store.open_snapshot().expect("taken");
+    let snapshot = store.open_snapshot().expect("accepted");
     write(&mut store, KEYS..3 * KEYS);
     assert!(store.stats().moves > 0, "{:?}", store.stats());
     let read_all = || {

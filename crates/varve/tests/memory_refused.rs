@@ -99,7 +99,7 @@ fn a_full_storage_without_memory_for_a_flush_refuses_the_write_and_goes_on() {
         assert_eq!(store.has(&n.to_be_bytes()), Ok(true), "{n}");
     }
     with_at_most(MIB, || {
-        store.delete(&0_u32.to_be_bytes()).and_then(|_| store.commit(Durability::Strict)).expect("taken");
+        store.delete(&0_u32.to_be_bytes()).and_then(|_| store.commit(Durability::Strict)).expect("accepted");
     });
     store.storage_mut().device_mut().set_limit(None);
     store.flush().expect("with memory again");

@@ -26,7 +26,7 @@ fn memtable() -> Memtable {
 }
 
 #[test]
-fn the_newest_covering_tombstone_at_the_snapshot_is_told() {
+fn the_newest_covering_tombstone_at_the_snapshot_is_returned() {
     let memtable = memtable();
     for (key, snapshot, expected) in [
         (&b"a"[..], 20, 12),

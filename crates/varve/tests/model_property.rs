@@ -39,7 +39,7 @@ enum Step {
     Drop,
 }
 
-/// Keys that share prefixes, begin one another, and hold the lowest and highest bytes.
+/// Keys that share prefixes, begin one another, and contain the lowest and highest bytes.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     vec(prop::sample::select(vec![0, 1, b'a', b'b', 0x7f, 0x80, 0xfe]), 1..5)
 }

@@ -152,7 +152,7 @@ fn a_range_that_is_deleted_and_filled_again_is_walked_over_once() {
 }
 
 #[test]
-fn a_snapshot_walks_over_what_was_dead_at_its_moment_once() {
+fn a_snapshot_walks_over_what_was_dead_at_its_read_point_once() {
     let mut store = filled(None);
     delete(&mut store, 0..90_000);
     let snapshot = store.open_snapshot().unwrap();

@@ -32,7 +32,7 @@ impl Segment {
         Ok(())
     }
 
-    /// The file holds exactly the acknowledged bytes, and nothing valid or begun lies behind it.
+    /// The file contains exactly the acknowledged bytes, and nothing valid or begun lies behind it.
     fn check(&self, pool: &SlotPool<MemorySlots>) {
         let listed = pool.list().into_iter().find(|(file, _)| *file == self.file);
         let mut bytes = vec![0; listed.expect("listed").1 as usize];
@@ -202,7 +202,7 @@ fn a_table_that_outgrows_its_place_passes_gaps_by_that_are_too_short() {
     assert_eq!(bytes, [2; 60_000]);
 }
 
-/// The story: slots with the maximum number of files in them were taken for a full storage, and a store with room for years began to
+/// The story: slots with the maximum number of files in them counted as a full storage, and a store with room for years began to
 /// behave as if it had none.
 #[test]
 fn a_storage_without_a_place_for_another_file_is_not_full() {
@@ -378,9 +378,9 @@ impl Slots for Granted {
     }
 
     fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
-        let held = self.slots[slot as usize].get(offset as usize..).unwrap_or_default();
-        let len = held.len().min(into.len());
-        into[..len].copy_from_slice(&held[..len]);
+        let stored = self.slots[slot as usize].get(offset as usize..).unwrap_or_default();
+        let len = stored.len().min(into.len());
+        into[..len].copy_from_slice(&stored[..len]);
         Ok(len)
     }
 
@@ -392,9 +392,9 @@ impl Slots for Granted {
             self.bytes_left = self.bytes_left.checked_sub(more).ok_or(SlotError::Full)?;
             *granted += more;
         }
-        let held = &mut self.slots[slot as usize];
-        held.resize(held.len().max(end as usize), 0);
-        held[offset as usize..end as usize].copy_from_slice(bytes);
+        let stored = &mut self.slots[slot as usize];
+        stored.resize(stored.len().max(end as usize), 0);
+        stored[offset as usize..end as usize].copy_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -427,7 +427,7 @@ fn a_slot_that_was_granted_enough_is_long_enough() {
     assert_eq!(pool.bytes_on_disk(), 1 << 20);
 }
 
-/// A life of files of both kinds on a small storage: after every call each file holds the bytes that were written to it.
+/// A life of files of both kinds on a small storage: after every call each file contains the bytes that were written to it.
 ///
 /// The story: a segment moved into a gap took all of its place along, including room that was never written, and ran over the table behind
 /// the gap. Quotas of Chromium filled in real time found it, once in twenty rounds on a busy machine; no test had looked for less than a

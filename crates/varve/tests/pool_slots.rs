@@ -1,4 +1,4 @@
-//! Which slot holds which file: claims survive reopening, the newest claim counts, recycled slots start large, and
+//! Which slot contains which file: claims survive reopening, the newest claim counts, recycled slots start large, and
 //! lent, late, foreign and quarantined slots are never mistaken for files.
 
 use varve::error::Error;
@@ -140,7 +140,7 @@ fn a_file_takes_the_slot_that_it_fits_best() {
 
 /// The story: segments of 256 KiB took the longest free slot, one of 2 MiB, and small tables any that they fitted in. The
 /// next long table then had to make a short slot longer. Step by step every slot became as long as the longest file, and
-/// a store that only overwrote its keys took twenty times what it held.
+/// a store that only overwrote its keys took twenty times the room of its data.
 #[test]
 fn short_files_leave_long_slots_to_long_files() {
     let mut pool = pool(5);
@@ -159,8 +159,8 @@ fn short_files_leave_long_slots_to_long_files() {
     assert_eq!(pool.slot_of(FileName::table(6)), Some(4), "rather made longer than in 2000 KiB");
 
     // Without room to make a slot longer, the long one will do.
-    let held = pool.device().bytes();
-    pool.device_mut().set_limit(Some(held));
+    let used = pool.device().bytes();
+    pool.device_mut().set_limit(Some(used));
     assert_eq!(pool.write(FileName::table(6), 0, &vec![2; 250 << 10]), Err(Error::StorageFull));
     pool.delete(FileName::table(6)).expect("exists");
     pool.create(FileName::table(7), 250 << 10).expect("created");
@@ -451,7 +451,7 @@ fn a_quarantined_slot_is_never_used_again_and_a_closed_one_not_meanwhile() {
     assert!(read(&pool, FileName::table(1), 0, 0).is_err());
     pool.added().expect("known format");
     assert_eq!(pool.free_slots(), 1);
-    // A spare slot that the host has closed for a moment is left alone.
+    // A spare slot that the host has closed for a short time is left alone.
     pool.device_mut().closed[1] = true;
     assert_eq!(pool.create(FileName::table(2), 0), Err(Error::StorageFull));
     pool.device_mut().closed[1] = false;

@@ -22,7 +22,7 @@ fn repair(slots: &MemorySlots, strict: bool) -> (MemorySlots, RepairReport) {
     (repair.into_target(), report)
 }
 
-/// Everything a store holds, which a check must find sound.
+/// Everything a store contains, which a check must find sound.
 fn contents(slots: MemorySlots) -> Keys {
     assert_eq!(check(&slots).problems, []);
     let store = open(slots).expect("a repaired store opens");
@@ -51,7 +51,7 @@ fn judge(built: &Rotten, slots: &MemorySlots, place: &str, with_strict: bool) ->
     let (repaired, report) = repair(slots, false);
     let found = contents(repaired);
     assert_eq!(report.entries, found.len() as u64);
-    // A loss excuses a key if it may have held the key's newest version: the key is in its range, and the sequence too.
+    // A loss excuses a key if it may have contained the key's newest version: the key is in its range, and the sequence too.
     let excused = |key: &[u8]| {
         let sequence = built.sequences.get(key);
         let may_have = |lost: &Lost| match (lost.sequences, sequence) {
@@ -170,7 +170,7 @@ fn a_store_cut_short_anywhere_gives_what_was_before_the_cut() {
 }
 
 #[test]
-fn a_slot_whose_page_is_zeroed_says_by_its_contents_what_it_held() {
+fn a_slot_whose_page_is_zeroed_is_known_by_its_contents() {
     let built = build();
     for slot in 0..SLOTS {
         let mut slots = built.slots.clone();

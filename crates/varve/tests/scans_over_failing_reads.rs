@@ -283,16 +283,16 @@ proptest! {
 
     #[test]
     fn every_scan_delivers_what_the_model_has(steps in vec(step(), 300..900), asks in vec(asked(), 8..24)) {
-        let (mut store, mut model, mut moments) = (new_store(), Model::new(), Vec::new());
+        let (mut store, mut model, mut read_points) = (new_store(), Model::new(), Vec::new());
         for step in &steps {
             run(&mut store, step, &mut model);
             if matches!(step, Step::Snapshot) {
-                moments.push((store.open_snapshot().expect("a snapshot"), model.clone(), store.now_ms()));
+                read_points.push((store.open_snapshot().expect("a snapshot"), model.clone(), store.now_ms()));
             }
         }
-        moments.push((0, model, store.now_ms()));
+        read_points.push((0, model, store.now_ms()));
         for (seed, Asked { options, batch_bytes, failure, percent, back }) in (7..).zip(&asks) {
-            let (snapshot, model, now_ms) = &moments[moments.len() - 1 - back % moments.len()];
+            let (snapshot, model, now_ms) = &read_points[read_points.len() - 1 - back % read_points.len()];
             store.storage().failure.set(*failure);
             store.storage().percent.set(*percent);
             store.storage().random.set(seed);

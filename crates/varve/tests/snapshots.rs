@@ -34,7 +34,8 @@ fn scan_of(snapshot: u32) -> ScanRequest {
 fn a_number_is_good_until_its_snapshot_is_closed() {
     let mut store = open();
     store.set(b"k", b"old").expect("staged");
-    let (first, second) = (store.open_snapshot().expect("taken"), store.open_snapshot().expect("taken"));
+    let (first, second) =
+        (store.open_snapshot().expect("a snapshot"), store.open_snapshot().expect("a snapshot"));
     store.set(b"k", b"new").expect("staged");
     assert_eq!(value(&store, first, b"k"), Some(b"old".to_vec()));
     assert_eq!(value(&store, 0, b"k"), Some(b"new".to_vec()));
@@ -57,7 +58,7 @@ fn a_write_that_takes_the_sequence_of_a_refused_one_is_not_seen() {
     store.commit(Durability::Strict).expect("committed");
     let long = [Op::Set { key: b"refused", value: &vec![1; 1 << 20], expires: None }];
     store.stage_for(Caller::default(), &long).expect("staged");
-    let snapshot = store.open_snapshot().expect("taken");
+    let snapshot = store.open_snapshot().expect("a snapshot");
     let cursor = store.open_cursor(scan_of(0)).expect("a scan");
     store.storage_mut().device_mut().set_limit(Some(0));
     assert_eq!(store.commit(Durability::Relaxed), Err(Error::StorageFull));
@@ -104,7 +105,7 @@ fn with_readers() -> (TestStore, MemorySlots, u32, u32) {
     }
     store.commit(Durability::Strict).expect("committed");
     let (snapshot, cursor) =
-        (store.open_snapshot().expect("taken"), store.open_cursor(scan_of(0)).expect("a scan"));
+        (store.open_snapshot().expect("a snapshot"), store.open_cursor(scan_of(0)).expect("a scan"));
     let (_, batch) = store.next_of_cursor(cursor, 1).expect("a batch");
     assert_eq!(keys_of(batch), b"a");
     let slots = store.storage().device().clone();
@@ -117,7 +118,7 @@ fn snapshots_and_scans_go_on_when_the_storage_took_back_what_came_after_them() {
     former.set(b"b", b"refused").expect("staged");
     former.set(b"e", b"refused").expect("staged");
     former.commit(Durability::Strict).expect("committed, as the engine sees it");
-    let late = former.open_snapshot().expect("taken");
+    let late = former.open_snapshot().expect("a snapshot");
     let late_scan = former.open_cursor(scan_of(0)).expect("a scan");
     let mut store = opened_again(&slots);
     store.adopt(&mut former);
@@ -129,10 +130,10 @@ fn snapshots_and_scans_go_on_when_the_storage_took_back_what_came_after_them() {
     // Snapshots and scans that saw the refused write are closed, and nothing else has their numbers.
     assert!(matches!(store.snapshot_sequence(late), Err(Error::InvalidArgument(_))));
     assert_eq!(keys_left(&mut store, late_scan), Err(()));
-    assert!(![snapshot, late].contains(&store.open_snapshot().expect("taken")));
+    assert!(![snapshot, late].contains(&store.open_snapshot().expect("a snapshot")));
     assert!(![cursor, late_scan].contains(&store.open_cursor(scan_of(0)).expect("a scan")));
     store.close_snapshot(late);
-    assert_eq!(store.open_snapshot().expect("taken"), late);
+    assert_eq!(store.open_snapshot().expect("a snapshot"), late);
 }
 
 #[test]
@@ -143,5 +144,5 @@ fn snapshots_and_scans_from_before_a_flush_are_over_when_the_storage_took_someth
     store.adopt(&mut former);
     assert!(matches!(store.open_cursor(scan_of(snapshot)), Err(Error::InvalidArgument(_))));
     assert_eq!(keys_left(&mut store, cursor), Err(()));
-    assert_ne!(store.open_snapshot().expect("taken"), snapshot);
+    assert_ne!(store.open_snapshot().expect("a snapshot"), snapshot);
 }

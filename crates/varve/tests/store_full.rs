@@ -155,8 +155,8 @@ fn giving_room_back_leaves_what_deletes_need() {
         delete(&mut store, n);
         store.shrink(0).expect("shrunk");
         let slots = store.storage_mut().device_mut();
-        let taken = slots.bytes();
-        slots.set_limit(Some(taken));
+        let used = slots.bytes();
+        slots.set_limit(Some(used));
     }
 }
 
@@ -213,7 +213,7 @@ fn a_torn_store_opens_on_a_disk_without_room_for_another_segment() {
     assert!(!report.torn && store.has(b"again") == Ok(true), "{report:?}");
 }
 
-/// The story: a store without a log whose flush found no room still moved its deletes to a segment in the reserve. The segment held a
+/// The story: a store without a log whose flush found no room still moved its deletes to a segment in the reserve. The segment contained a
 /// header and nothing else, the next one named an end far behind it, and the next opening reported the store as damaged (seed 5340).
 #[test]
 fn a_store_without_a_log_never_starts_one_on_a_full_disk() {
@@ -268,16 +268,16 @@ struct Life {
     store: FullStore,
     seed: u32,
     /// The host reports how much room there is.
-    is_told: bool,
+    is_room_known: bool,
 }
 
 const VALUE_BYTES: u64 = 100 << 10;
 
 impl Life {
-    fn begin(quota: u64, seed: u32, is_told: bool) -> Self {
+    fn begin(quota: u64, seed: u32, is_room_known: bool) -> Self {
         let mut pool = SlotPool::open(MemorySlots::with_limit(40, quota)).expect("a pool");
-        pool.set_room(is_told.then_some(quota));
-        Self { store: Self::open(pool, seed), seed, is_told }
+        pool.set_room(is_room_known.then_some(quota));
+        Self { store: Self::open(pool, seed), seed, is_room_known }
     }
 
     fn open(pool: SlotPool<MemorySlots>, seed: u32) -> FullStore {
@@ -286,20 +286,20 @@ impl Life {
 
     fn again(self, quota: u64) -> Self {
         let mut pool = SlotPool::open(self.store.into_storage().into_device()).expect("a pool");
-        pool.set_room(self.is_told.then_some(quota.saturating_sub(pool.bytes_on_disk())));
-        Self { store: Self::open(pool, self.seed), seed: self.seed, is_told: self.is_told }
+        pool.set_room(self.is_room_known.then_some(quota.saturating_sub(pool.bytes_on_disk())));
+        Self { store: Self::open(pool, self.seed), seed: self.seed, is_room_known: self.is_room_known }
     }
 
     /// Sets keys from `first` on, at most `most`, until so many were refused in a row.
     fn fill(&mut self, first: u32, most: usize, refused_max: u32) -> Vec<u32> {
-        let mut taken = Vec::new();
+        let mut accepted = Vec::new();
         let mut refused = 0;
-        while taken.len() < most && refused < refused_max {
-            let n = first + taken.len() as u32;
+        while accepted.len() < most && refused < refused_max {
+            let n = first + accepted.len() as u32;
             let set = self.store.set(&any_key(n, self.seed), &value(n));
             if set.is_ok() {
                 self.store.commit(Durability::Relaxed).expect("what is staged has its room");
-                taken.push(n);
+                accepted.push(n);
                 refused = 0;
             } else {
                 assert_eq!(set, Err(Error::StorageFull));
@@ -310,7 +310,7 @@ impl Life {
             }
             self.work();
         }
-        taken
+        accepted
     }
 
     /// Runs all jobs that are due. One that finds no room is tried once more.
@@ -331,7 +331,7 @@ impl Life {
             self.store
                 .delete(&key)
                 .and_then(|_| self.store.commit(Durability::Strict))
-                .expect("a delete is taken");
+                .expect("a delete is accepted");
         }
     }
 
@@ -346,17 +346,17 @@ impl Life {
     }
 }
 
-fn gives_room_back(quota: u64, seed: u32, is_told: bool) {
-    let mut life = Life::begin(quota, seed, is_told);
-    let share = |taken: &[u32]| taken.len() as u64 * VALUE_BYTES * 100 / quota;
+fn gives_room_back(quota: u64, seed: u32, is_room_known: bool) {
+    let mut life = Life::begin(quota, seed, is_room_known);
+    let share = |accepted: &[u32]| accepted.len() as u64 * VALUE_BYTES * 100 / quota;
     let kept = life.fill(0, usize::MAX, 3);
     let usable = share(&kept);
 
     let (gone, mut kept): (Vec<u32>, Vec<u32>) = kept.into_iter().partition(|n| n % 2 == 0);
     life.delete(&gone);
-    let taken = life.fill(1_000_000, gone.len(), 10);
-    let back = taken.len() * 100 / gone.len();
-    kept.extend(&taken);
+    let accepted = life.fill(1_000_000, gone.len(), 10);
+    let back = accepted.len() * 100 / gone.len();
+    kept.extend(&accepted);
     life.has_only(&kept, &gone);
     kept.extend(life.fill(1_500_000, usize::MAX, 1));
     life = life.again(quota);
@@ -436,7 +436,7 @@ fn what_a_snapshot_reads_is_purged_when_it_is_closed_and_not_before() {
     let snapshot = store.open_snapshot().expect("opened");
     for n in kept.iter().step_by(2) {
         let set = store.delete(&any_key(*n, 7)).and_then(|_| store.commit(Durability::Strict));
-        set.expect("a delete is taken");
+        set.expect("a delete is accepted");
     }
     let refused = store.set(b"room", &value(1 << 20)).and_then(|_| store.commit(Durability::Relaxed));
     assert_eq!(refused.map(drop), Err(Error::StorageFull));
@@ -451,7 +451,7 @@ fn what_a_snapshot_reads_is_purged_when_it_is_closed_and_not_before() {
     assert!(written < 300 << 10, "{written} bytes were written anew in vain");
     assert!(set_aside(&store) >= set_aside_before, "what is set aside is there");
     let deleted = store.delete(b"another").and_then(|_| store.commit(Durability::Strict));
-    deleted.expect("a delete is taken");
+    deleted.expect("a delete is accepted");
     store.close_snapshot(snapshot);
     let is_back = (0..100).any(|_| {
         work(&mut store);
@@ -581,7 +581,7 @@ fn a_purge_reads_no_more_than_it_needs() {
     store.flush().expect("flushed");
     store.want_room();
     let mut read = 0;
-    let ticket = store.take_job().expect("taken").expect("a purge");
+    let ticket = store.take_job().expect("chosen").expect("a purge");
     assert!(ticket.gives_room);
     let mut job = Job::decode(ticket.spec).expect("a job");
     loop {
@@ -597,8 +597,8 @@ fn a_purge_reads_no_more_than_it_needs() {
     assert!(read < 2 << 20, "{read} bytes");
 }
 
-/// The story: a session made so many tables that the manifest's snapshot outgrew the file that the next one goes to. In idle moments this
-/// file is made as long as the other one, but other files filled the disk before an idle moment came, and the store did not open. (Seed
+/// The story: a session made so many tables that the manifest's snapshot outgrew the file that the next one goes to. While idle, this
+/// file is made as long as the other one, but other files filled the disk before the store was idle, and the store did not open. (Seed
 /// 1795608956000360.)
 #[test]
 fn a_store_of_many_tables_opens_on_a_disk_that_was_filled_all_at_once() {

@@ -84,7 +84,7 @@ fn overwrites_do_not_pile_up_however_far_behind_the_merges_are() {
         most_bytes = most_bytes.max(store.storage().bytes_on_disk());
     }
     assert!(most_bytes < 20 * data_bytes, "{most_bytes} bytes hold {data_bytes}");
-    assert!(was_stalled, "who can wait is told to, long before there are `l0_stall` tables");
+    assert!(was_stalled, "a writer that can wait must wait long before there are `l0_stall` tables");
 }
 
 /// The story: ten counters that were raised 200,000 times inside one turn lay in eight tables and three memtables. A scan of the ten took

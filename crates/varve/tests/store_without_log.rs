@@ -1,6 +1,6 @@
 //! A store without a log (durability `memory`) leaves no log behind that a later opening could take for new writes.
 //!
-//! The story: an idle moment sealed the log, also of a store that has none; sealing logs the staged data first, so a
+//! The story: idle time sealed the log, also of a store that has none; sealing logs the staged data first, so a
 //! segment appeared. Flushing the memtable to a table did not retire it, because such a store's flushes left the log's
 //! floor where it was. The next opening replayed the segment as the newest writes: reads by key found values overwritten
 //! long before. The same happened to a store that crashed with a log and was opened without one.

@@ -130,7 +130,7 @@ fn a_valid_table_that_the_manifest_does_not_name_is_refused() {
 }
 
 #[test]
-fn a_newer_format_is_told_apart_from_damage() {
+fn a_newer_format_is_not_reported_as_damage() {
     let (_, meta, mut file) = small_table(false);
     let footer = file.len() - 96;
     file[footer + 80] = 9;

@@ -1,4 +1,4 @@
-//! One key with far more versions than a block holds: a get reads one block and finds the right version.
+//! One key with far more versions than a block contains: a get reads one block and finds the right version.
 
 mod table_common;
 

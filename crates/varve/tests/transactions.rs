@@ -291,7 +291,7 @@ fn tombstones_outlive_merges_while_a_snapshot_is_open() {
     let mut store = open(Options { l0_trigger: 2, ..Options::default() });
     write(&mut store, &[Change::Set(1, 1, None), Change::Set(2, 1, None), Change::Set(3, 1, Some(10))]);
     store.flush().expect("flushed");
-    let snapshot = store.open_snapshot().expect("taken");
+    let snapshot = store.open_snapshot().expect("a snapshot");
     write(&mut store, &[Change::Delete(1), Change::DeleteRange(2, 3), Change::Set(4, 1, Some(10))]);
     store.set_now(5000);
     store.compact().expect("compacted");
@@ -317,6 +317,6 @@ fn a_snapshot_that_is_not_there_is_refused() {
     let mut store = open(Options::default());
     let read = [Dependency { start: b"k", end: None }];
     assert!(matches!(store.check_unchanged(1, &read), Err(Error::InvalidArgument(_))));
-    let snapshot = store.open_snapshot().expect("taken");
+    let snapshot = store.open_snapshot().expect("a snapshot");
     assert_eq!(store.check_unchanged(snapshot, &read), Ok(()));
 }

@@ -187,7 +187,7 @@ fn a_named_end_must_be_reached_and_what_is_behind_it_does_not_count() {
 }
 
 #[test]
-fn a_lost_header_is_told_from_a_recycled_file() {
+fn a_lost_header_differs_from_a_recycled_file() {
     let (memtable, _) = memtable(100);
     let image = memtable.image();
     assert!(!header_was_lost(image, 9), "the header is whole");
@@ -207,7 +207,7 @@ fn a_lost_header_is_told_from_a_recycled_file() {
 }
 
 #[test]
-fn a_header_of_another_version_is_told_from_a_torn_one() {
+fn a_header_of_another_version_differs_from_a_torn_one() {
     let mut bytes = header(9).encode();
     assert_eq!(SegmentHeader::decode(&bytes), Ok(header(9)));
     bytes[4] = 2;

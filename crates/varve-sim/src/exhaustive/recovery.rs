@@ -6,8 +6,8 @@ use varve::storage::SlotPool;
 
 use super::search::Search;
 use crate::compactor::SimStore;
-use crate::disk::{Disk, Moment};
-use crate::pasts::{Found, Pasts};
+use crate::disk::{CrashPoint, Disk};
+use crate::histories::{Found, Histories};
 use crate::slot::{Keep, PowerLoss};
 use crate::workload::START_MS;
 
@@ -19,14 +19,14 @@ const VALUE: &[u8] = b"the crash";
 const EXPIRED_MS: u64 = 1_000_000;
 
 impl Search {
-    /// Opens, compares, writes on, loses the power and compares again. Returns the pasts that it can be, and the calls to the
+    /// Opens, compares, writes on, loses the power and compares again. Returns the histories that it can be, and the calls to the
     /// disk that the opening made.
     pub(super) fn recover(
         &mut self,
         disk: &Disk,
-        allowed: &Pasts,
+        allowed: &Histories,
         options: &Options,
-    ) -> Result<(Pasts, u64), String> {
+    ) -> Result<(Histories, u64), String> {
         let mut store = self.open(disk, options)?;
         let calls = disk.counts().writes + disk.counts().flushes;
         let found = Found::read(&store)?;
@@ -47,9 +47,9 @@ impl Search {
     /// opening that did not die.
     pub(super) fn die_recovering(
         &mut self,
-        slots: &Moment,
+        slots: &CrashPoint,
         call: u64,
-        left: &Pasts,
+        left: &Histories,
         options: &Options,
     ) -> Result<(), String> {
         let disk = Disk::holding(slots.clone(), self.rng.bits());

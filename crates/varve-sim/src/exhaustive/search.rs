@@ -1,4 +1,4 @@
-//! The images of a moment, and what each of them may hold.
+//! The images of a crash point, and what each of them may contain.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -7,9 +7,9 @@ use varve::options::Options;
 
 use super::{Effort, SECTORS_MAX, Tried};
 use crate::change::State;
-use crate::disk::{Disk, Moment};
+use crate::disk::{CrashPoint, Disk};
+use crate::histories::Histories;
 use crate::model::{Loss, Model};
-use crate::pasts::Pasts;
 use crate::rng::Rng;
 use crate::slot::{Choice, Outcomes, Slot};
 
@@ -20,9 +20,9 @@ pub(super) struct Search {
     effort: Effort,
     pub(super) rng: Rng,
     pub(super) tried: Tried,
-    /// Hashes of images, with what they had to hold and could hold.
+    /// Hashes of images, with what they had to contain and could contain.
     seen: HashSet<(u64, usize, u64)>,
-    /// By the address of the slot, which stays valid while the moments at hand keep the slot alive.
+    /// By the address of the slot, which stays valid while the crash points at hand keep the slot alive.
     outcomes: HashMap<*const Slot, Rc<Outcomes>>,
     pub(super) openings: u64,
     /// The latest time that the clock of a store has shown.
@@ -43,40 +43,51 @@ impl Search {
         }
     }
 
-    /// Crashes at moments of an operation that grew the history from one model to another.
+    /// Crashes at each crash point of an operation that grew the history from one model to another.
     pub(super) fn crash_between(
         &mut self,
         before: &Model,
         after: &Model,
         options: &Options,
-        moments: &[Moment],
+        crash_points: &[CrashPoint],
     ) -> Result<(), String> {
-        let pasts = |loss| before.pasts_between(after, loss).ok_or("the oracle has forgotten the beginnings");
-        let (power, process) = (pasts(Loss::Power)?, pasts(Loss::Process)?);
+        let histories =
+            |loss| before.histories_between(after, loss).ok_or("the oracle has forgotten the beginnings");
+        let (power, process) = (histories(Loss::Power)?, histories(Loss::Process)?);
         self.outcomes.clear();
-        for (number, moment) in moments.iter().enumerate() {
-            let place = |what| format!("before call {number} of {}: {what}", moments.len());
-            self.tried.moments += 1;
-            self.killed(moment, &process, options).map_err(place)?;
-            self.unplugged(moment, &power, options).map_err(place)?;
+        for (number, crash_point) in crash_points.iter().enumerate() {
+            let place = |what| format!("before call {number} of {}: {what}", crash_points.len());
+            self.tried.crash_points += 1;
+            self.killed(crash_point, &process, options).map_err(place)?;
+            self.unplugged(crash_point, &power, options).map_err(place)?;
         }
         Ok(())
     }
 
-    /// The process dies at a moment: everything that was given to the operating system is there.
-    fn killed(&mut self, moment: &Moment, allowed: &Pasts, options: &Options) -> Result<(), String> {
-        let outcomes = self.outcomes_of(moment);
+    /// The process dies at a crash point: everything that was given to the operating system is there.
+    fn killed(
+        &mut self,
+        crash_point: &CrashPoint,
+        allowed: &Histories,
+        options: &Options,
+    ) -> Result<(), String> {
+        let outcomes = self.outcomes_of(crash_point);
         let all: Vec<Choice> = outcomes.iter().map(|outcomes| outcomes.subset(|| true)).collect();
         if self.seen.insert((hash(&outcomes, &all), allowed.count(), u64::MAX)) {
-            let disk = Disk::holding(moment.clone(), self.seed);
+            let disk = Disk::holding(crash_point.clone(), self.seed);
             self.recover(&disk, allowed, options).map_err(|what| format!("process dies: {what}"))?;
         }
         Ok(())
     }
 
-    /// The power goes at a moment.
-    fn unplugged(&mut self, moment: &Moment, allowed: &Pasts, options: &Options) -> Result<(), String> {
-        let outcomes = self.outcomes_of(moment);
+    /// The power goes at a crash point.
+    fn unplugged(
+        &mut self,
+        crash_point: &CrashPoint,
+        allowed: &Histories,
+        options: &Options,
+    ) -> Result<(), String> {
+        let outcomes = self.outcomes_of(crash_point);
         let total = outcomes.iter().fold(1, |total: u64, outcomes| total.saturating_mul(outcomes.count()));
         if total <= self.effort.images_max {
             for number in 0..total {
@@ -108,9 +119,9 @@ impl Search {
         Ok(())
     }
 
-    fn outcomes_of(&mut self, moment: &Moment) -> Vec<Rc<Outcomes>> {
+    fn outcomes_of(&mut self, crash_point: &CrashPoint) -> Vec<Rc<Outcomes>> {
         let known = &mut self.outcomes;
-        let outcomes = moment
+        let outcomes = crash_point
             .iter()
             .map(|slot| Rc::clone(known.entry(Rc::as_ptr(slot)).or_insert_with(|| Rc::new(slot.outcomes()))));
         outcomes.collect()
@@ -121,7 +132,7 @@ impl Search {
         &mut self,
         outcomes: &[Rc<Outcomes>],
         choices: &[Choice],
-        allowed: &Pasts,
+        allowed: &Histories,
         options: &Options,
     ) -> Result<(), String> {
         let hash = hash(outcomes, choices);
@@ -130,7 +141,7 @@ impl Search {
             return Ok(());
         }
         let place = |what| format!("power goes, leaving {}: {what}", show(outcomes, choices));
-        let slots: Moment =
+        let slots: CrashPoint =
             outcomes.iter().zip(choices).map(|(outcomes, choice)| Rc::new(outcomes.slot(choice))).collect();
         let disk = Disk::holding(slots.clone(), self.seed);
         let (left, calls) = self.recover(&disk, allowed, options).map_err(place)?;

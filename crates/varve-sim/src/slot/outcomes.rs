@@ -13,7 +13,7 @@ use varve::codec::hash::xxh3;
 use super::{SECTOR_BYTES, Slot};
 use crate::rng::Rng;
 
-/// A sector with the bytes that it may hold after a power loss, oldest first.
+/// A sector with the bytes that it may contain after a power loss, oldest first.
 #[derive(Debug, Clone)]
 struct Sector {
     number: usize,
@@ -32,7 +32,7 @@ pub struct Outcomes {
     common_hashes: Vec<u64>,
 }
 
-/// One outcome: a length, and of each unsynced sector the version that it holds.
+/// One outcome: a length, and of each unsynced sector the version that it contains.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Choice {
     /// Length of the file in bytes.
@@ -84,7 +84,7 @@ impl Outcomes {
         self.lengths.iter().fold(0, |sum, &length| sum.saturating_add(self.count_at(length)))
     }
 
-    /// Sectors that may hold more than one thing.
+    /// Sectors that may contain more than one thing.
     #[must_use]
     pub fn sectors(&self) -> usize {
         self.sectors.len()
@@ -143,7 +143,7 @@ impl Outcomes {
         Slot { durable: image.clone(), current: image, unsynced: Vec::new(), named: true }
     }
 
-    /// A hash of the file's contents after the power loss, whatever it held before it. Cheap: bytes that are the same
+    /// A hash of the file's contents after the power loss, whatever it contained before it. Cheap: bytes that are the same
     /// in all outcomes are hashed once.
     #[must_use]
     pub fn hash(&self, choice: &Choice) -> u64 {

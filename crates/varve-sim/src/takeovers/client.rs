@@ -19,7 +19,7 @@ const SNAPSHOTS_MAX: usize = 3;
 
 /// The outcome of a write, as far as the client knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum WriteOutcome {
     /// Not answered.
     Open,
     /// Done; the sequence of its last operation.
@@ -37,7 +37,7 @@ pub(super) struct Write {
     pub(super) ordinal: u64,
     pub(super) operations: u64,
     pub(super) level: Durability,
-    pub(super) fate: Fate,
+    pub(super) outcome: WriteOutcome,
 }
 
 /// What a request of a frame was.
@@ -66,8 +66,8 @@ pub(super) struct Sent {
 }
 
 /// A snapshot that was answered.
-struct Held {
-    moment: [u64; 2],
+struct OpenSnapshot {
+    read_point: [u64; 2],
     /// No leader could open it again.
     is_lost: bool,
     /// What its reads gave.
@@ -81,7 +81,7 @@ pub(super) struct Client {
     pub(super) writes: Vec<Write>,
     first: u32,
     asked: u64,
-    held: BTreeMap<u8, Held>,
+    snapshots: BTreeMap<u8, OpenSnapshot>,
     /// Numbers of snapshots after all sent requests have run.
     open: Vec<u8>,
     next_snapshot: u8,
@@ -96,7 +96,7 @@ impl Client {
             writes: Vec::new(),
             first,
             asked: 0,
-            held: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
             open: Vec::new(),
             next_snapshot: 0,
         }
@@ -113,7 +113,7 @@ impl Client {
 
     /// A write that was never answered, in words.
     pub(super) fn open_write(&self) -> Option<String> {
-        let open = self.writes.iter().find(|write| write.fate == Fate::Open)?;
+        let open = self.writes.iter().find(|write| write.outcome == WriteOutcome::Open)?;
         Some(format!("write {} of client {}", open.ordinal, self.id))
     }
 
@@ -165,7 +165,7 @@ impl Client {
                     }
                     put(ops, number, (Operation::Batch, level as u8, 0), &[], &batch);
                 }
-                self.writes.push(Write { ordinal, operations, level, fate: Fate::Open });
+                self.writes.push(Write { ordinal, operations, level, outcome: WriteOutcome::Open });
                 Ask::Write(self.writes.len() - 1)
             }
             1 => {
@@ -215,9 +215,8 @@ impl Client {
         let mut late = Vec::new();
         // A frame with a refused request is answered again after the commit: its reads may see writes of the frame that came
         // after them.
-        let is_settled =
-            |answer: &Answer| matches!(answer, Answer::Error(code) if *code != Code::Retry as u8);
-        let reads_at = answers.iter().any(is_settled).then(|| first + asks.len() as u64);
+        let is_done = |answer: &Answer| matches!(answer, Answer::Error(code) if *code != Code::Retry as u8);
+        let reads_at = answers.iter().any(is_done).then(|| first + asks.len() as u64);
         for ((ordinal, ask), answer) in (first..).zip(&asks).zip(answers) {
             let seen = match (ask, &answer) {
                 (Ask::Read(_) | Ask::ReadOwn, _) => reads_at,
@@ -227,13 +226,14 @@ impl Client {
                 late.push((seen, ordinal, ask.clone(), answer));
                 continue;
             }
-            let told = self.answer(ordinal, ask, answer, is_repeated, totals);
-            told.map_err(|what| format!("client {}, request {ordinal}, {ask:?}: {what}", self.id))?;
+            let checked = self.answer(ordinal, ask, answer, is_repeated, totals);
+            checked.map_err(|what| format!("client {}, request {ordinal}, {ask:?}: {what}", self.id))?;
         }
         for (end, ordinal, ask, answer) in late {
-            let told = self.answer(end, &ask, answer.clone(), is_repeated, totals);
-            let told = told.or_else(|_| self.answer(ordinal, &ask, answer, is_repeated, totals));
-            told.map_err(|what| format!("client {}, after request {ordinal}, {ask:?}: {what}", self.id))?;
+            let checked = self.answer(end, &ask, answer.clone(), is_repeated, totals);
+            let checked = checked.or_else(|_| self.answer(ordinal, &ask, answer, is_repeated, totals));
+            checked
+                .map_err(|what| format!("client {}, after request {ordinal}, {ask:?}: {what}", self.id))?;
         }
         Ok(true)
     }
@@ -251,9 +251,9 @@ impl Client {
         {
             totals.retries += 1;
             // Reads of a snapshot that was lost with an earlier leader, or never opened, get this answer too.
-            let is_of_lost = matches!(ask, Ask::ReadSnapshot(number, _) if self.held.get(number).is_none_or(|held| held.is_lost));
+            let is_of_lost = matches!(ask, Ask::ReadSnapshot(number, _) if self.snapshots.get(number).is_none_or(|snapshot| snapshot.is_lost));
             if !is_repeated && !is_of_lost {
-                return Err("told to be made again, though nothing was sent again".to_owned());
+                return Err("a request must be made again, though nothing was sent again".to_owned());
             }
         }
         match (ask, answer) {
@@ -265,7 +265,7 @@ impl Client {
                 if level < write.level as u32 && level != 1 {
                     return Err(format!("reached {level}, not {:?}", write.level));
                 }
-                write.fate = Fate::Done(sequence);
+                write.outcome = WriteOutcome::Done(sequence);
                 totals.writes += 1;
                 totals.repeated += u64::from(is_repeated);
                 Ok(())
@@ -275,7 +275,7 @@ impl Client {
                 if !known.contains(&code) {
                     return Err(format!("refused with code {code}"));
                 }
-                self.writes[*at].fate = Fate::Refused;
+                self.writes[*at].outcome = WriteOutcome::Refused;
                 totals.refused += 1;
                 Ok(())
             }
@@ -291,11 +291,12 @@ impl Client {
                     .rfind(|write| write.ordinal < ordinal && write.operations > 1 && write.is_there());
                 self.compare(last.map(|write| write.ordinal), &answer)
             }
-            (Ask::Snapshot(number), Answer::Ok(moment)) => {
-                let mut reader = Reader::new(&moment);
-                let mut word = || reader.u64().map_err(|Truncated| "a moment is short");
-                let moment = [word()?, word()?];
-                self.held.insert(*number, Held { moment, is_lost: false, seen: BTreeMap::new() });
+            (Ask::Snapshot(number), Answer::Ok(read_point)) => {
+                let mut reader = Reader::new(&read_point);
+                let mut word = || reader.u64().map_err(|Truncated| "a read point is short");
+                let read_point = [word()?, word()?];
+                self.snapshots
+                    .insert(*number, OpenSnapshot { read_point, is_lost: false, seen: BTreeMap::new() });
                 Ok(())
             }
             (Ask::ReadSnapshot(number, key), answer) => {
@@ -303,13 +304,14 @@ impl Client {
                     Answer::Ok(found) => Some(found),
                     Answer::Missing => None,
                     // A snapshot that was not opened, or not again.
-                    _ if self.held.get(number).is_none_or(|held| held.is_lost) => return Ok(()),
+                    _ if self.snapshots.get(number).is_none_or(|snapshot| snapshot.is_lost) => return Ok(()),
                     _ => return Err("a snapshot is not there".to_owned()),
                 };
-                let Some(held) = self.held.get_mut(number).filter(|held| !held.is_lost) else {
+                let Some(snapshot) = self.snapshots.get_mut(number).filter(|snapshot| !snapshot.is_lost)
+                else {
                     return Ok(());
                 };
-                let seen = held.seen.entry(key.clone()).or_insert_with(|| found.clone());
+                let seen = snapshot.seen.entry(key.clone()).or_insert_with(|| found.clone());
                 if *seen == found {
                     Ok(())
                 } else {
@@ -317,7 +319,7 @@ impl Client {
                 }
             }
             (Ask::Close(number), Answer::Ok(_)) => {
-                self.held.remove(number);
+                self.snapshots.remove(number);
                 Ok(())
             }
             (Ask::Snapshot(_), Answer::Error(code)) if code == Code::Retry as u8 => Ok(()),
@@ -343,20 +345,20 @@ impl Client {
             sent.response = None;
             sent.is_repeated = true;
         }
-        for number in self.held.keys().copied().collect::<Vec<_>>() {
+        for number in self.snapshots.keys().copied().collect::<Vec<_>>() {
             let mut frame = header(self.id, self.answered(), 1).to_vec();
             let request = self.request(self.asked);
-            let moment = self.held[&number].moment.map(u64::to_le_bytes).concat();
-            put(&mut frame, request as usize, (Operation::SnapshotRestore, 0, number), &[], &moment);
+            let read_point = self.snapshots[&number].read_point.map(u64::to_le_bytes).concat();
+            put(&mut frame, request as usize, (Operation::SnapshotRestore, 0, number), &[], &read_point);
             let answers = self.ask_now(store, &frame, request)?;
             let is_restored = match answers.first() {
-                Some(Answer::Ok(again)) if *again == moment => true,
+                Some(Answer::Ok(again)) if *again == read_point => true,
                 Some(Answer::Error(code)) if *code == Code::Retry as u8 => false,
                 _ => return Err("a snapshot is not opened again, for no known reason".to_owned()),
             };
             totals.restored += u64::from(is_restored);
-            if let Some(held) = self.held.get_mut(&number) {
-                held.is_lost |= !is_restored;
+            if let Some(snapshot) = self.snapshots.get_mut(&number) {
+                snapshot.is_lost |= !is_restored;
             }
         }
         Ok(())
@@ -379,6 +381,6 @@ impl Client {
 
 impl Write {
     pub(super) fn is_there(&self) -> bool {
-        matches!(self.fate, Fate::Done(_))
+        matches!(self.outcome, WriteOutcome::Done(_))
     }
 }

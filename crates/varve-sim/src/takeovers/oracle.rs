@@ -5,7 +5,7 @@
 
 use varve::options::Durability;
 
-use super::client::{Fate, Write};
+use super::client::{Write, WriteOutcome};
 use super::{Outcome, World};
 use crate::trace::Crash;
 
@@ -33,18 +33,20 @@ impl World {
                 let what = |what: &str| {
                     Err(format!("write {} of client {id} ({write:?}) {what} {sequence}", write.ordinal))
                 };
-                match write.fate {
-                    Fate::Done(last) if sequence == 0 => {
+                match write.outcome {
+                    WriteOutcome::Done(last) if sequence == 0 => {
                         if last <= recovered || !may_go(&write) {
                             return what("is gone; has sequence");
                         }
-                        client.writes[at].fate = Fate::Lost;
+                        client.writes[at].outcome = WriteOutcome::Lost;
                         self.totals.lost += 1;
                     }
-                    Fate::Done(last) if sequence + write.operations - 1 != last => {
+                    WriteOutcome::Done(last) if sequence + write.operations - 1 != last => {
                         return what("happened again, at");
                     }
-                    Fate::Refused | Fate::Lost if sequence != 0 => return what("is there, at"),
+                    WriteOutcome::Refused | WriteOutcome::Lost if sequence != 0 => {
+                        return what("is there, at");
+                    }
                     _ => {}
                 }
                 if sequence > 0 {

@@ -72,7 +72,7 @@ impl Swarm {
         }
     }
 
-    /// In most traces snapshots are taken for transactions, and these committed a while later; and there are writes with
+    /// In most traces snapshots are opened for transactions, and these committed a while later; and there are writes with
     /// conditions.
     pub(super) fn add_transactions(&mut self, ops: &mut Vec<Op>) {
         if !self.rng.chance(1, 3) {

@@ -32,10 +32,10 @@ pub(super) fn add_lives(rng: &mut Rng, ops: &mut Vec<Op>) {
     let mut at: Vec<_> = (0..steps).map(|_| living.rng.index(ops.len() + 1)).collect();
     at.sort_unstable();
     let mut rest = std::mem::take(ops).into_iter();
-    let mut taken = 0;
+    let mut used = 0;
     for at in at {
-        ops.extend(rest.by_ref().take(at - taken));
-        taken = at;
+        ops.extend(rest.by_ref().take(at - used));
+        used = at;
         ops.extend(living.step(life));
     }
     ops.extend(rest);

@@ -144,7 +144,7 @@ impl Check {
                 match &self.table {
                     Some(table) if !is_short => table.blocks().feed(bytes),
                     _ => {
-                        self.tell(need.file, ProblemKind::Block, "a table cannot be read to its end");
+                        self.add_problem(need.file, ProblemKind::Block, "a table cannot be read to its end");
                         self.table = None;
                     }
                 }
@@ -166,7 +166,7 @@ impl Check {
         ((self.bytes_done + table).min(self.bytes_total), self.bytes_total)
     }
 
-    fn tell(&mut self, file: FileName, kind: ProblemKind, what: &'static str) {
+    fn add_problem(&mut self, file: FileName, kind: ProblemKind, what: &'static str) {
         self.report.problems.push(Problem { file, kind, what, offset: None, level: None });
     }
 
@@ -201,7 +201,7 @@ impl Check {
         for id in [0, 1] {
             let file = FileName::manifest(id);
             let Some(bytes) = fetched.get(&file) else {
-                self.tell(file, ProblemKind::Missing, "a manifest file is missing");
+                self.add_problem(file, ProblemKind::Missing, "a manifest file is missing");
                 continue;
             };
             match inspect_manifest(bytes) {
@@ -212,11 +212,11 @@ impl Check {
                     }
                 }
                 Ok(None) => {}
-                Err(_) => self.tell(file, ProblemKind::Manifest, "a manifest of another format"),
+                Err(_) => self.add_problem(file, ProblemKind::Manifest, "a manifest of another format"),
             }
         }
         let Some((file, best)) = best else {
-            self.tell(FileName::manifest(0), ProblemKind::Manifest, "no manifest can be read");
+            self.add_problem(FileName::manifest(0), ProblemKind::Manifest, "no manifest can be read");
             return None;
         };
         self.report.bytes += best.end;
@@ -228,10 +228,10 @@ impl Check {
             self.report.problems.push(Problem { file, kind, what, offset: Some(best.end), level: None });
         }
         if best.successor.is_some() {
-            self.tell(FileName::manifest(1 - file.id), kind, "the newer manifest cannot be read");
+            self.add_problem(FileName::manifest(1 - file.id), kind, "the newer manifest cannot be read");
         }
         if best.version.is_none() {
-            self.tell(file, kind, "the snapshot does not verify");
+            self.add_problem(file, kind, "the snapshot does not verify");
         }
         best.version
     }
@@ -261,7 +261,7 @@ impl Check {
             };
             if fresh[at + 1..].iter().any(|older| holds_older(&older)) {
                 let file = FileName::table(newer.id);
-                self.tell(
+                self.add_problem(
                     file,
                     ProblemKind::Levels,
                     "a table of level 0 holds older entries than the one below it",

@@ -25,8 +25,10 @@ pub(super) fn check_log(
             Ok(header) if header.segment == id => {
                 headers.insert(id, header);
             }
-            Err(HeaderError::Version(_)) => tell(report, id, 0, "a WAL segment of another format"),
-            _ if header_was_lost(bytes, id) => tell(report, id, 0, "the header of a WAL segment is damaged"),
+            Err(HeaderError::Version(_)) => add_problem(report, id, 0, "a WAL segment of another format"),
+            _ if header_was_lost(bytes, id) => {
+                add_problem(report, id, 0, "the header of a WAL segment is damaged")
+            }
             // Never written: the segment of this file was not begun.
             _ => {}
         }
@@ -70,15 +72,15 @@ fn check_segment(
             let is_known = log_end == Some(0);
             let is_short = named_end.is_none() && log_end.is_some_and(|end| (scan.end as u64) < end);
             if named_end.is_none() && !is_known && (is_short || matches!(scan.tail, Tail::Torn { .. })) {
-                tell(report, id, scan.end as u64, "a WAL record that was written does not verify");
+                add_problem(report, id, scan.end as u64, "a WAL record that was written does not verify");
             }
         }
-        Err(Error::Corrupt(damage)) => tell(report, id, damage.offset, damage.what),
-        Err(_) => tell(report, id, 0, "a WAL segment cannot be read"),
+        Err(Error::Corrupt(damage)) => add_problem(report, id, damage.offset, damage.what),
+        Err(_) => add_problem(report, id, 0, "a WAL segment cannot be read"),
     }
 }
 
-fn tell(report: &mut CheckReport, segment: u64, offset: u64, what: &'static str) {
+fn add_problem(report: &mut CheckReport, segment: u64, offset: u64, what: &'static str) {
     report.problems.push(Problem {
         file: FileName::wal(segment),
         kind: ProblemKind::Log,

@@ -1,4 +1,4 @@
-//! Which slot holds which files, and where, from the first page of every slot.
+//! Which slot contains which files, and where, from the first page of every slot.
 //!
 //! Invariant: the same slots belong to the same files as in `SlotPool::open`: those of the store whose manifest slot was
 //! claimed last, each file where the claim with the highest generation says.
@@ -23,7 +23,7 @@ pub struct SlotPage {
 /// A file that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// The slot that holds it.
+    /// The slot that contains it.
     pub slot: u32,
     /// Its first byte, from the start of the slot.
     pub start: u64,

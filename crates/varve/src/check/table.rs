@@ -78,11 +78,11 @@ impl TableCheck {
             match Table::open(store, &self.meta, &self.blocks) {
                 Ok(table) => self.open(table, report),
                 Err(Error::Corrupt(damage)) => {
-                    self.tell(report, ProblemKind::Footer, damage.what, Some(damage.offset));
+                    self.add_problem(report, ProblemKind::Footer, damage.what, Some(damage.offset));
                     return Ok(true);
                 }
                 Err(Error::Version { .. }) => {
-                    self.tell(report, ProblemKind::Footer, "a table of another format", None);
+                    self.add_problem(report, ProblemKind::Footer, "a table of another format", None);
                     return Ok(true);
                 }
                 Err(other) => return Err(other),
@@ -114,7 +114,7 @@ impl TableCheck {
         }
         self.at += 1;
         for (kind, what) in std::mem::take(&mut self.seen.wrong) {
-            self.tell(report, kind, what, Some(handle.offset));
+            self.add_problem(report, kind, what, Some(handle.offset));
         }
         Ok(false)
     }
@@ -129,7 +129,7 @@ impl TableCheck {
         if sequences != (self.meta.min_sequence, self.meta.max_sequence)
             || is_whole && footer.entries != self.meta.entries
         {
-            self.tell(report, ProblemKind::Counts, "the footer and the manifest disagree", None);
+            self.add_problem(report, ProblemKind::Counts, "the footer and the manifest disagree", None);
         }
         report.bytes += self.meta.size.saturating_sub(table.index().data_end());
         self.table = Some(table);
@@ -153,15 +153,15 @@ impl TableCheck {
         let Some(table) = self.table.as_ref().filter(|_| !self.has_gap) else { return };
         let (seen, footer, meta) = (&self.seen, table.footer(), &self.meta);
         report.entries += seen.entries;
-        let mut tell = |is_right: bool, what| {
+        let mut expect = |is_right: bool, what| {
             if !is_right {
-                self.tell(report, ProblemKind::Counts, what, None);
+                self.add_problem(report, ProblemKind::Counts, what, None);
             }
         };
-        tell(seen.entries == footer.entries, "the footer counts other entries");
+        expect(seen.entries == footer.entries, "the footer counts other entries");
         let lowest = if seen.min_sequence == Sequence::MAX { 0 } else { seen.min_sequence };
         let sequences = (lowest, seen.max_sequence) == (footer.min_sequence, footer.max_sequence);
-        tell(sequences, "the footer names other sequences");
+        expect(sequences, "the footer names other sequences");
         let known = table.properties();
         let found = Properties {
             range_tombstones: table.range_tombstones().len() as u64,
@@ -169,7 +169,7 @@ impl TableCheck {
             restart_interval: known.restart_interval,
             ..seen.properties.clone()
         };
-        tell(found == *known, "the properties are not those of the entries");
+        expect(found == *known, "the properties are not those of the entries");
         let ranges = table.range_tombstones();
         let first = ranges.first().map(|range| range.start.as_slice());
         let end = ranges.iter().map(|range| range.end.as_slice()).max();
@@ -179,10 +179,16 @@ impl TableCheck {
         let max = last_key.max(end);
         let (low, high) = (Some(meta.min_key.as_slice()), Some(meta.max_key.as_slice()));
         let bounds = if meta.is_narrowed() { low >= min && high == max } else { (low, high) == (min, max) };
-        tell(bounds || min.is_none(), "the manifest names other bounds");
+        expect(bounds || min.is_none(), "the manifest names other bounds");
     }
 
-    fn tell(&self, report: &mut CheckReport, kind: ProblemKind, what: &'static str, offset: Option<u64>) {
+    fn add_problem(
+        &self,
+        report: &mut CheckReport,
+        kind: ProblemKind,
+        what: &'static str,
+        offset: Option<u64>,
+    ) {
         let (file, level) = (FileName::table(self.meta.id), Some(self.level));
         report.problems.push(Problem { file, kind, what, offset, level });
     }

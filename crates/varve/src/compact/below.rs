@@ -77,16 +77,16 @@ mod tests {
     }
 
     #[test]
-    fn only_keys_inside_a_table_may_be_held() {
+    fn only_keys_inside_a_table_count() {
         let mut below = Below::new(vec![vec![table("b", "d"), table("f", "f")], vec![table("c", "g")]]);
-        let mut held = Vec::new();
+        let mut covered = Vec::new();
         for key in ["a", "b", "d", "e", "f", "g", "h"] {
             below.advance(key.as_bytes());
             if below.may_hold(key.as_bytes()) {
-                held.push(key);
+                covered.push(key);
             }
         }
-        assert_eq!(held, ["b", "d", "e", "f", "g"]);
+        assert_eq!(covered, ["b", "d", "e", "f", "g"]);
         assert_eq!(below.passed_bytes(), 20, "only the next level counts");
     }
 

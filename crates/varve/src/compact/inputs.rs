@@ -28,13 +28,13 @@ struct Chunk {
 }
 
 /// A long block that is open. Its chunk was dropped, but a caller that asks for it again does not have to fetch it again.
-struct Held {
+struct LongBlock {
     table: u64,
     offset: u64,
     block: Rc<Block>,
 }
 
-impl Held {
+impl LongBlock {
     fn is(&self, table: u64, offset: u64) -> bool {
         self.table == table && self.offset == offset
     }
@@ -47,7 +47,7 @@ pub(crate) struct ChunkBlocks {
     chunks: RefCell<Vec<Chunk>>,
     /// The bytes that are missing.
     need: Cell<Option<Need>>,
-    held: RefCell<Vec<Held>>,
+    long_blocks: RefCell<Vec<LongBlock>>,
     clock: RefCell<u64>,
     /// The inputs that are open: all of them, until the job is done.
     tables: RefCell<Vec<Rc<Table>>>,
@@ -64,7 +64,7 @@ impl ChunkBlocks {
             sizes,
             chunks: RefCell::default(),
             need: Cell::default(),
-            held: RefCell::default(),
+            long_blocks: RefCell::default(),
             clock: RefCell::default(),
             tables: RefCell::default(),
             lanes,
@@ -102,15 +102,15 @@ impl ChunkBlocks {
 
 impl Blocks for ChunkBlocks {
     fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>> {
-        if let Some(held) = self.held.borrow().iter().find(|held| held.is(table, handle.offset)) {
-            return Ok(Rc::clone(&held.block));
+        if let Some(long) = self.long_blocks.borrow().iter().find(|long| long.is(table, handle.offset)) {
+            return Ok(Rc::clone(&long.block));
         }
         let is_long = kind == BlockKind::Data && u64::from(handle.len) >= self.chunk_bytes;
         let stored = self.stored(table, handle.offset, handle.len, is_long)?;
         let block =
             Rc::new(open_block_to_copy(&self.store, table, handle, stored, kind, self.copied_bytes_min)?);
         if is_long {
-            self.hold(Held { table, offset: handle.offset, block: Rc::clone(&block) });
+            self.keep(LongBlock { table, offset: handle.offset, block: Rc::clone(&block) });
         }
         Ok(block)
     }
@@ -171,12 +171,12 @@ impl ChunkBlocks {
 
     /// Keeps a long block open, besides the caller that asked for it. It replaces the previous one of its table, and the
     /// oldest of all if there are too many.
-    fn hold(&self, new: Held) {
-        let mut held = self.held.borrow_mut();
-        held.retain(|one| one.table != new.table);
-        if held.len() * 2 > self.lanes {
-            held.remove(0);
+    fn keep(&self, new: LongBlock) {
+        let mut long_blocks = self.long_blocks.borrow_mut();
+        long_blocks.retain(|one| one.table != new.table);
+        if long_blocks.len() * 2 > self.lanes {
+            long_blocks.remove(0);
         }
-        held.push(new);
+        long_blocks.push(new);
     }
 }

@@ -271,7 +271,7 @@ impl Job {
                 let until = limit.until(next).map(<[u8]>::to_vec);
                 if source.is_none() || until.is_some() {
                     outputs.cut(kept_ranges, until.as_deref());
-                    limit.settle(until, result);
+                    limit.report(until, result);
                     *state = State::Done;
                     return Ok(());
                 }
@@ -287,7 +287,7 @@ impl Job {
                 }
             }
             claim(source.value_len())?;
-            limit.take(key.len() + source.value_len());
+            limit.add(key.len() + source.value_len());
             if merge.current_run() < *above {
                 keep.pass(key);
                 *consumed = true;

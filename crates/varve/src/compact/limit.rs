@@ -1,6 +1,6 @@
 //! The end of a compaction that takes only a key range of its inputs.
 //!
-//! A job merges from the first key of its inputs on. It ends between two keys, once it has taken in as much as it may.
+//! A job merges from the first key of its inputs on. It ends between two keys, once it has read as much as it may.
 //! The entries from there on stay where they are, in tables with narrowed bounds. The end is decided while merging, so
 //! no guess about the distribution of keys is needed. A job over skewed keys is cut as exactly as any other.
 //!
@@ -8,18 +8,18 @@
 //! begin that were left out of it. It always goes beyond the first key of the runs above the lowest, however much of a
 //! table of the lowest run lies before that. So each job moves something down, and the jobs finish. If a job only cut
 //! such a table in two, the next job, which joins small tables, could undo that, and so on for ever. This costs no more
-//! room in the end: a narrowed table keeps the room of its file until all of it was taken.
+//! room in the end: a narrowed table keeps the room of its file until all of it was merged.
 
 use std::rc::Rc;
 
 use super::spec::JobResult;
 use crate::view::TableHandle;
 
-/// Counts the bytes that a merge took in.
+/// Counts the bytes that a merge read.
 pub(crate) struct Limit {
     raw_bytes_max: u64,
     end: Option<Vec<u8>>,
-    taken: u64,
+    read_bytes: u64,
     runs: Vec<Rc<[Rc<TableHandle>]>>,
     /// The first key of the runs above the lowest.
     floor: Option<Vec<u8>>,
@@ -32,15 +32,15 @@ impl Limit {
         let above = runs.split_last().map_or(&[][..], |(_, above)| above);
         let floor =
             above.iter().flat_map(|run| run.first()).map(|handle| &handle.meta.min_key).min().cloned();
-        Self { raw_bytes_max, end, taken: 0, runs, floor, next: 0 }
+        Self { raw_bytes_max, end, read_bytes: 0, runs, floor, next: 0 }
     }
 
-    /// Notes that an entry with this many bytes of key and value was taken in.
-    pub(crate) fn take(&mut self, raw_bytes: usize) {
-        self.taken += raw_bytes.max(1) as u64;
+    /// Notes that an entry with this many bytes of key and value was read.
+    pub(crate) fn add(&mut self, raw_bytes: usize) {
+        self.read_bytes += raw_bytes.max(1) as u64;
     }
 
-    /// The first key that the job does not take, if it ends before `key` (`None`: there are no more keys). It ends at its
+    /// The first key that the job does not merge, if it ends before `key` (`None`: there are no more keys). It ends at its
     /// limit. Once half of the limit is reached, it also ends before a table of the lowest run that would go beyond the
     /// limit: a table that was not begun does not have to be narrowed.
     pub(crate) fn until<'a>(&'a mut self, key: Option<&'a [u8]>) -> Option<&'a [u8]> {
@@ -54,14 +54,16 @@ impl Limit {
             begun = handle.meta.raw_bytes;
             self.next += 1;
         }
-        let is_full = self.taken >= self.raw_bytes_max
-            || begun > 0 && self.taken >= self.raw_bytes_max / 2 && self.taken + begun > self.raw_bytes_max;
+        let is_full = self.read_bytes >= self.raw_bytes_max
+            || begun > 0
+                && self.read_bytes >= self.raw_bytes_max / 2
+                && self.read_bytes + begun > self.raw_bytes_max;
         let is_beyond = || self.floor.as_deref().is_none_or(|floor| floor < key);
-        (self.taken > 0 && is_full && is_beyond()).then_some(key)
+        (self.read_bytes > 0 && is_full && is_beyond()).then_some(key)
     }
 
-    /// Records in `result` what was taken in: everything before `until`, or everything.
-    pub(crate) fn settle(&self, until: Option<Vec<u8>>, result: &mut JobResult) {
+    /// Records in `result` what was read: everything before `until`, or everything.
+    pub(crate) fn report(&self, until: Option<Vec<u8>>, result: &mut JobResult) {
         result.bytes_read = 0;
         for handle in self.runs.iter().flat_map(|run| run.iter()) {
             let meta = &handle.meta;

@@ -26,7 +26,7 @@ pub(crate) enum Out {
 pub(crate) struct Outputs {
     spec: OutputSpec,
     builder: Option<TableBuilder>,
-    taken: u64,
+    drained: u64,
     next: u64,
     last: u64,
     /// Lower bound of the open table for range tombstones; empty for the first.
@@ -59,7 +59,7 @@ impl Outputs {
                 is_strict: !spec.above.is_empty() || matches!(spec.input, JobInput::Memtable { .. }),
             },
             builder: None,
-            taken: 0,
+            drained: 0,
             next: spec.first_output,
             last: spec.first_output + spec.outputs_max.saturating_sub(1),
             start: Vec::new(),
@@ -109,7 +109,7 @@ impl Outputs {
     }
 
     fn drain_enough(&mut self) {
-        if self.builder.as_ref().is_some_and(|builder| builder.bytes() - self.taken >= WRITE_BYTES) {
+        if self.builder.as_ref().is_some_and(|builder| builder.bytes() - self.drained >= WRITE_BYTES) {
             self.drain();
         }
     }
@@ -118,8 +118,8 @@ impl Outputs {
         let Some(builder) = &mut self.builder else { return };
         let bytes = builder.take();
         if !bytes.is_empty() {
-            let offset = self.taken;
-            self.taken += bytes.len() as u64;
+            let offset = self.drained;
+            self.drained += bytes.len() as u64;
             self.queue.push_back(Out::Write { table: self.next, offset, bytes });
         }
     }
@@ -146,6 +146,6 @@ impl Outputs {
         self.queue.push_back(Out::Finished { table: self.next, size: meta.size });
         self.tables.push(meta);
         self.next += 1;
-        self.taken = 0;
+        self.drained = 0;
     }
 }

@@ -46,7 +46,7 @@ pub struct JobSpec {
     pub store: StoreId,
     /// Level of the outputs.
     pub level: u8,
-    /// Older versions can only lie in `below`: a tombstone can be dropped if no table there may hold its key.
+    /// Older versions can only lie in `below`: a tombstone can be dropped if no table there may contain its key.
     pub bottom: bool,
     /// Compress output blocks where that saves enough.
     pub compress: bool,
@@ -62,7 +62,7 @@ pub struct JobSpec {
     pub first_output: u64,
     /// Number of table numbers that are reserved.
     pub outputs_max: u64,
-    /// The job ends between two keys once it has taken in this many bytes of keys and values, about.
+    /// The job ends between two keys once it has read this many bytes of keys and values, about.
     pub raw_bytes_max: u64,
     /// The job ends before this key: tables from there on were left out.
     pub end: Option<Vec<u8>>,
@@ -83,7 +83,7 @@ pub struct JobSpec {
 pub struct JobResult {
     /// The finished tables, in key order.
     pub tables: Vec<TableMeta>,
-    /// The first key that was not taken in, when the job took only a key range.
+    /// The first key that was not merged, when the job merged only a key range.
     pub until: Option<Vec<u8>>,
     /// For each input that reaches over `until`: its number, and how many of its bytes lie before `until`.
     pub skipped: Vec<(u64, u64)>,

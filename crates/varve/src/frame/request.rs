@@ -45,7 +45,7 @@ pub enum Operation {
     SnapshotOpen = 13,
     /// Closes a snapshot.
     SnapshotClose = 14,
-    /// Reopens a snapshot that was taken in another process: u64 sequence | u64 now in ms.
+    /// Reopens a snapshot that was opened in another process: u64 sequence | u64 now in ms.
     SnapshotRestore = 15,
     /// The changes that were committed after a sequence.
     Changes = 16,

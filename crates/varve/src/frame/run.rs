@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::options::{Durability, Receipt};
 use crate::scan::Progress;
 use crate::storage::Storage;
-use crate::store::{Caller, Entry, Name, Op, Past, Store};
+use crate::store::{Caller, Entry, Name, Op, Store, WriteOutcome};
 use crate::table::come_upon;
 use crate::types::{BATCH_BYTES_MAX, Sequence};
 
@@ -46,18 +46,18 @@ pub fn run_part<S: Storage>(
     let Frame { client, answered, requests } = parse(frame)?;
     let requests = requests.get(from..).unwrap_or_default();
     let first = requests.first().map_or(0, |request| request.request);
-    let is_repeated = client != 0 && store.hear(client, answered, first);
+    let is_repeated = client != 0 && store.note_answered(client, answered, first);
     let mut runner = Runner {
         store,
         client,
         answered,
         is_repeated,
         is_strict: requests.iter().any(|request| asked(request) == Durability::Strict),
-        fates: vec![Fate::Open; requests.len()],
+        outcomes: vec![Outcome::Open; requests.len()],
         opened: Vec::new(),
-        taken: Vec::new(),
+        snapshots: Vec::new(),
         dropped: Vec::new(),
-        moments: Vec::new(),
+        read_points: Vec::new(),
         is_revised: false,
     };
     let done = runner.pass(requests, bytes_max, out);
@@ -65,14 +65,14 @@ pub fn run_part<S: Storage>(
     let requests = &requests[..done];
     match runner.commit(requests) {
         Ok(()) => runner.retry_deletes(requests),
-        Err(error) => runner.settle_refused(requests, error),
+        Err(error) => runner.after_refused_commit(requests, error),
     }
     if runner.is_revised {
         runner.pass(requests, usize::MAX, out);
     }
-    runner.log_moments(out);
+    runner.log_read_points(out);
     if is_repeated {
-        runner.dropped.push(PAST);
+        runner.dropped.push(SNAPSHOT_AT);
     }
     for snapshot in runner.dropped {
         runner.store.close_snapshot(Name { client, number: snapshot });
@@ -84,11 +84,11 @@ pub fn run_part<S: Storage>(
 const ENTRY_BYTES: usize = 24;
 
 /// The number of the snapshot for a read at a past sequence. It is above the numbers that clients use.
-const PAST: u32 = 1 << 16;
+const SNAPSHOT_AT: u32 = 1 << 16;
 
 /// The outcome of a write.
 #[derive(Debug, Clone)]
-enum Fate {
+enum Outcome {
     /// Not tried yet, or not a write.
     Open,
     /// Staged: its last sequence.
@@ -107,15 +107,15 @@ struct Runner<'a, S: Storage> {
     is_repeated: bool,
     /// One of its requests is strict, perhaps in a later part. Then everything committed is strict, and is reported as strict.
     is_strict: bool,
-    fates: Vec<Fate>,
+    outcomes: Vec<Outcome>,
     /// Cursors that this frame opened: a second pass opens them again.
     opened: Vec<u32>,
     /// Snapshots that this frame took: a second pass takes them again.
-    taken: Vec<u32>,
+    snapshots: Vec<u32>,
     /// Snapshots to close when the frame is done: a second pass reads them again, and a snapshot that it takes must not get their numbers.
     dropped: Vec<u32>,
     /// Offsets in the response of the read points of scans and snapshots.
-    moments: Vec<usize>,
+    read_points: Vec<usize>,
     /// The response says something about a write that is no longer true.
     is_revised: bool,
 }
@@ -127,10 +127,10 @@ impl<S: Storage> Runner<'_, S> {
         for number in self.opened.drain(..) {
             self.store.close_cursor(Name { client, number });
         }
-        for number in self.taken.drain(..) {
+        for number in self.snapshots.drain(..) {
             self.store.close_snapshot(Name { client, number });
         }
-        self.moments.clear();
+        self.read_points.clear();
         let mut responses = Responses::new(out, requests.len());
         for (at, request) in requests.iter().enumerate() {
             match request.operation {
@@ -155,38 +155,38 @@ impl<S: Storage> Runner<'_, S> {
 
     /// Stages a write unless its outcome is known, and writes the response that it will have.
     fn write(&mut self, at: usize, request: &Request<'_>, responses: &mut Responses<'_>) {
-        if matches!(self.fates[at], Fate::Open) {
+        if matches!(self.outcomes[at], Outcome::Open) {
             let acknowledged = self.store.acknowledged();
             let staged = ops_of(request, self.store.now_ms()).and_then(|ops| {
                 let ops_of_it = ops.as_slice();
                 if self.is_repeated && !ops_of_it.is_empty() {
-                    match self.store.past_of(self.client, request.request) {
-                        Past::Done(last) => return Ok(last),
-                        Past::Refused => return Err(Error::Retry),
-                        Past::Unknown => {}
+                    match self.store.outcome_of(self.client, request.request) {
+                        WriteOutcome::Done(last) => return Ok(last),
+                        WriteOutcome::Refused => return Err(Error::Retry),
+                        WriteOutcome::Unknown => {}
                     }
                 }
                 ops.check(self.store, self.name(request.snapshot))?;
                 self.store.stage_for(self.caller(request), ops_of_it)
             });
-            self.fates[at] = match staged {
-                Ok(sequence) => Fate::Staged(sequence),
+            self.outcomes[at] = match staged {
+                Ok(sequence) => Outcome::Staged(sequence),
                 Err(error) => {
                     let error = Rc::new(error);
                     // Making room may have failed and rolled back the earlier staged writes of this frame.
                     self.fail_staged_after(acknowledged, &error);
-                    Fate::Failed(error)
+                    Outcome::Failed(error)
                 }
             };
         }
-        match &self.fates[at] {
-            Fate::Staged(sequence) => {
+        match &self.outcomes[at] {
+            Outcome::Staged(sequence) => {
                 let durability =
                     if self.store.is_logged() { self.level(request) } else { Durability::Memory };
                 responses.receipt(request.request, Receipt { sequence: *sequence, durability });
             }
-            Fate::Failed(error) => responses.error(request.request, error),
-            Fate::Open | Fate::Continued(_) => responses.error(request.request, &Error::Closed),
+            Outcome::Failed(error) => responses.error(request.request, error),
+            Outcome::Open | Outcome::Continued(_) => responses.error(request.request, &Error::Closed),
         }
     }
 
@@ -197,16 +197,17 @@ impl<S: Storage> Runner<'_, S> {
     }
 
     fn commit(&mut self, requests: &[Request<'_>]) -> Result<()> {
-        if !self.fates.iter().any(|fate| matches!(fate, Fate::Staged(_))) {
+        if !self.outcomes.iter().any(|outcome| matches!(outcome, Outcome::Staged(_))) {
             return Ok(());
         }
-        let writes = requests.iter().zip(&self.fates).filter(|(_, fate)| matches!(fate, Fate::Staged(_)));
+        let writes =
+            requests.iter().zip(&self.outcomes).filter(|(_, outcome)| matches!(outcome, Outcome::Staged(_)));
         let durability = writes.map(|(request, _)| self.level(request)).max().unwrap_or(Durability::Relaxed);
         self.store.commit(durability).map(|_| ())
     }
 
     /// After a refused commit: writes that an earlier append of this frame had logged remain, the others failed.
-    fn settle_refused(&mut self, requests: &[Request<'_>], error: Error) {
+    fn after_refused_commit(&mut self, requests: &[Request<'_>], error: Error) {
         self.is_revised = true;
         let kept = self.store.acknowledged();
         self.fail_where(&Rc::new(error), |_, sequence| sequence > kept);
@@ -214,7 +215,7 @@ impl<S: Storage> Runner<'_, S> {
         let is_strict = |at: usize| asked(&requests[at]) == Durability::Strict;
         // The remaining writes become as durable as the strictest of them asks.
         self.is_strict =
-            (0..requests.len()).any(|at| is_strict(at) && matches!(self.fates[at], Fate::Staged(_)));
+            (0..requests.len()).any(|at| is_strict(at) && matches!(self.outcomes[at], Outcome::Staged(_)));
         if self.is_strict
             && let Err(error) = self.store.sync()
         {
@@ -230,15 +231,15 @@ impl<S: Storage> Runner<'_, S> {
 
     fn fail_where(&mut self, error: &Rc<Error>, is_lost: impl Fn(usize, u64) -> bool) {
         let mut some_lost = false;
-        for (at, fate) in self.fates.iter_mut().enumerate() {
+        for (at, outcome) in self.outcomes.iter_mut().enumerate() {
             // A conflict after a lost write may be a conflict with that same write, which never happened.
-            let lost = match fate {
-                Fate::Staged(sequence) => is_lost(at, *sequence),
-                Fate::Failed(earlier) => some_lost && matches!(**earlier, Error::Conflict(_)),
+            let lost = match outcome {
+                Outcome::Staged(sequence) => is_lost(at, *sequence),
+                Outcome::Failed(earlier) => some_lost && matches!(**earlier, Error::Conflict(_)),
                 _ => false,
             };
             if lost {
-                *fate = Fate::Failed(error.clone());
+                *outcome = Outcome::Failed(error.clone());
                 self.is_revised = true;
                 some_lost = true;
             }
@@ -247,7 +248,8 @@ impl<S: Storage> Runner<'_, S> {
 
     fn retry_deletes(&mut self, requests: &[Request<'_>]) {
         for (at, request) in requests.iter().enumerate() {
-            if !matches!(&self.fates[at], Fate::Failed(error) if matches!(**error, Error::StorageFull)) {
+            if !matches!(&self.outcomes[at], Outcome::Failed(error) if matches!(**error, Error::StorageFull))
+            {
                 continue;
             }
             let Ok(writes) = ops_of(request, 0) else { continue };
@@ -255,16 +257,16 @@ impl<S: Storage> Runner<'_, S> {
             if ops.is_empty() || !ops.iter().all(Op::is_delete) {
                 continue;
             }
-            let hold = writes.check(self.store, self.name(request.snapshot));
-            match hold
+            let checked = writes.check(self.store, self.name(request.snapshot));
+            match checked
                 .and_then(|()| self.store.stage_for(self.caller(request), ops))
                 .and_then(|_| self.store.commit(self.level(request)))
             {
-                Ok(receipt) => self.fates[at] = Fate::Staged(receipt.sequence),
+                Ok(receipt) => self.outcomes[at] = Outcome::Staged(receipt.sequence),
                 Err(error) => {
                     // A delete that only waits for a file would be committed together with another caller's write.
                     self.store.discard_staged();
-                    self.fates[at] = Fate::Failed(Rc::new(error));
+                    self.outcomes[at] = Outcome::Failed(Rc::new(error));
                 }
             }
             self.is_revised = true;
@@ -277,9 +279,11 @@ impl<S: Storage> Runner<'_, S> {
 
     /// The number of the snapshot that a read uses. If writes that were requested after it have been done already, it is a
     /// snapshot of a past sequence.
-    fn moment_of(&mut self, request: &Request<'_>, snapshot: u32) -> Result<u32> {
+    fn snapshot_for(&mut self, request: &Request<'_>, snapshot: u32) -> Result<u32> {
         match self.sequence_before(request) {
-            Some(sequence) if snapshot == 0 => self.store.open_past(self.name(PAST), sequence).map(|()| PAST),
+            Some(sequence) if snapshot == 0 => {
+                self.store.open_snapshot_at(self.name(SNAPSHOT_AT), sequence).map(|()| SNAPSHOT_AT)
+            }
             _ => Ok(snapshot),
         }
     }
@@ -295,22 +299,22 @@ impl<S: Storage> Runner<'_, S> {
 
     /// Everything that the client's scans and snapshots see must be in the log, so that it exists when another process opens the
     /// store. So writes of the memory level are logged now. If they are refused, the response reports it.
-    fn log_moments(&mut self, out: &mut [u8]) {
-        if self.client == 0 || self.moments.is_empty() || self.store.log_promised().is_ok() {
+    fn log_read_points(&mut self, out: &mut [u8]) {
+        if self.client == 0 || self.read_points.is_empty() || self.store.log_promised().is_ok() {
             return;
         }
-        for at in &self.moments {
+        for at in &self.read_points {
             out[*at + 8..*at + 16].fill(0);
         }
     }
 
     fn took_snapshot(&mut self, request: u32, name: Name, responses: &mut Responses<'_>) -> Result<()> {
-        self.taken.push(name.number);
+        self.snapshots.push(name.number);
         // It replaced a snapshot that the frame closes.
         self.dropped.retain(|dropped| *dropped != name.number);
-        let moment = self.store.moment_of_snapshot(name)?;
-        responses.ok(request, |out| put_moment(moment, out));
-        self.moments.push(responses.last_at());
+        let read_point = self.store.read_point_of_snapshot(name)?;
+        responses.ok(request, |out| put_read_point(read_point, out));
+        self.read_points.push(responses.last_at());
         Ok(())
     }
 
@@ -327,32 +331,32 @@ impl<S: Storage> Runner<'_, S> {
             Operation::GetMany => self.get_many(request, responses),
             Operation::ScanOpen => {
                 let mut scan = parse_scan(request.value)?;
-                scan.snapshot = self.moment_of(request, scan.snapshot)?;
+                scan.snapshot = self.snapshot_for(request, scan.snapshot)?;
                 let batch_bytes = scan.batch_bytes;
                 let cursor = word(request.key)?;
                 let name = self.name(cursor);
                 self.store.open_cursor_as(name, scan)?;
                 self.opened.push(cursor);
-                let moment = self.store.moment_of_cursor(name)?;
-                let advanced = self.advance(number, cursor, batch_bytes, Some(moment), None, responses);
+                let read_point = self.store.read_point_of_cursor(name)?;
+                let advanced = self.advance(number, cursor, batch_bytes, Some(read_point), None, responses);
                 match advanced {
-                    Ok(()) => self.moments.push(responses.last_at()),
+                    Ok(()) => self.read_points.push(responses.last_at()),
                     // Its client assumes that it was not opened. If it stayed open, it would keep its files for ever.
                     Err(_) => self.store.close_cursor(name),
                 }
                 advanced
             }
             Operation::ScanNext => {
-                if let Fate::Continued(answer) = &self.fates[at] {
+                if let Outcome::Continued(answer) = &self.outcomes[at] {
                     responses.ok(number, |out| append(out, answer));
                     return Ok(());
                 }
                 let (cursor, bytes) = (word(request.key)?, word(request.value)?);
                 // Only a write can make the frame run twice.
-                let mut kept = (self.fates.len() > 1).then(Vec::new);
+                let mut kept = (self.outcomes.len() > 1).then(Vec::new);
                 self.advance(number, cursor, bytes as usize, None, kept.as_mut(), responses)?;
                 if let Some(kept) = kept {
-                    self.fates[at] = Fate::Continued(kept);
+                    self.outcomes[at] = Outcome::Continued(kept);
                 }
                 Ok(())
             }
@@ -364,7 +368,7 @@ impl<S: Storage> Runner<'_, S> {
             Operation::SnapshotOpen => {
                 let name = self.name(request.snapshot);
                 match self.sequence_before(request) {
-                    Some(sequence) => self.store.open_past(name, sequence)?,
+                    Some(sequence) => self.store.open_snapshot_at(name, sequence)?,
                     None => self.store.open_snapshot_as(name)?,
                 }
                 self.took_snapshot(number, name, responses)
@@ -373,7 +377,9 @@ impl<S: Storage> Runner<'_, S> {
                 let name = self.name(request.snapshot);
                 let mut value = Reader::new(request.value);
                 let (Ok(sequence), Ok(now_ms), true) = (value.u64(), value.u64(), value.is_empty()) else {
-                    return Err(Error::InvalidArgument("A frame is malformed: a moment has the wrong size."));
+                    return Err(Error::InvalidArgument(
+                        "A frame is malformed: a read point has the wrong size.",
+                    ));
                 };
                 self.store.restore_snapshot(name, sequence, now_ms)?;
                 self.took_snapshot(number, name, responses)
@@ -401,7 +407,7 @@ impl<S: Storage> Runner<'_, S> {
         responses: &mut Responses<'_>,
         write: &dyn Fn(&Entry<'_>, &mut Vec<u8>),
     ) -> Result<()> {
-        let snapshot = self.moment_of(request, request.snapshot)?;
+        let snapshot = self.snapshot_for(request, request.snapshot)?;
         let answered = self.store.find_in(self.name(snapshot), request.key, |entry| match entry {
             Some(entry) => responses.try_ok(request.request, |out| {
                 room::reserve(out, entry.value.len() + ENTRY_BYTES)?;
@@ -418,7 +424,7 @@ impl<S: Storage> Runner<'_, S> {
 
     fn get_many(&mut self, request: &Request<'_>, responses: &mut Responses<'_>) -> Result<()> {
         let keys = parse_keys(request.value)?;
-        let snapshot = self.moment_of(request, request.snapshot)?;
+        let snapshot = self.snapshot_for(request, request.snapshot)?;
         responses.try_ok(request.request, |out| {
             out.extend_from_slice(&(keys.len() as u32).to_le_bytes());
             let start = out.len();
@@ -446,7 +452,7 @@ impl<S: Storage> Runner<'_, S> {
         request: u32,
         cursor: u32,
         bytes: usize,
-        moment: Option<(Sequence, u64)>,
+        read_point: Option<(Sequence, u64)>,
         kept: Option<&mut Vec<u8>>,
         responses: &mut Responses<'_>,
     ) -> Result<()> {
@@ -454,8 +460,8 @@ impl<S: Storage> Runner<'_, S> {
         let (progress, batch) = self.store.next_of_cursor(name, bytes)?;
         let more = if progress == Progress::More { cursor } else { 0 };
         let answered = responses.try_ok(request, |out| {
-            if let Some(moment) = moment {
-                put_moment(moment, out);
+            if let Some(read_point) = read_point {
+                put_read_point(read_point, out);
             }
             batch.reserve(out)?;
             let start = out.len();
@@ -487,7 +493,7 @@ fn put_value(out: &mut Vec<u8>, start: usize, value: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn put_moment((sequence, now_ms): (Sequence, u64), out: &mut Vec<u8>) {
+fn put_read_point((sequence, now_ms): (Sequence, u64), out: &mut Vec<u8>) {
     out.extend_from_slice(&sequence.to_le_bytes());
     out.extend_from_slice(&now_ms.to_le_bytes());
 }

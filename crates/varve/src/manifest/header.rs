@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn another_format_version_is_told() {
+    fn another_format_version_is_reported() {
         let mut bytes = HEADER.encode();
         bytes[4] = 9;
         let hash = xxh3(&bytes[..56], 0);

@@ -129,7 +129,7 @@ impl Version {
         for (level, meta) in &edit.added {
             next.add(usize::from(*level), Rc::new(meta.clone()))?;
         }
-        next.settle()?;
+        next.validate()?;
         Ok(next)
     }
 
@@ -162,7 +162,7 @@ impl Version {
                 version.add(level, Rc::new(meta))?;
             }
         }
-        version.settle()?;
+        version.validate()?;
         Ok(version)
     }
 
@@ -203,8 +203,8 @@ impl Version {
         Ok(())
     }
 
-    /// Drops empty levels at the bottom and checks the conditions between tables.
-    fn settle(&mut self) -> Result<()> {
+    /// Drops empty levels at the bottom, and checks the conditions between tables.
+    fn validate(&mut self) -> Result<()> {
         while self.levels.last().is_some_and(|tables| tables.is_empty()) {
             self.levels.pop();
         }

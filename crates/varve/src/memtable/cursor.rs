@@ -41,7 +41,7 @@ impl<'a> MemtableCursor<'a> {
 
     /// Goes to the first entry whose key is `key` or greater.
     pub fn seek(&mut self, key: &[u8]) {
-        self.settle_on(self.memtable.index.tree.lower_bound(&self.memtable.image, start_of(key)));
+        self.go_forward(self.memtable.index.tree.lower_bound(&self.memtable.image, start_of(key)));
     }
 
     /// Goes to the last entry whose key is less than `key`.
@@ -51,7 +51,7 @@ impl<'a> MemtableCursor<'a> {
 
     /// Goes to the first entry.
     pub fn seek_first(&mut self) {
-        self.settle_on(self.memtable.index.tree.first());
+        self.go_forward(self.memtable.index.tree.first());
     }
 
     /// Goes to the last entry.
@@ -65,7 +65,7 @@ impl<'a> MemtableCursor<'a> {
     pub fn next(&mut self) {
         if let Some((place, ..)) = self.at {
             let next = self.memtable.index.tree.next_key(&self.memtable.image, place, &mut self.steps);
-            self.settle_on(next);
+            self.go_forward(next);
         }
     }
 
@@ -128,7 +128,7 @@ impl<'a> MemtableCursor<'a> {
     /// Shows the version that the reader sees of the key at `place`, or of the next key of which it sees a version.
     #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
-    fn settle_on(&mut self, place: Option<Place>) {
+    fn go_forward(&mut self, place: Option<Place>) {
         let (tree, image) = (&self.memtable.index.tree, &self.memtable.image);
         let mut next = place;
         while let Some(place) = next {
@@ -140,7 +140,7 @@ impl<'a> MemtableCursor<'a> {
         self.at = None;
     }
 
-    /// As [`settle_on`](Self::settle_on), but from the oldest version of a key and towards lower keys.
+    /// As [`go_forward`](Self::go_forward), but from the oldest version of a key and towards lower keys.
     #[inline(never)]
     fn go_back(&mut self, place: Option<Place>) {
         let (tree, image) = (&self.memtable.index.tree, &self.memtable.image);

@@ -10,7 +10,7 @@
 //! 31 because a leaf is then 512 bytes, eight cache lines; the heads are in the first four.
 //!
 //! A search looks at heads alone until two are equal. Keys often start alike (a tuple's first elements), so heads are
-//! taken after the common prefix of the node's keys. Without that, all heads would be equal and every comparison would
+//! computed after the common prefix of the node's keys. Without that, all heads would be equal and every comparison would
 //! read two keys. The prefix is rounded down for two reasons. A key at the edge of a node, which shares a little less,
 //! then seldom forces new heads. And a child then seldom shares more than its parent, whose prefix was already
 //! compared.

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::batch::Batch;
-use super::gaps::{Gaps, Moment};
+use super::gaps::{Gaps, ReadPoint};
 use super::merge::{Merge, Start};
 use super::source::{LevelCursor, Source};
 use crate::codec::bytes::{append, compare, equal};
@@ -105,7 +105,7 @@ impl Deleting<'_> {
 struct Run<'a> {
     known: Known<'a>,
     own: Option<Rc<RefCell<Gaps>>>,
-    reader: Moment,
+    reader: ReadPoint,
     deaths: u32,
     /// The run may contain a key whose newest version is a value that the reader does not see: then the scan reads the past.
     is_past: bool,
@@ -150,7 +150,7 @@ impl Run<'_> {
             own.borrow_mut().note(start, end, self.reader, self.deaths);
         }
         if let Some(sequence) = self.known.present.filter(|_| !self.is_past) {
-            let since = Moment { sequence, ..self.reader };
+            let since = ReadPoint { sequence, ..self.reader };
             self.known.gaps.borrow_mut().note(start, end, since, self.deaths);
         }
         self.deaths = 0;
@@ -258,7 +258,7 @@ impl Cursor {
                 sources.push(Source::Level(LevelCursor::new(*store, tables.clone())));
             }
         }
-        let reader = Moment { sequence: self.snapshot, now_ms: self.now_ms };
+        let reader = ReadPoint { sequence: self.snapshot, now_ms: self.now_ms };
         let run = Run { known, own: self.gaps.clone(), reader, deaths: 0, is_past: false };
         let (position, left) = (self.position.clone(), self.left);
         let progress = if self.options.reverse {

@@ -23,7 +23,7 @@ const GAP_BYTES: usize = 80;
 
 /// The read point of a reader: a sequence, and a time in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Moment {
+pub(crate) struct ReadPoint {
     pub(crate) sequence: Sequence,
     pub(crate) now_ms: u64,
 }
@@ -34,7 +34,7 @@ struct Gap {
     start: Vec<u8>,
     /// First key after it.
     end: Vec<u8>,
-    since: Moment,
+    since: ReadPoint,
     /// When it was last used.
     used: Cell<u64>,
 }
@@ -44,7 +44,7 @@ impl Gap {
         GAP_BYTES + self.start.len() + self.end.len()
     }
 
-    fn is_seen_by(&self, reader: Moment) -> bool {
+    fn is_seen_by(&self, reader: ReadPoint) -> bool {
         (self.since.sequence <= reader.sequence || mutant::has(Mutant::GapsOfTheFuture))
             && self.since.now_ms <= reader.now_ms
     }
@@ -68,7 +68,7 @@ impl Gaps {
     /// Finds the gap that contains `key`, or for `below` the last key below it, if it is valid for `reader`. Returns its end, or
     /// for `backward` its start.
     #[inline(never)]
-    pub(crate) fn over(&self, key: &[u8], below: bool, backward: bool, reader: Moment) -> Option<&[u8]> {
+    pub(crate) fn over(&self, key: &[u8], below: bool, backward: bool, reader: ReadPoint) -> Option<&[u8]> {
         let at = self.sorted.partition_point(|gap| {
             let order = compare(&gap.start, key);
             if below { order.is_lt() } else { order.is_le() }
@@ -89,7 +89,7 @@ impl Gaps {
 
     /// Notes that at `since` nothing was alive from `start` up to `end`, where `deaths` were walked over.
     #[inline(never)]
-    pub(crate) fn note(&mut self, start: &[u8], end: &[u8], since: Moment, deaths: u32) {
+    pub(crate) fn note(&mut self, start: &[u8], end: &[u8], since: ReadPoint, deaths: u32) {
         if deaths >= DEATHS_MIN {
             let used = self.tick();
             self.join(start, end, since, used);
@@ -100,12 +100,12 @@ impl Gaps {
     /// from others, and the first set in it removes it: a store that is cleared and filled again pays nothing for it.
     pub(crate) fn delete(&mut self, start: &[u8], end: &[u8], sequence: Sequence) {
         let sequence = if mutant::has(Mutant::DeletedRangesAtOnce) { 0 } else { sequence };
-        self.join(start, end, Moment { sequence, now_ms: 0 }, 0);
+        self.join(start, end, ReadPoint { sequence, now_ms: 0 }, 0);
     }
 
     /// Adds a gap, together with the gaps that it overlaps or touches.
     #[inline(never)]
-    fn join(&mut self, start: &[u8], end: &[u8], since: Moment, used: u64) {
+    fn join(&mut self, start: &[u8], end: &[u8], since: ReadPoint, used: u64) {
         if start >= end {
             return;
         }
@@ -193,7 +193,7 @@ impl Gaps {
 mod tests {
     use super::*;
 
-    const NOW: Moment = Moment { sequence: 10, now_ms: 100 };
+    const NOW: ReadPoint = ReadPoint { sequence: 10, now_ms: 100 };
 
     fn bounds(gaps: &Gaps) -> Vec<(&str, &str)> {
         let text = |key| std::str::from_utf8(key).unwrap();
@@ -231,20 +231,20 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_of_an_earlier_moment_may_see_what_died_since() {
+    fn a_reader_at_an_earlier_read_point_may_see_what_died_since() {
         let mut gaps = Gaps::default();
         gaps.note(b"b", b"d", NOW, 4);
         for (reader, sees) in [
             (NOW, true),
-            (Moment { sequence: 9, ..NOW }, false),
-            (Moment { now_ms: 99, ..NOW }, false),
-            (Moment { sequence: 11, now_ms: 101 }, true),
+            (ReadPoint { sequence: 9, ..NOW }, false),
+            (ReadPoint { now_ms: 99, ..NOW }, false),
+            (ReadPoint { sequence: 11, now_ms: 101 }, true),
         ] {
             assert_eq!(gaps.over(b"c", false, false, reader).is_some(), sees, "{reader:?}");
         }
-        gaps.note(b"c", b"e", Moment { sequence: 12, now_ms: 90 }, 4);
+        gaps.note(b"c", b"e", ReadPoint { sequence: 12, now_ms: 90 }, 4);
         assert_eq!(
-            gaps.over(b"b", false, true, Moment { sequence: 11, now_ms: 100 }),
+            gaps.over(b"b", false, true, ReadPoint { sequence: 11, now_ms: 100 }),
             None,
             "joined, the later counts"
         );
@@ -259,7 +259,7 @@ mod tests {
         gaps.delete(b"d", b"f", 11);
         gaps.delete(b"x", b"x", 12);
         assert_eq!(bounds(&gaps), [("b", "f")]);
-        let reader = |sequence| Moment { sequence, now_ms: 0 };
+        let reader = |sequence| ReadPoint { sequence, now_ms: 0 };
         assert_eq!(gaps.over(b"c", false, false, reader(10)), None);
         assert_eq!(gaps.over(b"c", false, false, reader(11)), Some(b"f".as_slice()));
         let mut refused = gaps.clone();

@@ -53,7 +53,7 @@ impl LevelCursor {
     fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<()> {
         let at = self.tables.partition_point(|handle| compare(&handle.meta.max_key, key).is_lt());
         let cursor = self.enter(at, key, blocks)?;
-        self.settle_forward(at, cursor, blocks)
+        self.skip_forward(at, cursor, blocks)
     }
 
     fn seek_before(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<()> {
@@ -66,12 +66,12 @@ impl LevelCursor {
         if let Some(cursor) = &mut cursor {
             cursor.seek_before(key, blocks)?;
         }
-        self.settle_backward(at, cursor, blocks)
+        self.skip_backward(at, cursor, blocks)
     }
 
     fn seek_first(&mut self, blocks: &dyn Blocks) -> Result<()> {
         let cursor = self.enter(0, &[], blocks)?;
-        self.settle_forward(0, cursor, blocks)
+        self.skip_forward(0, cursor, blocks)
     }
 
     fn seek_last(&mut self, blocks: &dyn Blocks) -> Result<()> {
@@ -83,11 +83,11 @@ impl LevelCursor {
         if let Some(cursor) = &mut cursor {
             cursor.seek_last(blocks)?;
         }
-        self.settle_backward(at, cursor, blocks)
+        self.skip_backward(at, cursor, blocks)
     }
 
     /// Takes `cursor` of table `at`, or the first entry of a later table when the cursor is at its end.
-    fn settle_forward(
+    fn skip_forward(
         &mut self,
         mut at: usize,
         mut cursor: Option<TableCursor>,
@@ -103,7 +103,7 @@ impl LevelCursor {
     }
 
     /// Takes `cursor` of table `at`, or the last entry of an earlier table when the cursor is at its end.
-    fn settle_backward(
+    fn skip_backward(
         &mut self,
         mut at: usize,
         mut cursor: Option<TableCursor>,
@@ -141,7 +141,7 @@ impl LevelCursor {
         // The table is finished. Its cursor stays (at its end) until the neighbour is open: its bytes may be missing.
         if forward {
             let next = self.enter(self.at + 1, &[], blocks)?;
-            return self.settle_forward(self.at + 1, next, blocks);
+            return self.skip_forward(self.at + 1, next, blocks);
         }
         let Some(at) = self.at.checked_sub(1) else {
             self.cursor = None;
@@ -151,7 +151,7 @@ impl LevelCursor {
         if let Some(cursor) = &mut next {
             cursor.seek_last(blocks)?;
         }
-        self.settle_backward(at, next, blocks)
+        self.skip_backward(at, next, blocks)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::slots::{SlotError, Slots};
 
-/// Slot files held in memory, all open.
+/// Slot files in memory, all open.
 #[derive(Debug, Clone, Default)]
 pub struct MemorySlots {
     slots: Vec<Vec<u8>>,
@@ -25,7 +25,7 @@ impl MemorySlots {
         Self { slots: vec![Vec::new(); count as usize], bytes_max: None }
     }
 
-    /// `count` empty slots that together may hold `bytes_max` bytes.
+    /// `count` empty slots that together may contain `bytes_max` bytes.
     #[must_use]
     pub fn with_limit(count: u32, bytes_max: u64) -> Self {
         Self { bytes_max: Some(bytes_max), ..Self::new(count) }
@@ -86,8 +86,8 @@ impl Slots for MemorySlots {
     }
 
     fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
-        let held = self.slots.get(slot as usize).ok_or(SlotError::Closed)?.len() as u64;
-        let end_max = held.saturating_add(self.room());
+        let size = self.slots.get(slot as usize).ok_or(SlotError::Closed)?.len() as u64;
+        let end_max = size.saturating_add(self.room());
         let end = offset.saturating_add(bytes.len() as u64).min(end_max);
         let len = end.saturating_sub(offset) as usize;
         if len == 0 && !bytes.is_empty() {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_is_short_at_the_end_and_closed_slots_are_told() {
+    fn a_read_is_short_at_the_end_and_closed_slots_are_reported() {
         let mut slots = MemorySlots::new(1);
         assert_eq!(slots.write(0, 2, &[9; 2]), Ok(2));
         let mut into = [7; 8];

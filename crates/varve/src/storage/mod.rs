@@ -6,7 +6,7 @@
 //!
 //! The engine uses named files ([`FileName`]). Most hosts cannot create, rename or remove a file inside one synchronous
 //! turn, and no host promises that a new name survives a power cut. So a [`SlotPool`] keeps a few long-lived files, the
-//! slots, and writes into the first page of each slot which files the slot holds now.
+//! slots, and writes into the first page of each slot which files the slot contains now.
 //!
 //! Invariant: a storage never interprets the bytes that it stores, so it cannot distinguish a good file from a torn
 //! one: the layers above check every byte they read.
@@ -149,7 +149,7 @@ pub trait Storage {
         None
     }
 
-    /// How many files the storage can hold at most in its current state, even if there is more room.
+    /// How many files the storage can contain at most in its current state, even if there is more room.
     fn places(&self) -> u64 {
         u64::MAX
     }

@@ -8,7 +8,7 @@ use crate::types::FileName;
 /// Where a file is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The slot that holds it.
+    /// The slot that contains it.
     pub slot: u32,
     /// Its first byte, from the start of the slot.
     pub start: u64,
@@ -55,7 +55,7 @@ impl NameMap {
 
     /// Forgets every name of a slot.
     pub(super) fn forget_slot(&mut self, slot: u32) {
-        self.0.retain(|(_, held)| held.slot != slot);
+        self.0.retain(|(_, place)| place.slot != slot);
     }
 
     /// All files with their places, by name.

@@ -1,8 +1,8 @@
-//! A storage made of slot files: which slot holds which files, and where there is room.
+//! A storage made of slot files: which slot contains which files, and where there is room.
 //!
 //! ```text
 //!            create / create_from_reserve              lend
-//!   spare -------------------------------> holds files <----> lent (its handle is with the compactor, its file is alone in it)
+//!   spare -------------------------------> has files <-------> lent (its handle is with the compactor, its file is alone in it)
 //!     ^  <--------------------------------             reclaim
 //!     |               delete                                  quarantined (never used again)
 //!     +--> set aside (really written, for deletes on a full storage; see `reserve`)
@@ -49,7 +49,7 @@ const UNREAD_GENERATIONS: u64 = 1 << 32;
 pub(super) enum Use {
     /// Not open; nothing is known about it.
     Closed,
-    /// Open: spare, or holding files.
+    /// Open: spare, or with files.
     Open,
     /// Holds one file, which a compactor writes through a handle of its own.
     Lent,
@@ -65,11 +65,11 @@ pub(super) struct Slot {
     pub(super) size: u64,
     /// The greatest length that it had before it was cut.
     pub(super) reached: u64,
-    /// How many files it holds.
+    /// How many files it contains.
     pub(super) files: usize,
     /// Whether something may have been written since the last flush.
     pub(super) dirty: bool,
-    /// The kind of the file that it holds, or held last.
+    /// The kind of the file that it contains, or contained last.
     pub(super) kind: Option<FileKind>,
     /// Where the half of the page that was written last begins.
     half: u64,
@@ -78,7 +78,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Open and holding nothing.
+    /// Open and empty.
     pub(super) fn is_free(&self) -> bool {
         self.state == Use::Open && self.files == 0
     }
@@ -103,7 +103,7 @@ pub struct SlotPool<D> {
     pub(super) full_bytes: u64,
     /// How many bytes all slots together may still grow by, as the host estimates.
     pub(super) room_bytes: Option<u64>,
-    /// Spare slots may hold this many bytes even if the store is small.
+    /// Spare slots may contain this many bytes even if the store is small.
     pub(super) spare_bytes_max: u64,
     /// See [`leave_table_room`](Self::leave_table_room).
     pub(super) host_keeps_table_room: bool,
@@ -159,7 +159,7 @@ impl<D: Slots> SlotPool<D> {
         self.device
     }
 
-    /// The slot that holds `file`.
+    /// The slot that contains `file`.
     #[must_use]
     pub fn slot_of(&self, file: FileName) -> Option<u32> {
         self.files.get(file).map(|place| place.slot)
@@ -188,7 +188,7 @@ impl<D: Slots> SlotPool<D> {
         self.room_bytes = bytes;
     }
 
-    /// Sets how many bytes spare slots may hold when a file is deleted: this many, or a sixteenth of all bytes if that is more. The rest is
+    /// Sets how many bytes spare slots may contain when a file is deleted: this many, or a sixteenth of all bytes if that is more. The rest is
     /// returned to the host. Default: 3 MiB, because growing a file costs more than writing into one. Nothing is returned unless
     /// [`set_room`](Self::set_room) has reported more room than the store takes.
     pub fn set_spare(&mut self, bytes: u64) {
@@ -267,7 +267,7 @@ impl<D: Slots> SlotPool<D> {
         self.remove(file);
     }
 
-    /// Never uses `slot` again; the files that it holds are lost.
+    /// Never uses `slot` again; the files that it contains are lost.
     pub fn quarantine(&mut self, slot: u32) {
         if let Some(known) = self.slots.get_mut(slot as usize) {
             (known.state, known.files) = (Use::Quarantined, 0);
@@ -344,7 +344,7 @@ impl<D: Slots> SlotPool<D> {
 
     /// The place of a file that must exist and must not be lent.
     #[inline]
-    pub(super) fn held(&self, file: FileName) -> Result<Place> {
+    pub(super) fn open_place(&self, file: FileName) -> Result<Place> {
         let place = self.place(file)?;
         match self.slots[place.slot as usize].state {
             Use::Open => Ok(place),
@@ -393,9 +393,13 @@ impl<D: Slots> SlotPool<D> {
         if !fresh {
             self.flush(slot)?;
         }
-        let held = self.files.iter().filter(|(file, place)| place.slot == slot && is_file(*file));
-        let claims =
-            held.map(|(file, Place { start, room, generation, .. })| Claim { file, generation, start, room });
+        let files = self.files.iter().filter(|(file, place)| place.slot == slot && is_file(*file));
+        let claims = files.map(|(file, Place { start, room, generation, .. })| Claim {
+            file,
+            generation,
+            start,
+            room,
+        });
         let claims = claims.collect();
         self.generation += 1;
         let header = SlotHeader { store, generation: self.generation, claims };
@@ -451,7 +455,7 @@ impl<D: Slots> SlotPool<D> {
     /// The place where `need` bytes of `file` can be written. For a segment, all of them were written before.
     #[inline]
     pub(super) fn place_for(&mut self, file: FileName, need: u64) -> Result<Place> {
-        let mut place = self.held(file)?;
+        let mut place = self.open_place(file)?;
         if need > place.room {
             place = self.extend(file, need)?;
         }
@@ -466,7 +470,7 @@ impl<D: Slots> SlotPool<D> {
 
     /// Makes room for `need` bytes of `file`, whose place is too short: where it is, or else in another place.
     pub(super) fn extend(&mut self, file: FileName, need: u64) -> Result<Place> {
-        let old = self.held(file)?;
+        let old = self.open_place(file)?;
         let generous = pages(need.max(old.room.saturating_mul(2)));
         let others = self.files.iter().filter(|(_, place)| place.slot == old.slot && place.start > old.start);
         let limit = others.map(|(_, place)| place.start - old.start).min().unwrap_or(u64::MAX);
@@ -478,9 +482,9 @@ impl<D: Slots> SlotPool<D> {
         self.relocate(file, old, place)
     }
 
-    /// Moves `file` into a gap that was written before, because its slot cannot grow to hold `need` bytes.
+    /// Moves `file` into a gap that was written before, because its slot cannot grow to take `need` bytes.
     pub(super) fn retreat(&mut self, file: FileName, need: u64) -> Result<Place> {
-        let old = self.held(file)?;
+        let old = self.open_place(file)?;
         let gaps = self.gaps().into_iter().filter(|(_, gap)| gap.written >= pages(need));
         let (slot, gap) = gaps.min_by_key(|(_, gap)| gap.written).ok_or(Error::StorageFull)?;
         let room = (gap.written / PAGE_BYTES * PAGE_BYTES).min(old.room.max(pages(need)));
@@ -550,15 +554,15 @@ impl<D: Slots> SlotPool<D> {
         spans.windows(2).all(|pair| pair[0].1 <= pair[1].0)
     }
 
-    /// Whether a slot holds no file; room that is set aside there does not count.
+    /// Whether a slot contains no file; room that is set aside there does not count.
     fn is_empty(&self, slot: u32) -> bool {
         !self.files.iter().any(|(file, place)| place.slot == slot && is_file(file))
     }
 
-    /// The parts of a slot that are taken, each as its first byte and the first byte after it.
+    /// The parts of a slot that are in use, each as its first byte and the first byte after it.
     fn spans(&self, slot: u32) -> Vec<(u64, u64)> {
-        let held = self.files.iter().filter(|(_, place)| place.slot == slot);
-        held.map(|(_, place)| (place.start, place.end())).collect()
+        let files = self.files.iter().filter(|(_, place)| place.slot == slot);
+        files.map(|(_, place)| (place.start, place.end())).collect()
     }
 
     /// A place for a file, if there is one: of `need` bytes, or on a full storage of at least `least`, and the one that needs the least
@@ -632,7 +636,7 @@ impl<D: Slots> SlotPool<D> {
 
     /// Which free slot a new file goes to: the shortest that it fits in, unless it would leave more than half of it empty; then the longest
     /// of those that must grow for it. Short files in long slots would sooner or later make every slot as long as the longest file. A table
-    /// leaves slots that held other kinds to those kinds, unless there is no other slot, or no room to make one longer. (Segments take any
+    /// leaves slots that contained other kinds to those kinds, unless there is no other slot, or no room to make one longer. (Segments take any
     /// that fits: on a disk that is nearly full they may find no other, seed 1795278553000819.)
     pub(super) fn choose(&self, file: FileName, bytes_hint: u64) -> Option<u32> {
         let need = SLOT_HEADER_BYTES.saturating_add(bytes_hint);

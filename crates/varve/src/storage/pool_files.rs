@@ -48,8 +48,8 @@ impl<D: Slots> Storage for SlotPool<D> {
     }
 
     fn list(&self) -> Vec<(FileName, u64)> {
-        let held = self.files.iter().filter(|(file, _)| is_file(*file) && self.held(*file).is_ok());
-        held.map(|(file, place)| (file, place.room.min(self.behind(place)))).collect()
+        let files = self.files.iter().filter(|(file, _)| is_file(*file) && self.open_place(*file).is_ok());
+        files.map(|(file, place)| (file, place.room.min(self.behind(place)))).collect()
     }
 
     fn adopt(&mut self, store: StoreId) {
@@ -74,7 +74,7 @@ impl<D: Slots> Storage for SlotPool<D> {
 
     #[inline]
     fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<()> {
-        let place = self.held(file)?;
+        let place = self.open_place(file)?;
         let short = || Error::corrupt(file, offset, "short read");
         let end = offset.saturating_add(into.len() as u64);
         if end > place.room.min(self.behind(place)) {
@@ -120,7 +120,7 @@ impl<D: Slots> Storage for SlotPool<D> {
     }
 
     fn sync(&mut self, file: FileName) -> Result<()> {
-        let slot = self.held(file)?.slot;
+        let slot = self.open_place(file)?.slot;
         self.flush(slot)
     }
 

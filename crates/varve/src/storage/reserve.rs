@@ -53,7 +53,7 @@ const TABLE_ROOM_BYTES_MAX: u64 = 5 << 20;
 /// How many zeros are written at once.
 const ZEROS_BYTES: usize = 64 << 10;
 
-/// Spare slots may hold one part in this many of all bytes.
+/// Spare slots may contain one part in this many of all bytes.
 const SPARE_SHARE: u64 = 16;
 
 /// The kinds that room is set aside for, most important first.
@@ -92,12 +92,12 @@ impl<D: Slots> SlotPool<D> {
     /// Makes the room that is set aside as long as it should be, where it is or elsewhere.
     fn complete(&mut self, kind: FileKind) -> Result<()> {
         let wanted = self.wanted_bytes(kind);
-        let held = self.reserved(kind);
-        let room = held.map_or(0, |place| place.room);
+        let reserved = self.reserved(kind);
+        let room = reserved.map_or(0, |place| place.room);
         if room >= wanted {
             return Ok(());
         }
-        let at_end = held.filter(|place| self.used_end(place.slot) <= place.end());
+        let at_end = reserved.filter(|place| self.used_end(place.slot) <= place.end());
         if at_end.is_none() && room > wanted / 2 {
             return Ok(());
         }
@@ -117,10 +117,11 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// Sets aside the longest piece that was written before, if it is longer than `held`.
-    fn set_longest_aside(&mut self, kind: FileKind, wanted: u64, held: u64) -> bool {
+    /// Sets aside the longest piece that was written before, if it is longer than `reserved`.
+    fn set_longest_aside(&mut self, kind: FileKind, wanted: u64, reserved: u64) -> bool {
         let longest = self.gaps().into_iter().max_by_key(|(_, gap)| gap.written.min(wanted));
-        let Some((slot, gap)) = longest.filter(|(_, gap)| gap.written.min(wanted) > held.max(ROOM_BYTES - 1))
+        let Some((slot, gap)) =
+            longest.filter(|(_, gap)| gap.written.min(wanted) > reserved.max(ROOM_BYTES - 1))
         else {
             return false;
         };
@@ -226,11 +227,11 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// Bytes of slots that were written and hold nothing now. Slots without files count including their header page.
+    /// Bytes of slots that were written and contain nothing now. Slots without files count including their header page.
     pub(super) fn spare_bytes(&self) -> u64 {
         let open = self.slots.iter().filter(|known| known.state == Use::Open).map(|known| known.size);
-        let held = self.files.iter().filter(|(_, place)| self.slots[place.slot as usize].state == Use::Open);
-        let used: u64 = held.map(|(_, place)| place.room.min(self.behind(place))).sum();
+        let files = self.files.iter().filter(|(_, place)| self.slots[place.slot as usize].state == Use::Open);
+        let used: u64 = files.map(|(_, place)| place.room.min(self.behind(place))).sum();
         let pages = self.slots.iter().filter(|known| known.state == Use::Open && known.files > 0).count();
         open.sum::<u64>().saturating_sub(used + pages as u64 * SLOT_HEADER_BYTES)
     }
@@ -243,8 +244,8 @@ impl<D: Slots> SlotPool<D> {
 
     /// Where the last file of a slot ends.
     fn used_end(&self, slot: u32) -> u64 {
-        let held = self.files.iter().filter(|(_, place)| place.slot == slot);
-        held.map(|(_, place)| place.end()).max().unwrap_or(SLOT_HEADER_BYTES)
+        let files = self.files.iter().filter(|(_, place)| place.slot == slot);
+        files.map(|(_, place)| place.end()).max().unwrap_or(SLOT_HEADER_BYTES)
     }
 
     /// Writes zeros where a file was, if other files follow it. A host that keeps the room for tables counts zeros as room, and no cut can
@@ -286,12 +287,12 @@ impl<D: Slots> SlotPool<D> {
     pub(super) fn refill_reserve(&mut self, slot: u32) {
         for &kind in self.reserved_kinds() {
             let wanted = self.wanted_bytes(kind);
-            let held = self.reserved(kind).map_or(ROOM_BYTES - 1, |place| place.room);
-            if held >= wanted {
+            let reserved = self.reserved(kind).map_or(ROOM_BYTES - 1, |place| place.room);
+            if reserved >= wanted {
                 continue;
             }
             let longest = self.gaps_of(slot).into_iter().max_by_key(|gap| gap.written.min(wanted));
-            let Some(gap) = longest.filter(|gap| gap.written.min(wanted) > held) else { continue };
+            let Some(gap) = longest.filter(|gap| gap.written.min(wanted) > reserved) else { continue };
             let room = gap.written.min(wanted) / PAGE_BYTES * PAGE_BYTES;
             self.set_aside(kind, Place { slot, start: gap.start, room, generation: 0 });
         }
@@ -305,7 +306,7 @@ impl<D: Slots> SlotPool<D> {
         })
     }
 
-    /// Bytes that were written before, hold nothing, and lie in pieces that are long enough for segments and tables.
+    /// Bytes that were written before, contain nothing, and lie in pieces that are long enough for segments and tables.
     fn useful_bytes(&self) -> u64 {
         self.gaps().into_iter().map(|(_, gap)| gap.written).filter(|bytes| *bytes >= ROOM_BYTES).sum()
     }

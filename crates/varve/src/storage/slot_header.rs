@@ -1,4 +1,4 @@
-//! The first page of a slot: which files of which store it holds, and where in the slot they lie.
+//! The first page of a slot: which files of which store it contains, and where in the slot they lie.
 //!
 //! ```text
 //! slot    page 4096 B | bytes of the files, each from a page boundary on
@@ -9,12 +9,12 @@
 //! claim   u8 kind | 7 B number of the file | u64 generation | u32 first page | u32 pages, 0: to the end of the slot
 //! ```
 //!
-//! Version 1 ends after 48 bytes, has copies at 0 and 2048, and holds one file from page 1 to the end of the slot: `kind` is a
+//! Version 1 ends after 48 bytes, has copies at 0 and 2048, and contains one file from page 1 to the end of the slot: `kind` is a
 //! [`FileKind`], 0 for none. It is read and not written. xxh3 is over the bytes of the copy before it, its seed the slot's number: a header
 //! that was written to the wrong slot is invalid.
 //!
-//! Invariant: a half of the page is two copies, written in one write. While a slot holds files, a new header goes to the half that does not
-//! hold the durable one, so a torn write leaves the durable header intact. A claim is durable with the first flush of its file: until then
+//! Invariant: a half of the page is two copies, written in one write. While a slot contains files, a new header goes to the half that does not
+//! contain the durable one, so a torn write leaves the durable header intact. A claim is durable with the first flush of its file: until then
 //! nothing that is durable names the file. The valid copy with the highest generation counts; a slot with none is free. Generations never
 //! repeat within a pool: of two claims of one file, the one with the higher generation counts.
 
@@ -29,7 +29,7 @@ pub const SLOT_HEADER_BYTES: u64 = 4096;
 /// Files begin at multiples of this many bytes.
 pub(super) const PAGE_BYTES: u64 = 4096;
 
-/// Most files that a slot holds.
+/// Most files that a slot contains.
 pub(super) const CLAIMS_MAX: usize = 40;
 
 /// Length of the part that both versions have in common, in bytes.
@@ -46,7 +46,7 @@ const VERSION_SINGLE: u16 = 1;
 
 const MAGIC: &[u8; 4] = b"VRVP";
 
-/// A part of a slot that holds a file.
+/// A part of a slot that contains a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     /// The file.
@@ -66,19 +66,19 @@ pub struct SlotHeader {
     pub store: StoreId,
     /// When the header was written, as a generation of the pool: each header written gets a higher one.
     pub generation: u64,
-    /// The files it holds; none when it was cleared.
+    /// The files it contains; none when it was cleared.
     pub claims: Vec<Claim>,
 }
 
 impl SlotHeader {
-    /// The header of a slot that holds one file, to its end.
+    /// The header of a slot that contains one file, to its end.
     #[must_use]
     pub fn whole(store: StoreId, file: FileName, generation: u64) -> Self {
         let claim = Claim { file, generation, start: SLOT_HEADER_BYTES, room: u64::MAX };
         Self { store, generation, claims: vec![claim] }
     }
 
-    /// Whether the slot holds a manifest.
+    /// Whether the slot contains a manifest.
     #[must_use]
     pub fn is_of_manifest(&self) -> bool {
         self.claims.iter().any(|claim| claim.file.kind == FileKind::Manifest)
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_told_instead_of_taken_for_free() {
+    fn a_newer_format_is_reported_and_not_free() {
         let mut page = header(3).encode(SLOT);
         for offset in (0..page.len()).step_by(COPY_BYTES) {
             page[offset + 4] = 7;

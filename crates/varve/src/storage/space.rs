@@ -1,4 +1,4 @@
-//! The room in a slot: the gaps between the files that it holds.
+//! The room in a slot: the gaps between the files that it contains.
 //!
 //! Invariant: every byte of a slot below its size was written, so a gap inside the slot takes a file without making the slot longer.
 
@@ -15,7 +15,7 @@ pub(super) struct Gap {
     pub(super) written: u64,
 }
 
-/// The gaps of a slot of `size` bytes that holds files at `found`: each as its first byte and the first byte after it,
+/// The gaps of a slot of `size` bytes that contains files at `found`: each as its first byte and the first byte after it,
 /// in any order.
 pub(super) fn gaps(found: Vec<(u64, u64)>, size: u64) -> Vec<Gap> {
     // Inserted by hand: a sort is 10 KB of wasm.

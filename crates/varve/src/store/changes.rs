@@ -61,7 +61,7 @@ pub struct ChangesFound {
 }
 
 /// Receives a change: its sequence and its entry.
-pub(crate) type Tell<'a> = &'a mut dyn FnMut(Sequence, &Entry<'_>);
+pub(crate) type Report<'a> = &'a mut dyn FnMut(Sequence, &Entry<'_>);
 
 /// Why a walk over records ended.
 enum Stop {
@@ -83,17 +83,17 @@ enum Source {
 struct Walk<'a> {
     wanted: &'a ChangesWanted<'a>,
     through: Sequence,
-    told_bytes: usize,
+    reported_bytes: usize,
     looked_bytes: usize,
     segment: u64,
     offset: usize,
 }
 
 impl ChangesWanted<'_> {
-    fn holds(&self, entry: &Entry<'_>) -> bool {
+    fn contains(&self, entry: &Entry<'_>) -> bool {
         let is_before = |key: &[u8], end: &[u8]| compare(key, end).is_lt();
-        let is_told = entry.key.first() != Some(&RESERVED) && is_before(self.start, self.end);
-        if !is_told || !is_before(entry.key, self.end) {
+        let is_reported = entry.key.first() != Some(&RESERVED) && is_before(self.start, self.end);
+        if !is_reported || !is_before(entry.key, self.end) {
             return false;
         }
         if entry.kind == Kind::RangeDelete {
@@ -105,13 +105,13 @@ impl ChangesWanted<'_> {
 
 impl Walk<'_> {
     fn is_full(&self) -> bool {
-        let has_enough = self.told_bytes > 0 && self.told_bytes >= self.wanted.bytes_max;
+        let has_enough = self.reported_bytes > 0 && self.reported_bytes >= self.wanted.bytes_max;
         // A reader that gets nothing new waits for the next write, so an empty result is allowed only at the end.
         has_enough || self.through > self.wanted.since && self.looked_bytes >= LOOKED_BYTES_MAX
     }
 
     /// Reports the records in `bytes`, which are a segment's bytes from `base` on, after the place that was reached.
-    fn over(&mut self, bytes: &[u8], base: usize, salt: u64, tell: Tell<'_>) -> Stop {
+    fn over(&mut self, bytes: &[u8], base: usize, salt: u64, report: Report<'_>) -> Stop {
         while !self.is_full() {
             let rest = bytes.get(self.offset - base..).unwrap_or_default();
             let Some(found) = record_from(rest, self.offset, salt) else { return Stop::Bytes };
@@ -127,9 +127,9 @@ impl Walk<'_> {
                     return Stop::Bytes;
                 }
                 for (sequence, entry) in (record.first_sequence..).zip(record.entries.flatten()) {
-                    if sequence > self.through && self.wanted.holds(&entry) {
-                        tell(sequence, &entry);
-                        self.told_bytes += CHANGE_BYTES + entry.key.len() + entry.value.len();
+                    if sequence > self.through && self.wanted.contains(&entry) {
+                        report(sequence, &entry);
+                        self.reported_bytes += CHANGE_BYTES + entry.key.len() + entry.value.len();
                     }
                 }
                 self.through = record.first_sequence + record.count - 1;
@@ -165,7 +165,7 @@ impl<S: Storage> Store<S> {
     /// assert_eq!((found.through, found.floor), (2, 0));
     /// # Ok::<(), varve::Error>(())
     /// ```
-    pub fn changes(&mut self, wanted: &ChangesWanted<'_>, tell: Tell<'_>) -> Result<ChangesFound> {
+    pub fn changes(&mut self, wanted: &ChangesWanted<'_>, report: Report<'_>) -> Result<ChangesFound> {
         self.check_open()?;
         self.history.is_read = true;
         self.log_for_readers()?;
@@ -177,7 +177,7 @@ impl<S: Storage> Store<S> {
             self.history.place(wanted.since).filter(|place| self.source(place.segment).is_some());
         if let Some(place) = remembered {
             let mut walk = Walk::at(wanted, place.segment, place.offset);
-            self.walk(&mut walk, tell)?;
+            self.walk(&mut walk, report)?;
             if walk.through > wanted.since {
                 return Ok(self.ended(&walk));
             }
@@ -186,7 +186,7 @@ impl<S: Storage> Store<S> {
             return Ok(ChangesFound { through: wanted.since, floor: self.known_floor() });
         };
         let mut walk = Walk::at(wanted, segment, SEGMENT_HEADER_BYTES);
-        let cut = self.walk(&mut walk, tell)?.filter(|_| walk.through == wanted.since);
+        let cut = self.walk(&mut walk, report)?.filter(|_| walk.through == wanted.since);
         let found = self.ended(&walk);
         Ok(ChangesFound { floor: cut.unwrap_or(found.floor), ..found })
     }
@@ -219,15 +219,15 @@ impl<S: Storage> Store<S> {
 
     /// Reports records until the result is large enough or there are no more. If history is missing, returns the
     /// sequence up to which it is.
-    fn walk(&mut self, walk: &mut Walk<'_>, tell: Tell<'_>) -> Result<Option<Sequence>> {
+    fn walk(&mut self, walk: &mut Walk<'_>, report: Report<'_>) -> Result<Option<Sequence>> {
         loop {
             let stop = match self.source(walk.segment) {
                 None => Stop::Bytes,
                 Some(Source::Memory(memtable, end)) => {
                     let memtable = memtable.borrow();
-                    walk.over(&memtable.image()[..end.max(walk.offset)], 0, memtable.header().salt, tell)
+                    walk.over(&memtable.image()[..end.max(walk.offset)], 0, memtable.header().salt, report)
                 }
-                Some(Source::File(span)) => match self.walk_file(walk, &span, tell)? {
+                Some(Source::File(span)) => match self.walk_file(walk, &span, report)? {
                     Stop::Bytes if walk.offset < span.end => {
                         self.forget_history(walk.segment);
                         return Ok(Some(span.last));
@@ -246,13 +246,13 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    fn walk_file(&self, walk: &mut Walk<'_>, span: &Span, tell: Tell<'_>) -> Result<Stop> {
+    fn walk_file(&self, walk: &mut Walk<'_>, span: &Span, report: Report<'_>) -> Result<Stop> {
         let mut bytes_max = WINDOW_BYTES;
         while walk.offset < span.end {
             let base = walk.offset;
             let bytes = bytes_max.min(span.end - base);
             let Some(window) = self.read_segment(walk.segment, base, bytes)? else { return Ok(Stop::Bytes) };
-            match walk.over(&window, base, span.salt, tell) {
+            match walk.over(&window, base, span.salt, report) {
                 // A record that is longer than the window, or damaged.
                 Stop::Bytes if walk.offset == base && bytes == span.end - base => return Ok(Stop::Bytes),
                 Stop::Bytes if walk.offset == base => bytes_max = span.end - base,
@@ -301,7 +301,7 @@ impl<S: Storage> Store<S> {
         kept.or_else(frozen).or_else(|| (active > segment).then_some(active))
     }
 
-    /// The segment that holds the record after a sequence; `None` when it is gone.
+    /// The segment that contains the record after a sequence; `None` when it is gone.
     fn segment_after(&mut self, since: Sequence) -> Result<Option<u64>> {
         let flushed = self.version.floors.last_sequence;
         if since >= flushed {
@@ -327,7 +327,7 @@ impl<S: Storage> Store<S> {
         Ok(None)
     }
 
-    /// What a kept segment holds, as far as its records verify; `None` when it has no valid record.
+    /// What a kept segment contains, as far as its records verify; `None` when it has no valid record.
     fn span_of(&mut self, at: usize) -> Result<Option<Span>> {
         let kept = &self.history.kept[at];
         if kept.span.is_some() {
@@ -377,6 +377,6 @@ impl<S: Storage> Store<S> {
 
 impl<'a> Walk<'a> {
     fn at(wanted: &'a ChangesWanted<'a>, segment: u64, offset: usize) -> Self {
-        Self { wanted, through: wanted.since, told_bytes: 0, looked_bytes: 0, segment, offset }
+        Self { wanted, through: wanted.since, reported_bytes: 0, looked_bytes: 0, segment, offset }
     }
 }

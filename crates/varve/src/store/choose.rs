@@ -191,9 +191,9 @@ impl<S: Storage> Store<S> {
         let is_waiting = Cell::new(false);
         let is_done = |id| {
             let is_done = id >= *before || done.contains(&id);
-            let is_held = !is_done && self.is_held(id);
-            is_waiting.set(is_waiting.get() || is_held);
-            is_done || is_held
+            let is_pinned = !is_done && self.is_pinned(id);
+            is_waiting.set(is_waiting.get() || is_pinned);
+            is_done || is_pinned
         };
         let Some(merge) = self.situation().purge(is_done) else {
             if !is_waiting.get() {
@@ -217,7 +217,7 @@ impl<S: Storage> Store<S> {
             return Ok(Some(self.compaction_job(merge)));
         }
         // Nothing was due for these tables when they were looked at last.
-        while !self.jobs.is_settled(self.obsolete.edits()) {
+        while !self.jobs.is_none_due(self.obsolete.edits()) {
             let edit = match self.edit_for_deleted()? {
                 Some(edit) => edit,
                 None => match self.merge_of_small().or_else(|| self.situation().pick()) {
@@ -229,7 +229,7 @@ impl<S: Storage> Store<S> {
                         ..Edit::default()
                     },
                     None => {
-                        self.jobs.settle(self.obsolete.edits());
+                        self.jobs.note_none_due(self.obsolete.edits());
                         break;
                     }
                 },

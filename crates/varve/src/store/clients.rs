@@ -51,7 +51,7 @@ impl Caller {
 
 /// The outcome of a write that a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Past {
+pub enum WriteOutcome {
     /// Nothing is known: it was not done.
     Unknown,
     /// It was done; its last operation has this sequence.
@@ -141,7 +141,7 @@ impl Client {
         self.outcomes.partition_point(|outcome| !is_before(request, outcome.request))
     }
 
-    fn past(&self, request: u32) -> Past {
+    fn outcome(&self, request: u32) -> WriteOutcome {
         let after = self.after(request);
         let found = after.checked_sub(1).and_then(|at| {
             let outcome = &self.outcomes[at];
@@ -150,9 +150,9 @@ impl Client {
                 .map(|index| if outcome.requests > 1 { outcome.first_of(index) } else { outcome.last })
         });
         match found {
-            Some(last) => Past::Done(last),
-            None if after < self.outcomes.len() => Past::Refused,
-            None => Past::Unknown,
+            Some(last) => WriteOutcome::Done(last),
+            None if after < self.outcomes.len() => WriteOutcome::Refused,
+            None => WriteOutcome::Unknown,
         }
     }
 
@@ -280,7 +280,7 @@ impl Clients {
 impl<S: Storage> Store<S> {
     /// Notes a frame of a client: its requests before `answered` have their responses. Returns whether any of its
     /// requests from `request` on may have been carried out already.
-    pub fn hear(&mut self, client: u64, answered: u32, request: u32) -> bool {
+    pub fn note_answered(&mut self, client: u64, answered: u32, request: u32) -> bool {
         let Some(client) = self.clients.known.iter_mut().find(|known| known.id == client) else {
             return false;
         };
@@ -293,11 +293,11 @@ impl<S: Storage> Store<S> {
     }
 
     /// The outcome of a write that a client asks for.
-    pub fn past_of(&self, client: u64, request: u32) -> Past {
+    pub fn outcome_of(&self, client: u64, request: u32) -> WriteOutcome {
         match self.clients.get(client) {
-            Some(_) if mutant::has(Mutant::OutcomesIgnored) => Past::Unknown,
-            Some(client) => client.past(request),
-            None => Past::Unknown,
+            Some(_) if mutant::has(Mutant::OutcomesIgnored) => WriteOutcome::Unknown,
+            Some(client) => client.outcome(request),
+            None => WriteOutcome::Unknown,
         }
     }
 
@@ -340,20 +340,30 @@ mod tests {
         let mut client =
             client(&[(BEFORE_WRAP, 5, 5), (u32::MAX, 6, 6), (0, 7, 7), (1, 8, 8), (3, 9, 9), (4, 10, 12)]);
         assert_eq!(client.outcomes.len(), 3);
-        let past =
-            |client: &Client| [BEFORE_WRAP, u32::MAX, 0, 1, 2, 3, 4, 5].map(|request| client.past(request));
-        let done = Past::Done;
-        let all = [done(5), done(6), done(7), done(8), Past::Refused, done(9), done(12), Past::Unknown];
-        assert_eq!(past(&client), all);
+        let outcomes = |client: &Client| {
+            [BEFORE_WRAP, u32::MAX, 0, 1, 2, 3, 4, 5].map(|request| client.outcome(request))
+        };
+        let done = WriteOutcome::Done;
+        let all = [
+            done(5),
+            done(6),
+            done(7),
+            done(8),
+            WriteOutcome::Refused,
+            done(9),
+            done(12),
+            WriteOutcome::Unknown,
+        ];
+        assert_eq!(outcomes(&client), all);
         let next =
             [BEFORE_WRAP - 1, BEFORE_WRAP, u32::MAX, 1, 2, 3, 4].map(|request| client.next_sequence(request));
         assert_eq!(next, [Some(5), Some(6), Some(7), Some(9), Some(9), Some(10), None]);
         client.prune(0);
-        assert_eq!((client.past(0), client.past(1), client.outcomes.len()), (done(7), done(8), 3));
+        assert_eq!((client.outcome(0), client.outcome(1), client.outcomes.len()), (done(7), done(8), 3));
         client.roll_back(9);
-        assert_eq!((client.past(3), client.past(4)), (done(9), Past::Unknown));
+        assert_eq!((client.outcome(3), client.outcome(4)), (done(9), WriteOutcome::Unknown));
         client.roll_back(7);
-        assert_eq!((client.past(0), client.past(1)), (done(7), Past::Unknown));
+        assert_eq!((client.outcome(0), client.outcome(1)), (done(7), WriteOutcome::Unknown));
         client.prune(2);
         assert_eq!(client.outcomes, []);
     }
@@ -361,10 +371,16 @@ mod tests {
     #[test]
     fn a_write_that_came_late_is_found_in_its_place() {
         let client = client(&[(1, 1, 1), (4, 2, 2), (5, 3, 3), (2, 4, 6)]);
-        let past = [1, 2, 3, 4, 5, 6].map(|request| client.past(request));
-        let wanted =
-            [Past::Done(1), Past::Done(6), Past::Refused, Past::Done(2), Past::Done(3), Past::Unknown];
-        assert_eq!(past, wanted);
+        let found = [1, 2, 3, 4, 5, 6].map(|request| client.outcome(request));
+        let wanted = [
+            WriteOutcome::Done(1),
+            WriteOutcome::Done(6),
+            WriteOutcome::Refused,
+            WriteOutcome::Done(2),
+            WriteOutcome::Done(3),
+            WriteOutcome::Unknown,
+        ];
+        assert_eq!(found, wanted);
     }
 
     #[test]
@@ -375,8 +391,8 @@ mod tests {
         assert_eq!(kept(&clients, 0).known.len(), 0);
         let cut = kept(&clients, 2);
         assert_eq!(
-            [1, 2, 3].map(|request| cut.known[0].past(request)),
-            [Past::Done(1), Past::Done(2), Past::Unknown]
+            [1, 2, 3].map(|request| cut.known[0].outcome(request)),
+            [WriteOutcome::Done(1), WriteOutcome::Done(2), WriteOutcome::Unknown]
         );
         for _ in 0..OPENINGS_MAX {
             clients = kept(&clients, 8);

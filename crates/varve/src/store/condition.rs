@@ -7,7 +7,7 @@
 //! write.
 //!
 //! Writes since a snapshot are always found, even after merges: every key keeps its newest version, a range tombstone outlives the tables
-//! that it deletes, and no job drops a tombstone that is newer than an open snapshot. A job that started before the snapshot was taken has
+//! that it deletes, and no job drops a tombstone that is newer than an open snapshot. A job that started before the snapshot was opened has
 //! only older tombstones among its inputs. Memtables and tables that have nothing newer than the snapshot are not examined.
 
 use std::rc::Rc;

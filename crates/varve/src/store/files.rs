@@ -105,7 +105,7 @@ impl<S: Storage> Store<S> {
             }
         }
         let log_floor = self.version.floors.log_floor;
-        self.settle_history();
+        self.release_segments();
         // Its records are in synced tables now: nothing is left to flush.
         self.log.unsynced_previous.take_if(|previous| previous.id <= log_floor);
         self.refresh_view();
@@ -114,10 +114,10 @@ impl<S: Storage> Store<S> {
     }
 
     /// Whether a scan or a snapshot reads a table: then its file stays even after it is replaced.
-    pub(super) fn is_held(&self, id: u64) -> bool {
+    pub(super) fn is_pinned(&self, id: u64) -> bool {
         let is_shared = Rc::strong_count(&self.view) > 1;
         let former = || self.obsolete.views.iter().filter_map(Weak::upgrade);
-        is_shared && self.view.holds_table(id) || former().any(|view| view.holds_table(id))
+        is_shared && self.view.has_table(id) || former().any(|view| view.has_table(id))
     }
 
     /// Deletes the files that may be deleted now.
@@ -128,7 +128,7 @@ impl<S: Storage> Store<S> {
         let is_read = |file: &FileName| {
             file.kind == FileKind::Table
                 && (is_input(file.id)
-                    || views.iter().filter_map(Weak::upgrade).any(|view| view.holds_table(file.id)))
+                    || views.iter().filter_map(Weak::upgrade).any(|view| view.has_table(file.id)))
         };
         let (go, stay): (Vec<_>, Vec<_>) = std::mem::take(&mut self.obsolete.files)
             .into_iter()
@@ -181,7 +181,7 @@ impl<S: Storage> Store<S> {
         self.storage.shrink(keep_bytes)
     }
 
-    /// Tells the store that there are no writes for a while, or ends that state; a flush ends it, too. While the store is idle, levels are
+    /// Notes that there are no writes for a while, or ends that state; a flush ends it, too. While the store is idle, levels are
     /// merged sooner, so that fewer overwritten entries are kept.
     pub fn set_idle(&mut self, is_idle: bool) {
         self.jobs.set_idle(is_idle);

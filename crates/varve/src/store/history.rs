@@ -103,7 +103,7 @@ impl History {
         self.kept.pop_if(|kept| kept.id == segment);
     }
 
-    pub(super) fn holds(&self, segment: u64) -> bool {
+    pub(super) fn contains(&self, segment: u64) -> bool {
         self.kept.iter().any(|kept| kept.id == segment)
     }
 
@@ -178,7 +178,7 @@ impl<S: Storage> Store<S> {
     }
 
     /// After an edit: releases the segments at or below the floors.
-    pub(super) fn settle_history(&mut self) {
+    pub(super) fn release_segments(&mut self) {
         let floors = self.version.floors;
         let edits = self.obsolete.edits();
         for segment in self.segments.extract_if(.., |segment| *segment <= floors.log_floor) {

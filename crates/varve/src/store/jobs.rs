@@ -115,7 +115,7 @@ pub(super) struct Jobs {
     /// Level 0 is as large as writers may make it.
     pub(super) level_zero_full: bool,
     /// No compaction was due after this many edits.
-    settled_at: Option<u64>,
+    none_due_at: Option<u64>,
     /// See [`Store::set_idle`].
     is_idle: bool,
 }
@@ -163,18 +163,18 @@ impl Jobs {
     }
 
     /// Whether no compaction was due when the tables after this edit were looked at.
-    pub(super) fn is_settled(&self, edits: u64) -> bool {
-        self.settled_at == Some(edits)
+    pub(super) fn is_none_due(&self, edits: u64) -> bool {
+        self.none_due_at == Some(edits)
     }
 
     /// No compaction is due after this edit.
-    pub(super) fn settle(&mut self, edits: u64) {
-        self.settled_at = Some(edits);
+    pub(super) fn note_none_due(&mut self, edits: u64) {
+        self.none_due_at = Some(edits);
     }
 
     /// Something other than an edit may have made a compaction due.
     pub(super) fn look_again(&mut self) {
-        self.settled_at = None;
+        self.none_due_at = None;
     }
 
     pub(super) fn is_idle(&self) -> bool {

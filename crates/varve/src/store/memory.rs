@@ -12,21 +12,21 @@ use crate::storage::Storage;
 impl<S: Storage> Store<S> {
     /// Gives the cache the memory that memtables leave. Must be called when they change.
     pub(super) fn fit_memory(&mut self) {
-        let bytes = self.options.cache_bytes(self.memtable_bytes_held());
+        let bytes = self.options.cache_bytes(self.memtable_bytes_in_use());
         self.cache.borrow_mut().set_capacity(bytes);
     }
 
     /// Bytes of the memtables of the current view, and of older views that scans and snapshots read.
-    pub(super) fn memtable_bytes_held(&self) -> usize {
-        let mut held = self.view.memtables.clone();
+    pub(super) fn memtable_bytes_in_use(&self) -> usize {
+        let mut memtables = self.view.memtables.clone();
         for view in self.obsolete.views() {
             let Some(view) = view.upgrade() else { continue };
             for memtable in &view.memtables {
-                if !held.iter().any(|other| Rc::ptr_eq(other, memtable)) {
-                    held.push(Rc::clone(memtable));
+                if !memtables.iter().any(|other| Rc::ptr_eq(other, memtable)) {
+                    memtables.push(Rc::clone(memtable));
                 }
             }
         }
-        held.iter().map(|memtable| memtable.borrow().bytes()).sum()
+        memtables.iter().map(|memtable| memtable.borrow().bytes()).sum()
     }
 }

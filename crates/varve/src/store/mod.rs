@@ -48,7 +48,7 @@ pub use crate::view::Entry;
 use crate::view::{SharedMemtable, View};
 pub use changes::{ChangesFound, ChangesWanted};
 use clients::Clients;
-pub use clients::{Caller, Past};
+pub use clients::{Caller, WriteOutcome};
 pub use condition::{Condition, Dependency};
 use cursors::Cursors;
 use files::Obsolete;

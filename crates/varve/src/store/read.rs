@@ -36,8 +36,8 @@ impl<S: Storage> Store<S> {
         let (view, snapshot, now_ms) = match name.number {
             0 => (&self.view, self.last_sequence, self.now_ms),
             _ => {
-                let taken = self.snapshots.get(name)?;
-                (&taken.view, taken.snapshot(), taken.now_ms)
+                let snapshot = self.snapshots.get(name)?;
+                (&snapshot.view, snapshot.snapshot(), snapshot.now_ms)
             }
         };
         let (mut then, mut answer) = (Some(then), None);
@@ -74,7 +74,7 @@ impl<S: Storage> Store<S> {
         Ok(Cursor::new(self.view.clone(), self.last_sequence, self.now_ms, options))
     }
 
-    /// Adds entries of a scan to `batch` until it holds `bytes_max` bytes or the scan ends.
+    /// Adds entries of a scan to `batch` until it contains `bytes_max` bytes or the scan ends.
     ///
     /// # Errors
     /// As [`Store::find`]. The scan then stays where it was. Reset `batch` before calling again.
@@ -122,7 +122,7 @@ impl<S: Storage> Store<S> {
     ///
     /// # Errors
     /// `InvalidArgument` when there is no such scan.
-    pub fn moment_of_cursor(&self, name: impl Into<Name>) -> Result<(Sequence, u64)> {
+    pub fn read_point_of_cursor(&self, name: impl Into<Name>) -> Result<(Sequence, u64)> {
         let cursor = self.cursors.get(name.into())?;
         Ok((cursor.snapshot(), cursor.now_ms))
     }

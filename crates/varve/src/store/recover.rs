@@ -305,7 +305,7 @@ impl<S: Storage> Store<S> {
         for (file, _) in files {
             let needed = match file.kind {
                 FileKind::Manifest => true,
-                FileKind::Wal => self.segments.contains(&file.id) || self.history.holds(file.id),
+                FileKind::Wal => self.segments.contains(&file.id) || self.history.contains(file.id),
                 FileKind::Table => self.version.table(file.id).is_some(),
             };
             if !needed {

@@ -1,7 +1,7 @@
 //! Deletes on a full storage: they use a segment in the reserve, which is space that was really written before.
 //!
 //! Invariants: while the reserve is in use, a batch that sets anything is refused until the reserve is complete again,
-//! so sets never use the room that deletes need. And history stays in order: promised records that no segment holds yet
+//! so sets never use the room that deletes need. And history stays in order: promised records that no segment contains yet
 //! (the memory level) move into the reserve before the deletes, and take some of its room.
 
 use std::cell::RefCell;
@@ -42,7 +42,7 @@ impl<S: Storage> Store<S> {
         self.ensure_segment(true, 0)
     }
 
-    /// Freezes the records that the active segment's file holds. The records that it does not hold yet become the
+    /// Freezes the records that the active segment's file contains. The records that it does not contain yet become the
     /// beginning of the next segment: first records of the memory level, which deletes must not overtake, then the staged
     /// ones.
     fn freeze_logged(&mut self) -> Result<()> {

@@ -8,7 +8,7 @@
 //! A snapshot whose process died can be opened again by its sequence and its time, if no version that it saw was dropped since: a job that
 //! drops a version raises the manifest's `gc_sequence` above it.
 //!
-//! Invariant: a snapshot sees the writes that were staged when it was taken, except those that were refused later.
+//! Invariant: a snapshot sees the writes that were staged when it was opened, except those that were refused later.
 
 use std::rc::Rc;
 
@@ -29,7 +29,7 @@ pub(super) struct Snapshots(Vec<(Name, Cursor)>);
 
 impl Snapshots {
     fn find(&self, name: Name) -> core::result::Result<usize, usize> {
-        self.0.binary_search_by(|(held, _)| held.cmp(&name))
+        self.0.binary_search_by(|(known, _)| known.cmp(&name))
     }
 
     /// The snapshot of this name.
@@ -55,13 +55,13 @@ impl Snapshots {
         number
     }
 
-    fn keep(&mut self, name: Name, taken: Cursor) -> Result<()> {
+    fn keep(&mut self, name: Name, snapshot: Cursor) -> Result<()> {
         if name.number == 0 {
             return Err(Error::InvalidArgument("A snapshot needs a number above 0."));
         }
         match self.find(name) {
-            Ok(at) => self.0[at].1 = taken.kept(),
-            Err(at) => self.0.insert(at, (name, taken.kept())),
+            Ok(at) => self.0[at].1 = snapshot.kept(),
+            Err(at) => self.0.insert(at, (name, snapshot.kept())),
         }
         Ok(())
     }
@@ -77,16 +77,16 @@ impl Snapshots {
     }
 
     pub(super) fn all(&self) -> impl ExactSizeIterator<Item = &Cursor> {
-        self.0.iter().map(|(_, taken)| taken)
+        self.0.iter().map(|(_, snapshot)| snapshot)
     }
 
     /// Takes over the snapshots of another store. Those that cannot go on here read nothing, so they keep no file either.
     fn adopt(&mut self, former: &mut Self, can_go_on: impl Fn(&mut Cursor) -> bool) {
         let nothing = Rc::new(View { memtables: Vec::new(), levels: Vec::new() });
         self.0 = core::mem::take(&mut former.0);
-        for (_, taken) in &mut self.0 {
-            if !can_go_on(taken) {
-                taken.lose(nothing.clone());
+        for (_, snapshot) in &mut self.0 {
+            if !can_go_on(snapshot) {
+                snapshot.lose(nothing.clone());
             }
         }
     }
@@ -112,12 +112,12 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `Closed`; `InvalidArgument` for a number that is 0.
     pub fn open_snapshot_as(&mut self, name: Name) -> Result<()> {
-        let taken = self.scan(ScanOptions::default())?;
-        self.snapshots.keep(name, taken)
+        let snapshot = self.scan(ScanOptions::default())?;
+        self.snapshots.keep(name, snapshot)
     }
 
-    /// Opens a snapshot again that was taken while another process had this store open. `sequence` and `now_ms`
-    /// (milliseconds since 1970) are the values that [`Store::moment_of_snapshot`] returned there.
+    /// Opens a snapshot again that was opened while another process had this store open. `sequence` and `now_ms`
+    /// (milliseconds since 1970) are the values that [`Store::read_point_of_snapshot`] returned there.
     ///
     /// # Errors
     /// `Retry` when some of the versions that it saw are gone, or were never in the log; else as
@@ -127,25 +127,25 @@ impl<S: Storage> Store<S> {
         if now_ms == 0 || sequence > self.recovered {
             return Err(Error::Retry);
         }
-        self.keep_moment(name, sequence, now_ms)
+        self.keep_read_point(name, sequence, now_ms)
     }
 
     /// Keeps the store as it was at an earlier sequence, with the current time, as a snapshot.
     ///
     /// # Errors
     /// As [`Store::restore_snapshot`].
-    pub(crate) fn open_past(&mut self, name: Name, sequence: Sequence) -> Result<()> {
+    pub(crate) fn open_snapshot_at(&mut self, name: Name, sequence: Sequence) -> Result<()> {
         self.check_open()?;
-        self.keep_moment(name, sequence, self.now_ms)
+        self.keep_read_point(name, sequence, self.now_ms)
     }
 
     /// Keeps an earlier read point as a snapshot: every version that it saw must still be there.
-    fn keep_moment(&mut self, name: Name, sequence: Sequence, now_ms: u64) -> Result<()> {
+    fn keep_read_point(&mut self, name: Name, sequence: Sequence, now_ms: u64) -> Result<()> {
         if sequence < self.version.floors.gc_sequence && !mutant::has(Mutant::LostVersionsIgnored) {
             return Err(Error::Retry);
         }
-        let taken = Cursor::new(self.view.clone(), sequence, now_ms, ScanOptions::default());
-        self.snapshots.keep(name, taken)
+        let snapshot = Cursor::new(self.view.clone(), sequence, now_ms, ScanOptions::default());
+        self.snapshots.keep(name, snapshot)
     }
 
     /// The sequence that a snapshot sees.
@@ -153,7 +153,7 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `InvalidArgument` when there is no such snapshot.
     pub fn snapshot_sequence(&self, name: impl Into<Name>) -> Result<Sequence> {
-        Ok(self.moment_of_snapshot(name)?.0)
+        Ok(self.read_point_of_snapshot(name)?.0)
     }
 
     /// The read point of a snapshot: its sequence, and the time in milliseconds since 1970 that decides which entries
@@ -161,9 +161,9 @@ impl<S: Storage> Store<S> {
     ///
     /// # Errors
     /// `InvalidArgument` when there is no such snapshot.
-    pub fn moment_of_snapshot(&self, name: impl Into<Name>) -> Result<(Sequence, u64)> {
-        let taken = self.snapshots.get(name.into())?;
-        Ok((taken.snapshot(), taken.now_ms))
+    pub fn read_point_of_snapshot(&self, name: impl Into<Name>) -> Result<(Sequence, u64)> {
+        let snapshot = self.snapshots.get(name.into())?;
+        Ok((snapshot.snapshot(), snapshot.now_ms))
     }
 
     /// Closes a snapshot; its files may then be deleted. Its number may be used for another snapshot.
@@ -173,12 +173,12 @@ impl<S: Storage> Store<S> {
         self.jobs.look_again();
     }
 
-    /// The sequence of the oldest snapshot. A job that starts now has no newer inputs than a snapshot that is taken later.
+    /// The sequence of the oldest snapshot. A job that starts now has no newer inputs than a snapshot that is opened later.
     pub(super) fn oldest_snapshot(&self) -> Sequence {
         if mutant::has(Mutant::TombstonesForgotten) {
             return SEQUENCE_MAX;
         }
-        let readable = self.snapshots.all().filter(|taken| !taken.is_finished());
+        let readable = self.snapshots.all().filter(|snapshot| !snapshot.is_finished());
         readable.map(Cursor::snapshot).min().unwrap_or(SEQUENCE_MAX)
     }
 
@@ -219,6 +219,6 @@ impl<S: Storage> Store<S> {
     pub(super) fn forget_refused(&mut self, last: Sequence) {
         self.clients.roll_back(last);
         self.cursors.see_at_most(last);
-        self.snapshots.0.iter_mut().for_each(|(_, taken)| taken.see_at_most(last));
+        self.snapshots.0.iter_mut().for_each(|(_, snapshot)| snapshot.see_at_most(last));
     }
 }

@@ -60,7 +60,7 @@ pub struct LevelStats {
     pub bytes: u64,
     /// Their entries, tombstones included.
     pub entries: u64,
-    /// Bytes that the level may hold before tables leave it; 0 for a level that is skipped.
+    /// Bytes that the level may contain before tables leave it; 0 for a level that is skipped.
     pub target_bytes: u64,
     /// How full it is, in thousandths. From 1000 on a compaction is due, the fullest level first. For level 0 the
     /// number of tables counts as well.
@@ -193,7 +193,7 @@ impl<S: Storage> Store<S> {
                 score: targets.score(&self.version, &self.options, level),
             }
         };
-        let opened = self.snapshots.all().map(|taken| taken.now_ms);
+        let opened = self.snapshots.all().map(|snapshot| snapshot.now_ms);
         let oldest = opened.min().unwrap_or(self.now_ms);
         Stats {
             sequence: self.last_sequence,
@@ -215,7 +215,7 @@ impl<S: Storage> Store<S> {
             filter_checks: filters.checks,
             filter_negatives: filters.negatives,
             resident_bytes: cache.table_bytes() as u64,
-            retained_bytes: self.memtable_bytes_held() as u64 - active.bytes() as u64 - frozen_bytes,
+            retained_bytes: self.memtable_bytes_in_use() as u64 - active.bytes() as u64 - frozen_bytes,
             memory_bytes_max: self.options.memory_bytes as u64,
             flushes: counters.flushes,
             flush_bytes: counters.flush_bytes,

@@ -79,7 +79,7 @@ impl Op<'_> {
 /// Where the active memtable's image stands in its WAL segment.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    /// The segment's file exists and holds its header.
+    /// The segment's file exists and contains its header.
     pub(super) created: bool,
     /// Bytes of the image that are in the file.
     pub(super) written: usize,
@@ -507,7 +507,7 @@ impl<S: Storage> Store<S> {
         !self.frozen.is_empty() && self.storage.room_when_full().is_some()
     }
 
-    /// Most bytes of a memtable or a small table: if a storage has little room in total, only little of it may hold data that will be
+    /// Most bytes of a memtable or a small table: if a storage has little room in total, only little of it may contain data that will be
     /// written a second time.
     pub(super) fn unit_bytes_max(&self) -> u64 {
         let capacity = self.storage.free_bytes().map(|free| free + self.storage.bytes_on_disk());

@@ -1,9 +1,9 @@
 //! Builds a table from sorted entries, in one pass and in little memory.
 //!
-//! Blocks are finished as entries come, and wait in a buffer until they are taken. Only one open block, one separator
+//! Blocks are finished as entries come, and wait in a buffer until they are drained. Only one open block, one separator
 //! per block, one hash per key and the range tombstones stay in memory until the end.
 //!
-//! Invariant: the same entries and options give the same bytes, however often they are taken. The exception is blocks
+//! Invariant: the same entries and options give the same bytes, however often they are drained. The exception is blocks
 //! that are copied compressed: they keep the bytes of their original compressor.
 
 use core::cmp::Ordering;
@@ -215,12 +215,12 @@ impl TableBuilder {
         self.meta.entries
     }
 
-    /// Takes the finished bytes that were not taken before, in the order of the file.
+    /// Drains the finished bytes, in the order of the file.
     pub fn take(&mut self) -> Vec<u8> {
         self.writer.take()
     }
 
-    /// Ends the table. The last bytes can now be taken; nothing more may be added.
+    /// Ends the table. The last bytes can now be drained; nothing more may be added.
     pub fn finish(&mut self) -> TableMeta {
         if !self.is_between_blocks() {
             self.finish_block(None);

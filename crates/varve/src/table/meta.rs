@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A job that takes only a key range of a table leaves the rest in place. The table is then *narrowed*: its `min_key`
-//! is raised to the first key that was not taken. Entries in its file before that key are obsolete and must never be
+//! is raised to the first key that was not merged. Entries in its file before that key are obsolete and must never be
 //! read again: a tombstone that hid them may already be gone.
 
 use crate::codec::bytes::compare;

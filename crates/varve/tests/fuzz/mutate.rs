@@ -1,4 +1,4 @@
-//! Makes an input out of a corpus: a seed of it with a few bytes changed, removed, repeated, or taken from another.
+//! Makes an input out of a corpus: a seed of it with a few bytes changed, removed, repeated, or copied from another.
 
 use varve::codec::hash::xxh3;
 

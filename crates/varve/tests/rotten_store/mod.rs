@@ -1,6 +1,6 @@
 //! A small store to damage, with every part that a store has: tables on several levels, several blocks in each, range
 //! tombstones, entries that expire, a manifest with edits behind its snapshot, and two WAL segments. It also records what
-//! the store held at every read point.
+//! the store contained at every read point.
 
 use std::collections::BTreeMap;
 
@@ -138,7 +138,7 @@ pub fn check(slots: &MemorySlots) -> CheckReport {
     check.report().clone()
 }
 
-/// Which slot holds which file, and from which offset on, as far as its page shows.
+/// Which slot contains which file, and from which offset on, as far as its page shows.
 pub fn holder(slots: &MemorySlots, file: FileName) -> Option<(u32, u64)> {
     let claims = (0..slots.count()).flat_map(|slot| {
         let header = SlotHeader::decode(slots.slot(slot), slot).ok().flatten();
@@ -151,7 +151,7 @@ pub fn holder(slots: &MemorySlots, file: FileName) -> Option<(u32, u64)> {
 /// A file that is in use.
 #[derive(Debug, Clone, Copy)]
 pub struct Live {
-    /// The slot that holds it.
+    /// The slot that contains it.
     pub slot: u32,
     /// Its first byte, from the start of the slot.
     pub start: u64,

@@ -63,7 +63,7 @@ pub(crate) struct Merge {
     pub(crate) below: Vec<Vec<Shared>>,
     /// Outputs are cut at this size.
     pub(crate) table_bytes: u64,
-    /// The job ends once it has taken in this many bytes of keys and values.
+    /// The job ends once it has read this many bytes of keys and values.
     pub(crate) raw_bytes_max: u64,
     /// Newer runs that hide entries of the inputs.
     pub(crate) above: Vec<Vec<Shared>>,
@@ -381,11 +381,11 @@ fn sum(runs: &[Vec<Shared>], bytes: impl Fn(&TableMeta) -> u64) -> u64 {
 /// The first key of the first table of a run that a job cannot reach: the tables before it are everything that it may take
 /// in. The job has to go beyond `floor`.
 fn out_of_reach<'a>(run: &'a [Shared], raw_bytes_max: u64, floor: &[u8]) -> Option<&'a Vec<u8>> {
-    let mut taken = 0;
+    let mut raw_bytes = 0;
     for pair in run.windows(2) {
-        taken += pair[0].raw_bytes;
+        raw_bytes += pair[0].raw_bytes;
         let begins = pair[1].min_key.as_slice();
-        if taken > raw_bytes_max && pair[0].min_key.as_slice() < begins && begins > floor {
+        if raw_bytes > raw_bytes_max && pair[0].min_key.as_slice() < begins && begins > floor {
             return Some(&pair[1].min_key);
         }
     }

@@ -106,7 +106,7 @@ impl Simulation {
     }
 
     /// Runs jobs until none is due. Then every score is below one.
-    fn settle(&mut self) {
+    fn run_due_jobs(&mut self) {
         let situation = |this: &Self| {
             Situation {
                 version: &this.version,
@@ -142,7 +142,7 @@ impl Simulation {
         let inputs: Vec<_> = merge.runs.iter().flatten().cloned().collect();
         let (lowest, above) = merge.runs.split_last().expect("runs");
         let floor = above.iter().flatten().map(|table| number(&table.min_key)).min();
-        let (mut taken, mut before_floor) = (0, 0);
+        let (mut read, mut before_floor) = (0, 0);
         let mut until = merge.end.as_ref().map(|end| number(end));
         let mut output: Vec<u32> = Vec::new();
         let mut merged: Vec<u32> = inputs.iter().flat_map(|table| self.live(table)).collect();
@@ -154,19 +154,19 @@ impl Simulation {
             if output.last() != Some(&key) {
                 let begun = lowest.iter().find(|table| number(&table.min_key) == key);
                 let next = begun.map_or(0, |table| table.raw_bytes);
-                let full = taken >= merge.raw_bytes_max
-                    || next > 0 && taken >= merge.raw_bytes_max / 2 && taken + next > merge.raw_bytes_max;
-                if full && taken > 0 && floor.is_none_or(|floor| floor < key) {
+                let full = read >= merge.raw_bytes_max
+                    || next > 0 && read >= merge.raw_bytes_max / 2 && read + next > merge.raw_bytes_max;
+                if full && read > 0 && floor.is_none_or(|floor| floor < key) {
                     until = Some(key);
                     break;
                 }
                 output.push(key);
             }
-            taken += ENTRY_BYTES;
+            read += ENTRY_BYTES;
             before_floor += if floor.is_some_and(|floor| key < floor) { ENTRY_BYTES } else { 0 };
         }
         let bytes_max = merge.raw_bytes_max.max(before_floor).saturating_add(20 * ENTRY_BYTES);
-        assert!(taken <= bytes_max, "a job keeps to its cap");
+        assert!(read <= bytes_max, "a job keeps to its cap");
         let mut edit = Edit::default();
         for table in &inputs {
             match until {
@@ -240,7 +240,7 @@ impl Simulation {
         let per_flush = 4 * KIB / ENTRY_BYTES;
         for _ in 0..entries * times / per_flush {
             self.flush((0..per_flush).map(|_| (random(&mut state) % entries) as u32).collect());
-            self.settle();
+            self.run_due_jobs();
         }
     }
 
@@ -248,7 +248,7 @@ impl Simulation {
         let per_flush = (4 * KIB / ENTRY_BYTES) as u32;
         for flush in 0..(store_bytes / ENTRY_BYTES) as u32 / per_flush {
             self.flush((flush * per_flush..(flush + 1) * per_flush).collect());
-            self.settle();
+            self.run_due_jobs();
         }
     }
 }
@@ -264,15 +264,15 @@ fn uniform_writes_cost_little_and_take_little_more_room() {
         let simulation = uniform(files_max, store_mib * KIB * KIB);
         let space = simulation.bytes_on_disk() as f64 / (store_mib * KIB * KIB) as f64;
         let tables = simulation.files_most;
-        let told = format!(
+        let costs = format!(
             "{store_mib} GB: write amplification {:.1}, space {space:.2}, {tables} tables at most, {} jobs cut",
             simulation.write_amplification(),
             simulation.jobs_cut
         );
-        assert!(simulation.write_amplification() < cost && space < 1.3, "{told}");
-        assert!(tables <= files_max, "{told}");
+        assert!(simulation.write_amplification() < cost && space < 1.3, "{costs}");
+        assert!(tables <= files_max, "{costs}");
         // Where tables are as large as half a job, jobs take key ranges.
-        assert!(files_max == 1000 || simulation.jobs_cut > 0, "{told}");
+        assert!(files_max == 1000 || simulation.jobs_cut > 0, "{costs}");
     }
 }
 
@@ -376,7 +376,7 @@ const SMALL_COSTS: [(u64, f64, f64); 5] =
     [(64, 5.5, 1.3), (128, 8.5, 1.3), (200, 7.5, 1.3), (320, 8.5, 1.3), (500, 8.5, 1.4)];
 
 #[test]
-fn overwriting_a_small_store_takes_little_more_room_at_any_moment() {
+fn overwriting_a_small_store_takes_little_more_room_at_any_time() {
     for (store_mib, cost, room) in SMALL_COSTS {
         let store_bytes = store_mib * KIB;
         let mut simulation = Simulation::new(options(1000));
@@ -387,7 +387,7 @@ fn overwriting_a_small_store_takes_little_more_room_at_any_moment() {
             if flush > entries * 2 / per_flush {
                 most_bytes = simulation.bytes_on_disk().max(most_bytes);
             }
-            simulation.settle();
+            simulation.run_due_jobs();
         }
         let (written, most) = (simulation.write_amplification(), most_bytes as f64 / store_bytes as f64);
         assert!(

@@ -152,7 +152,7 @@ fn decompress(payload: &[u8], raw_len: usize) -> Result<Vec<u8>, Malformed> {
 pub(in crate::table) struct Writer {
     store: StoreId,
     file_id: u64,
-    /// Bytes written and not taken yet.
+    /// Bytes written and not drained yet.
     out: Vec<u8>,
     /// Bytes written in all: where the next block begins.
     offset: u64,

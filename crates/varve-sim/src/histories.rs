@@ -1,6 +1,6 @@
-//! What a crash may leave, and whether a store holds exactly that.
+//! What a crash may leave, and whether a store contains exactly that.
 //!
-//! Invariant: by the clock of the store that is checked, no past holds an entry after its expiry. The other entries
+//! Invariant: by the clock of the store that is checked, no past contains an entry after its expiry. The other entries
 //! expire at the time that their write set.
 
 use std::collections::BTreeMap;
@@ -15,14 +15,14 @@ use crate::waiting::AtOnce;
 
 /// States of a history, expired entries included, one for each place where it may have been cut.
 #[derive(Debug, Clone)]
-pub struct Pasts {
+pub struct Histories {
     /// The states, the shortest past first.
     pub states: Vec<State>,
     /// When writes expire, by their sequences.
     pub expiries: BTreeMap<u64, u64>,
 }
 
-/// What a store holds by its own clock.
+/// What a store contains by its own clock.
 #[derive(Debug, Clone)]
 pub struct Found {
     /// Its entries.
@@ -51,21 +51,21 @@ impl Found {
     }
 }
 
-impl Pasts {
-    /// How many pasts there are.
+impl Histories {
+    /// How many histories there are.
     #[must_use]
     pub fn count(&self) -> usize {
         self.states.len()
     }
 
-    /// A state as a store holds it by a clock.
+    /// A state as a store contains it by a clock.
     fn alive(&self, state: &State, now_ms: u64) -> State {
         let is_alive = |sequence| self.expiries.get(sequence).is_none_or(|&at| at > now_ms);
         let alive = state.iter().filter(|(_, (_, sequence))| is_alive(sequence));
         alive.map(|(key, entry)| (key.clone(), entry.clone())).collect()
     }
 
-    /// Returns the pasts that equal the found state.
+    /// Returns the histories that equal the found state.
     ///
     /// # Errors
     /// The state is none of them: the error lists the differences from the nearest one.
@@ -84,7 +84,7 @@ impl Pasts {
         Ok(Self { states, expiries: self.expiries.clone() })
     }
 
-    /// The pasts that may be followed by a write of that sequence, each with the write behind it.
+    /// The histories that may be followed by a write of that sequence, each with the write behind it.
     #[must_use]
     pub fn with(&self, key: &[u8], value: &[u8], sequence: u64) -> Self {
         let mut later = self.clone();
@@ -121,14 +121,14 @@ mod tests {
     }
 
     /// Nothing, then key 1, then key 1 and key 2, which expires at 50.
-    fn pasts() -> Pasts {
+    fn histories() -> Histories {
         let states = [&[][..], &[(1, 1)], &[(1, 1), (2, 2)]].map(|entries| found(entries, 0, &[]).state);
-        Pasts { states: states.into(), expiries: BTreeMap::from([(2, 50)]) }
+        Histories { states: states.into(), expiries: BTreeMap::from([(2, 50)]) }
     }
 
     #[test]
     fn what_expired_may_be_gone_and_is_gone_by_the_clock() {
-        let kept = |found: &Found| pasts().narrowed(found).map(|pasts| pasts.count()).ok();
+        let kept = |found: &Found| histories().narrowed(found).map(|histories| histories.count()).ok();
         assert_eq!(kept(&found(&[(1, 1), (2, 2)], 49, &[(2, 50)])), Some(1));
         assert_eq!(kept(&found(&[(1, 1)], 49, &[])), Some(1));
         assert_eq!(kept(&found(&[(1, 1)], 50, &[])), Some(2));
@@ -136,9 +136,9 @@ mod tests {
     }
 
     #[test]
-    fn an_expiry_that_moved_is_told() {
+    fn an_expiry_that_moved_is_reported() {
         for moved in [&[][..], &[(2, 51)], &[(1, 60), (2, 50)]] {
-            assert!(pasts().narrowed(&found(&[(1, 1), (2, 2)], 10, moved)).is_err());
+            assert!(histories().narrowed(&found(&[(1, 1), (2, 2)], 10, moved)).is_err());
         }
     }
 }

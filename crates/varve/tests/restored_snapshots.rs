@@ -57,20 +57,20 @@ fn value(store: &TestStore) -> Option<Vec<u8>> {
 fn a_snapshot_goes_on_in_another_process() {
     let mut store = open(MemorySlots::new(12));
     write(&mut store, b"old");
-    let (status, moment) = send(&mut store, Operation::SnapshotOpen, 0, b"", b"");
-    assert_eq!((status, &moment[..]), (0, &[1_u64.to_le_bytes(), 1000_u64.to_le_bytes()].concat()[..]));
+    let (status, read_point) = send(&mut store, Operation::SnapshotOpen, 0, b"", b"");
+    assert_eq!((status, &read_point[..]), (0, &[1_u64.to_le_bytes(), 1000_u64.to_le_bytes()].concat()[..]));
     write(&mut store, b"new");
     let mut store = taken_over(store);
-    assert_eq!(send(&mut store, Operation::SnapshotRestore, 0, b"", &moment), (0, moment.clone()));
+    assert_eq!(send(&mut store, Operation::SnapshotRestore, 0, b"", &read_point), (0, read_point.clone()));
     write(&mut store, b"newer");
     assert_eq!(value(&store), Some(b"old".to_vec()));
     assert_eq!(send(&mut store, Operation::Get, 0, b"k", b""), (0, b"old".to_vec()));
     store.forget_client(CLIENT);
-    assert!(store.moment_of_snapshot(SNAPSHOT).is_err());
+    assert!(store.read_point_of_snapshot(SNAPSHOT).is_err());
 }
 
 #[test]
-fn one_whose_versions_a_flush_dropped_is_told_to_be_taken_again() {
+fn one_whose_versions_a_flush_dropped_must_be_opened_anew() {
     let mut store = open(MemorySlots::new(12));
     write(&mut store, b"old");
     write(&mut store, b"new");
@@ -99,13 +99,13 @@ fn a_flush_and_a_merge_that_drop_nothing_cost_no_snapshot() {
 
 /// The time of a snapshot is its own: entries that expired since, and were merged away, were there for it.
 #[test]
-fn one_that_saw_what_a_merge_found_expired_is_told_to_be_taken_again() {
+fn one_that_saw_what_a_merge_found_expired_must_be_opened_anew() {
     let mut store = open(MemorySlots::new(12));
     let expiring = varve::store::Op::Set { key: b"k", value: b"v", expires: Some(2000) };
     store.stage(&[expiring]).expect("staged");
     store.commit(Durability::Relaxed).expect("committed");
-    store.open_snapshot_as(SNAPSHOT).expect("taken");
-    assert_eq!(store.moment_of_snapshot(SNAPSHOT), Ok((1, 1000)));
+    store.open_snapshot_as(SNAPSHOT).expect("accepted");
+    assert_eq!(store.read_point_of_snapshot(SNAPSHOT), Ok((1, 1000)));
     store.set_now(2000);
     store.flush().expect("flushed");
     assert_eq!(value(&store), Some(b"v".to_vec()), "its view has the memtable");
@@ -114,7 +114,7 @@ fn one_that_saw_what_a_merge_found_expired_is_told_to_be_taken_again() {
 }
 
 #[test]
-fn what_was_never_there_is_told_to_be_taken_again() {
+fn what_was_never_there_must_be_opened_anew() {
     let mut store = open(MemorySlots::new(12));
     write(&mut store, b"v");
     let mut store = taken_over(store);
@@ -136,16 +136,16 @@ fn what_a_snapshot_sees_is_logged_first() {
     let mut store = open(MemorySlots::new(12));
     assert_eq!(send(&mut store, Operation::Set, Durability::Memory as u8, b"k", b"v").0, 0);
     assert!(store.pending_bytes() > 0);
-    let (_, moment) = send(&mut store, Operation::SnapshotOpen, 0, b"", b"");
+    let (_, read_point) = send(&mut store, Operation::SnapshotOpen, 0, b"", b"");
     assert_eq!(store.pending_bytes(), 0);
     let mut store = taken_over(store);
-    assert_eq!(send(&mut store, Operation::SnapshotRestore, 0, b"", &moment).0, 0);
+    assert_eq!(send(&mut store, Operation::SnapshotRestore, 0, b"", &read_point).0, 0);
     assert_eq!(value(&store), Some(b"v".to_vec()));
 
     store.storage_mut().device_mut().set_limit(Some(0));
     let large = vec![7; 1 << 20];
     assert_eq!(send(&mut store, Operation::Set, Durability::Memory as u8, b"l", &large).0, 0);
-    let (status, moment) = send(&mut store, Operation::SnapshotOpen, 0, b"", b"");
-    assert_eq!((status, &moment[..]), (0, &[2_u64.to_le_bytes(), 0_u64.to_le_bytes()].concat()[..]));
+    let (status, read_point) = send(&mut store, Operation::SnapshotOpen, 0, b"", b"");
+    assert_eq!((status, &read_point[..]), (0, &[2_u64.to_le_bytes(), 0_u64.to_le_bytes()].concat()[..]));
     assert_eq!(store.get(b"l"), Ok(Some(large)), "the promise stands");
 }
