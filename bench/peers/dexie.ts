@@ -4,11 +4,11 @@
  * Invariant: a wave that mixes reads and writes is one explicit transaction, in which its calls take effect in order.
  */
 
-import type { Dexie, PromiseExtended, Table } from 'dexie';
+import type { Dexie, Table } from 'dexie';
 import type { AsyncSession } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 import { engineOf } from './library.ts';
-import { type Run, runsOf, settled } from './runs.ts';
+import { runsOf, settled, waveOfRuns } from './runs.ts';
 
 const STORE = 'entries';
 
@@ -17,13 +17,11 @@ type Entries = Table<Uint8Array, string>;
 
 function sessionOf(db: Dexie): AsyncSession {
   const table: Entries = db.table(STORE);
-  const make = ({ kind, keys, values, from }: Run, found: (Uint8Array | undefined)[]): PromiseExtended<unknown> => {
-    if (kind === 'set') return table.bulkPut(values, keys as string[]);
-    if (kind === 'delete') return table.bulkDelete(keys as string[]);
-    return table.bulkGet(keys as string[]).then((got) => {
-      for (let i = 0; i < got.length; i++) found[from + i] = got[i];
-    });
-  };
+  const wave = waveOfRuns({
+    set: ({ keys, values }) => table.bulkPut(values, keys as string[]),
+    get: ({ keys }) => table.bulkGet(keys as string[]),
+    delete: ({ keys }) => table.bulkDelete(keys as string[]),
+  });
   return {
     kind: 'async',
     set: (key, value) => table.put(value, key as string),
@@ -46,14 +44,7 @@ function sessionOf(db: Dexie): AsyncSession {
       });
       for (let i = 0; i < keys.length; i++) sink.take(keys[i] as Key, values[i] as Uint8Array);
     },
-    wave: async (calls) => {
-      const runs = runsOf(calls);
-      const found = new Array<Uint8Array | undefined>(calls.length);
-      const [first] = runs;
-      if (first !== undefined && runs.length === 1) await make(first, found);
-      else await db.transaction('rw', table, () => Promise.all(runs.map((run) => make(run, found))));
-      return found;
-    },
+    wave: (calls) => (runsOf(calls).length > 1 ? db.transaction('rw', table, () => wave(calls)) : wave(calls)),
     settle: settled,
     close: async () => db.close(),
   };

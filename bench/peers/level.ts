@@ -6,7 +6,7 @@ import { type Run, settled, waveOfRuns } from './runs.ts';
 
 type Operation = { type: 'put'; key: string; value: Uint8Array } | { type: 'del'; key: string };
 
-export interface LevelDb {
+interface LevelDb {
   put(key: string, value: Uint8Array, options: object): Promise<void>;
   get(key: string): Promise<Uint8Array | undefined>;
   getMany(keys: string[]): Promise<(Uint8Array | undefined)[]>;

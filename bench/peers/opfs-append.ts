@@ -16,7 +16,7 @@ const DELETED = -1;
 const SLAB_BYTES = 64 << 10;
 
 /** A file, in a browser or on Node. */
-export type Handle = Pick<FileSystemSyncAccessHandle, 'read' | 'write' | 'flush' | 'close'>;
+type Handle = Pick<FileSystemSyncAccessHandle, 'read' | 'write' | 'flush' | 'close'>;
 
 export function appendSession(handle: Handle, flushes: boolean): SyncSession {
   /** The length of the value of each record, or DELETED. */

@@ -18,7 +18,7 @@ export interface Run {
 }
 
 /** The call of a library for each kind of run. */
-export interface BulkCalls {
+interface BulkCalls {
   set(run: Run): Promise<unknown>;
   get(run: Run): Promise<readonly (Uint8Array | undefined)[]>;
   delete(run: Run): Promise<unknown>;

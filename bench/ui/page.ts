@@ -102,8 +102,7 @@ async function run(plan: Plan): Promise<void> {
   document.title = title;
   if (!isDriven) show(result);
   setText(byId('step'), `${signal.aborted ? 'Cancelled' : 'Done'}: ${result.rows.length} rows.`);
-  const where = environmentLine(result.environment, plan);
-  globalThis.varveBenchListener?.({ type: 'ended', result, markdown: markdown(result, ENGINES, where) });
+  globalThis.varveBenchListener?.({ type: 'ended', result, markdown: reportOf(result) });
   if (!isDriven && result.rows.length > 0)
     await saveRun(result, `${plan.mode} run${signal.aborted ? ', cancelled' : ''}`);
 }
@@ -154,25 +153,23 @@ async function keepOffline(): Promise<void> {
   }
 }
 
+function reportOf(result: Result): string {
+  return markdown(result, ENGINES, environmentLine(result.environment, result.plan));
+}
+
 function save(ending: string, type: string, textOf: (result: Result) => string): void {
   const day = shown?.environment.date.slice(0, 16).replaceAll(':', '') ?? '';
   if (shown !== undefined) download(`varve-bench-${day}.${ending}`, type, textOf(shown));
 }
 
-byId<HTMLFormElement>('choice').addEventListener('submit', (event) => {
+byId('choice').onsubmit = (event) => {
   event.preventDefault();
   if (isRight()) void run(chosenPlan());
   else byId<HTMLDetailsElement>('options').open = true;
-});
-byId('cancel').addEventListener('click', () =>
-  running?.abort(new DOMException('The run was cancelled.', 'AbortError')),
-);
-byId('save-json').addEventListener('click', () =>
-  save('json', 'application/json', (result) => JSON.stringify(result, undefined, 2)),
-);
-byId('save-markdown').addEventListener('click', () =>
-  save('md', 'text/markdown', (result) => markdown(result, ENGINES, environmentLine(result.environment, result.plan))),
-);
+};
+byId('cancel').onclick = () => running?.abort(new DOMException('The run was cancelled.', 'AbortError'));
+byId('save-json').onclick = () => save('json', 'application/json', (result) => JSON.stringify(result, undefined, 2));
+byId('save-markdown').onclick = () => save('md', 'text/markdown', reportOf);
 makeForm(address, (plan) => setText(byId('plan'), planText(plan)));
 if (isDriven) void run(chosenPlan());
 else {
