@@ -90,7 +90,7 @@ function isOfPeer(file) {
 }
 
 /**
- * Bundles the pages of the benchmark: they lie in bench/ui, and their workers in any room of bench.
+ * Bundles the pages of the benchmark: they lie in bench/ui, and their workers in any room of bench. They look like the demo.
  * @param {string} to
  */
 export async function buildBenchPages(to) {
@@ -103,6 +103,7 @@ export async function buildBenchPages(to) {
     bundlingOfPeers(),
     workers.map((name) => join(bench, name)),
   );
+  copyFileSync(join(root, 'demo', 'base.css'), join(to, 'base.css'));
 }
 
 /**
