@@ -37,14 +37,7 @@ export abstract class VarveObject<Env = unknown, K = Key, V = unknown> extends S
 }
 
 export { type ObjectStorageOptions, objectStorage, type StorageContext } from './cloudflare/adapter.ts';
-export type {
-  ObjectContext,
-  ObjectNamespace,
-  ObjectStorage,
-  SqlCursor,
-  SqlStorage,
-  SqlValue,
-} from './cloudflare/platform.ts';
+export type * from './cloudflare/platform.ts';
 export type { StoreReply, StoreRequest } from './cloudflare/rpc.ts';
 export * from './common.ts';
 export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './shards/remote-batch.ts';

@@ -21,26 +21,7 @@ import type {
 } from './collections/types.ts';
 import type { Key } from './types.ts';
 
-export type {
-  BuildProgress,
-  Change,
-  Collection,
-  CollectionInTransaction,
-  CollectionReads,
-  CollectionReport,
-  CollectionWrites,
-  Definition,
-  Difference,
-  DocumentStore,
-  Found,
-  Index,
-  Indexes,
-  IndexValue,
-  MultiIndex,
-  ReadyOptions,
-  SingleIndex,
-  Where,
-} from './collections/types.ts';
+export type * from './collections/types.ts';
 export { uuid7 } from './collections/uuid7.ts';
 export { VarveError, type VarveErrorCode } from './errors.ts';
 

@@ -8,11 +8,4 @@
 export { type BearerTokens, bearer, secretsEqual } from './http/bearer.ts';
 export { createHandler } from './http/handler.ts';
 export type { Problem } from './http/problem.ts';
-export type {
-  Access,
-  CorsOptions,
-  Handler,
-  HttpLimits,
-  HttpOptions,
-  HttpStore,
-} from './http/types.ts';
+export type * from './http/types.ts';

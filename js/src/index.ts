@@ -15,19 +15,7 @@ import type { Store } from './store/store.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
 import type { DeleteOptions as CommonDeleteOptions, ListOptions as CommonListOptions, Key } from './types.ts';
 
-export type {
-  Change,
-  ChangeIterator,
-  ChangesOptions,
-  DeleteChange,
-  DeleteRangeChange,
-  Gap,
-  Live,
-  LiveOptions,
-  LiveRange,
-  SetChange,
-  WatchOptions,
-} from './changes/types.ts';
+export type * from './changes/types.ts';
 export * from './common.ts';
 export type { Batch } from './store/batch.ts';
 export type { OpenOptions } from './store/open-options.ts';
@@ -35,7 +23,6 @@ export type { ReadView } from './store/read-view.ts';
 export type { Snapshot } from './store/snapshot.ts';
 export type { Store } from './store/store.ts';
 export type { Transaction, Upgrade } from './store/transaction.ts';
-export type { CacheOptions, StoreIterator } from './types.ts';
 
 type Spawned = Pick<OpenOptions, 'worker'>;
 

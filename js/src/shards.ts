@@ -14,19 +14,4 @@ export {
 } from './shards/rebalance.ts';
 export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './shards/remote-batch.ts';
 export { RemoteStore, type ShardOptions, shards } from './shards/remote-store.ts';
-export type {
-  Condition,
-  CountOptions,
-  DeleteKeyOptions,
-  Durability,
-  Entry,
-  Key,
-  KeyCodec,
-  KeyRange,
-  Lifetime,
-  ScanOptions,
-  SetItemOptions,
-  SetOptions,
-  WaitOptions,
-  WriteOptions,
-} from './types.ts';
+export type * from './types.ts';

@@ -125,4 +125,3 @@ export { SyncSnapshot } from './synchronous/snapshot.ts';
 export { SyncBatch, SyncStore } from './synchronous/store.ts';
 export { SyncTransaction } from './synchronous/transaction.ts';
 export type { SyncUpgrade } from './synchronous/upgrade.ts';
-export type { DeleteOptions, ListOptions } from './types.ts';
