@@ -12,10 +12,14 @@
 
 import { decodeKey } from '../codec/key-reader.ts';
 import { KEY_BYTES_MAX } from '../codec/settled.ts';
+import { ByteSink } from '../codec/sink.ts';
 import { hasCode, invalid, VarveError } from '../errors.ts';
 import { durabilityOf, type Known, WRITE } from '../options.ts';
+import { BatchWriter } from '../protocol/batch-writer.ts';
+import { rawBytes } from '../protocol/frame-writer.ts';
 import { DERIVED_KEY, type Derivation, hasPrefix, isDerived, readDerivations } from '../transaction/derived.ts';
 import { readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
+import type { SetItemOptions } from '../types.ts';
 import {
   areEqual,
   DIGEST_BYTES,
@@ -23,6 +27,7 @@ import {
   decodeHead,
   decodeHeader,
   digestOf,
+  getU64,
   HEAD_BYTES,
   HEADER_BYTES,
   isExport,
@@ -34,7 +39,6 @@ import {
 } from './block.ts';
 import { ByteSource } from './byte-source.ts';
 import { decodeRecord, encodeRecord, IMPORT_KEY, type ImportRecord } from './import-record.ts';
-import { RawBatch } from './raw-batch.ts';
 import type { RawEntry, RawStore } from './raw-store.ts';
 import type { ImportOptions, ImportReport, ImportSource } from './types.ts';
 
@@ -42,6 +46,9 @@ const IMPORT: Known<ImportOptions> = { ...WRITE, merge: 1, onProgress: 1 };
 
 /** The value of a mark, which nobody reads. */
 const MARK = new Uint8Array(0);
+
+/** The first size of the memory of a batch. */
+const BATCH_BYTES = 64 * 1024;
 
 /** No key of a user begins with this byte. */
 const RESERVED = 0xff;
@@ -63,10 +70,10 @@ export async function importFrom(
     if (resumedAt === 0 && !wasEmpty && !merge) throw notEmpty();
     await checkVersion(raw, at.version);
     const end = await applyBlocks(raw, bytes, at, resumedAt, options);
-    const last = new RawBatch();
-    last.delete(IMPORT_KEY);
-    if (at.version > 0) last.set(VERSION_KEY, versionBytes(at.version));
-    await raw.commit(last.bytes(), 'strict');
+    const last = new BatchWriter();
+    last.delete(rawBytes, IMPORT_KEY);
+    if (at.version > 0) set(last, VERSION_KEY, versionBytes(at.version));
+    await raw.commit(last.view(), 'strict');
     return { ...end, resumedAt };
   } finally {
     bytes.close();
@@ -171,10 +178,12 @@ async function commitBlock(
  * keys in the block, and the marks of these source keys record that.
  */
 function batchOf({ body, entries, offset }: Block, record: ImportRecord, stated: RawEntry | undefined): Uint8Array {
-  const batch = new RawBatch();
+  const batch = new BatchWriter(new ByteSink(BATCH_BYTES));
   const derivations = readDerivations(stated?.value);
   const marked = new Set<Derivation>();
-  batch.expect(DERIVED_KEY, stated);
+  // The batch depends on this entry: it is written again as it is, on the condition that nobody wrote it since.
+  if (stated === undefined) batch.delete(rawBytes, DERIVED_KEY, { ifSequence: null });
+  else set(batch, DERIVED_KEY, stated.value, { ifSequence: stated.sequence });
   readEntries(body, entries, offset, (key, value, expires) => {
     if (key.length === 0 || key.length > KEY_BYTES_MAX || key[0] === RESERVED) throw damaged(offset, 'a key');
     // Checks the key: with an invalid key in the store, every later scan would fail.
@@ -182,11 +191,15 @@ function batchOf({ body, entries, offset }: Block, record: ImportRecord, stated:
     if (isDerived(derivations, key)) return;
     const derivation = derivations.find(({ source }) => hasPrefix(key, source));
     if (derivation !== undefined) marked.add(derivation);
-    batch.set(key, value, expires);
+    set(batch, key, value, { expiresAt: expires && getU64(new DataView(expires.buffer, expires.byteOffset), 0) });
   });
-  for (const { marks } of marked) for (const mark of marks) batch.set(mark, MARK);
-  batch.set(IMPORT_KEY, encodeRecord(record));
-  return batch.bytes();
+  for (const { marks } of marked) for (const mark of marks) set(batch, mark, MARK);
+  set(batch, IMPORT_KEY, encodeRecord(record));
+  return batch.view();
+}
+
+function set(batch: BatchWriter, key: Uint8Array, value: Uint8Array, options?: SetItemOptions): void {
+  batch.set(rawBytes, key, rawBytes, value, options);
 }
 
 async function isEmpty(raw: RawStore): Promise<boolean> {
