@@ -27,10 +27,10 @@ export interface FilesOptions {
    * 32 MiB. Default: 1000, or half of the files that the process may have open if that is fewer (known on Linux only), but at
    * least 64.
    */
-  readonly filesMax?: number | undefined;
+  readonly maxFiles?: number | undefined;
 }
 
-const FILES: Known<FilesOptions> = { filesMax: 1 };
+const FILES: Known<FilesOptions> = { maxFiles: 1 };
 
 /**
  * Stores in files under `directory`, one folder for each store. Only one thread of one process has a store open at a time; others get
@@ -46,19 +46,19 @@ const FILES: Known<FilesOptions> = { filesMax: 1 };
  */
 export function files(directory: string | URL, options: FilesOptions = {}): StorageAdapter {
   checkOptions(options, FILES);
-  const { filesMax } = options;
-  if (filesMax !== undefined && !(Number.isInteger(filesMax) && filesMax >= FILES_MIN && filesMax <= 10_000)) {
-    throw invalid('filesMax is an integer from 64 to 10,000.');
+  const { maxFiles } = options;
+  if (maxFiles !== undefined && !(Number.isInteger(maxFiles) && maxFiles >= FILES_MIN && maxFiles <= 10_000)) {
+    throw invalid('maxFiles is an integer from 64 to 10,000.');
   }
   const isPlace = (typeof directory === 'string' && directory !== '') || directory instanceof URL;
   if (!isPlace) throw invalid('The directory of stores is a path or a file: URL.');
   return new FileStorage(resolve(directory instanceof URL ? fileURLToPath(directory) : directory), {
-    slotsMax: filesMax ?? filesMaxHere(),
+    slotsMax: maxFiles ?? maxFilesHere(),
   });
 }
 
 /** How many files a store has at most: fewer than the process may open. */
-function filesMaxHere(): number {
+function maxFilesHere(): number {
   const limit = openFilesMax();
   return limit === undefined ? FILES_MAX : Math.max(FILES_MIN, Math.min(FILES_MAX, Math.floor(limit / 2)));
 }

@@ -79,7 +79,7 @@ describe('files that lose power', () => {
 describe('rows of a Durable Object', () => {
   let sql: FakeSql;
   /** How many bytes the storage may take, while stores are open. */
-  let room: { bytesMax: number };
+  let room: { maxBytes: number };
   let device: SqlDevice | undefined;
   class Rows extends ObjectStorageAdapter {
     override openNow(name: string): SqlDevice {
@@ -92,7 +92,7 @@ describe('rows of a Durable Object', () => {
     test: define,
     create: () => {
       sql = new FakeSql();
-      room = { bytesMax: 1e11 };
+      room = { maxBytes: 1e11 };
       return rows();
     },
     other: rows,
@@ -103,7 +103,7 @@ describe('rows of a Durable Object', () => {
       sql.crash();
     },
     setRoom: async (_, bytes) => {
-      room.bytesMax = bytes === undefined ? 1e11 : room.bytesMax - ((await device?.freeBytes()) ?? 0) + bytes;
+      room.maxBytes = bytes === undefined ? 1e11 : room.maxBytes - ((await device?.freeBytes()) ?? 0) + bytes;
     },
     farBytes: 2 ** 32,
     wasm,

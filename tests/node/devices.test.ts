@@ -110,7 +110,7 @@ describe.each([
 
 describe('a full storage', () => {
   test('memory tells it by a short count', () => {
-    const device = new MemoryDevice({ bytesMax: 6 });
+    const device = new MemoryDevice({ maxBytes: 6 });
     expect(device.write(0, text('1234'), 0)).toBe(4);
     expect(device.write(1, text('5678'), 0)).toBe(2);
     expect(device.write(0, text('abcd'), 0)).toBe(4);

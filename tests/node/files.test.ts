@@ -146,8 +146,8 @@ describe('a store in files', () => {
     for (const [path, options] of [
       ['', {}],
       [7, {}],
-      ['x', { filesMax: 63 }],
-      ['x', { filesMax: 100.5 }],
+      ['x', { maxFiles: 63 }],
+      ['x', { maxFiles: 100.5 }],
     ] as const) {
       expect(() => files(path as string, options)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' }));
     }

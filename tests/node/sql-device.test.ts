@@ -8,8 +8,8 @@ import * as sync from '../../js/src/synchronous.ts';
 import { randomFrom, wasm } from './support/engine.ts';
 import { FakeSql } from './support/fake-sql.ts';
 
-function deviceOn(sql: FakeSql, bytesMax = 1e9): SqlDevice {
-  const options = { bytesMax: () => bytesMax, slotsMax: 40, onFailure: () => undefined, onClose: () => undefined };
+function deviceOn(sql: FakeSql, maxBytes = 1e9): SqlDevice {
+  const options = { maxBytes: () => maxBytes, slotsMax: 40, onFailure: () => undefined, onClose: () => undefined };
   return new SqlDevice(new ChunkTable(sql, 'device'), options);
 }
 

@@ -143,7 +143,7 @@ test('on a full storage no turn is lost that was neither refused nor ended the o
   timeout: 60_000,
 }, async () => {
   const ctx = new FakeContext('full');
-  const { notes } = await construct(ctx, { memoryBytes: 2 ** 20, bytesMax: 1_500_000 });
+  const { notes } = await construct(ctx, { memoryBytes: 2 ** 20, maxBytes: 1_500_000 });
   let kept = 0;
   const refused = (): boolean => {
     try {

@@ -56,7 +56,7 @@ const SERVER = {
     import type { ManagedDevice, StorageAdapter } from 'varve/storage-adapter';
     import { open } from 'varve/synchronous';
     import { storageContract } from 'varve/testing';
-    const storage: StorageAdapter = files(new URL('./data', import.meta.url), { filesMax: 100 });
+    const storage: StorageAdapter = files(new URL('./data', import.meta.url), { maxFiles: 100 });
     const db = await open<string, number>('notes', { storage });
     const n: number | undefined = db.get('n');
     storageContract({ test: (name, run) => void run().then(() => console.log(name, n)), create: () => storage });

@@ -33,10 +33,10 @@ export interface ObjectStorageOptions {
    * The most bytes that each store may take. Further writes are refused with `VARVE_STORAGE_FULL`. Default 9e9, of the 10 GB that an
    * object may have.
    */
-  bytesMax?: number | undefined;
+  maxBytes?: number | undefined;
 }
 
-const STORAGE: Known<ObjectStorageOptions> = { bytesMax: 1 };
+const STORAGE: Known<ObjectStorageOptions> = { maxBytes: 1 };
 
 interface OpenTable {
   readonly table: ChunkTable;
@@ -54,8 +54,8 @@ export class ObjectStorageAdapter implements StorageAdapter {
 
   constructor(ctx: StorageContext, options: ObjectStorageOptions = {}) {
     checkOptions(options, STORAGE);
-    const { bytesMax = BYTES_MAX_DEFAULT } = options;
-    if (!(bytesMax > 0)) throw invalid('bytesMax is a number of bytes above 0.');
+    const { maxBytes = BYTES_MAX_DEFAULT } = options;
+    if (!(maxBytes > 0)) throw invalid('maxBytes is a number of bytes above 0.');
     this.#ctx = ctx;
     this.#options = options;
   }
@@ -70,7 +70,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
     const open = this.#closed(name);
     const table = new ChunkTable(sql, name);
     const device = new SqlDevice(table, {
-      bytesMax: () => this.#options.bytesMax ?? BYTES_MAX_DEFAULT,
+      maxBytes: () => this.#options.maxBytes ?? BYTES_MAX_DEFAULT,
       slotsMax: SLOTS_MAX,
       onFailure: (cause) => this.#ctx.abort(`The store ${name} could not be written: ${reasonOf(cause)}`),
       onClose: () => void open.delete(name),

@@ -35,7 +35,7 @@ export interface VarveObjectOptions<K = Key, V = unknown>
   /** The most bytes for memtables, cached blocks, indexes and filters of this object. Default 8 MiB, at least 1 MiB. */
   memoryBytes?: number | undefined;
   /** The most bytes that the store may take. Further writes are refused with `VARVE_STORAGE_FULL`. Default 9e9. */
-  bytesMax?: number | undefined;
+  maxBytes?: number | undefined;
   /** The compiled engine. Default: the engine in the package. */
   wasm?: WebAssembly.Module | undefined;
 }
@@ -47,7 +47,7 @@ const OBJECT: Known<VarveObjectOptions> = {
   values: 1,
   version: 1,
   upgrade: 1,
-  bytesMax: 1,
+  maxBytes: 1,
   wasm: 1,
 };
 
@@ -64,7 +64,7 @@ export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends D
   /** Your class passes `ctx` and `env` to this constructor, and options if it has any. */
   constructor(ctx: ObjectContext, env: Env, options: VarveObjectOptions<K, V> = {}) {
     super(ctx, env);
-    this.#adapter = new ObjectStorageAdapter(ctx, { bytesMax: options.bytesMax });
+    this.#adapter = new ObjectStorageAdapter(ctx, { maxBytes: options.maxBytes });
     ctx.blockConcurrencyWhile(async () => {
       const { host, maintenance } = await openHost(ctx, this.#adapter, options);
       whenGone(this, ctx.id.toString(), host, this.#adapter);

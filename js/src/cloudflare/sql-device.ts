@@ -32,7 +32,7 @@ const PATIENCE = 8;
 /** Options of a device. */
 export interface SqlDeviceOptions {
   /** The most bytes in all slots together. Beyond it, writes are cut short. */
-  readonly bytesMax: () => number;
+  readonly maxBytes: () => number;
   /** Most slots. */
   readonly slotsMax: number;
   /** Called if rows could not be written: the output that is held back must not be sent. */
@@ -111,7 +111,7 @@ export class SqlDevice implements ManagedDevice {
   write(slot: number, bytes: Uint8Array, at: number): number {
     const target = this.#slot(slot);
     const grownBy = Math.max(0, at + bytes.length - target.size);
-    const short = Math.max(0, this.#bytesUsed + grownBy - this.#options.bytesMax());
+    const short = Math.max(0, this.#bytesUsed + grownBy - this.#options.maxBytes());
     const count = Math.max(0, bytes.length - short);
     if (count === 0) return 0;
     const isGrowth = at >= target.size && count >= ZEROS_MIN && isZero(bytes);
@@ -127,7 +127,7 @@ export class SqlDevice implements ManagedDevice {
 
   truncate(slot: number, bytes: number): void {
     const target = this.#slot(slot);
-    if (bytes > target.size && this.#bytesUsed + bytes - target.size > this.#options.bytesMax()) {
+    if (bytes > target.size && this.#bytesUsed + bytes - target.size > this.#options.maxBytes()) {
       throw new SlotError('full', 'The store has its maximum size.');
     }
     if (bytes < target.size) this.#cut(slot, target, bytes);
@@ -149,7 +149,7 @@ export class SqlDevice implements ManagedDevice {
   }
 
   async freeBytes(): Promise<number> {
-    return this.#options.bytesMax() - this.#bytesUsed;
+    return this.#options.maxBytes() - this.#bytesUsed;
   }
 
   async closeAll(): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * Slots in RAM: the storage of `storage: 'memory'`, of the fallback where there is no OPFS, and of tests.
  *
- * Invariant: behaves as OPFS slots do, short writes included (`bytesMax` acts as the quota). Two things differ: nothing outlives
+ * Invariant: behaves as OPFS slots do, short writes included (`maxBytes` acts as the quota). Two things differ: nothing outlives
  * the realm, and no other worker can open a slot.
  */
 
@@ -20,7 +20,7 @@ export interface MemoryDeviceOptions {
   /** Most slots (128). */
   slotsMax?: number;
   /** Most bytes of all slots together; beyond them, writes fall short (unlimited). */
-  bytesMax?: number;
+  maxBytes?: number;
 }
 
 /** A pool of slots in RAM. */
@@ -29,18 +29,18 @@ export class MemoryDevice implements ManagedDevice {
   readonly lendable = false;
   readonly slotsMax: number;
   readonly #slots: Slot[] = [];
-  #bytesMax: number;
+  #maxBytes: number;
   #bytesUsed = 0;
 
   constructor(options: MemoryDeviceOptions = {}) {
     this.slotsMax = options.slotsMax ?? 128;
-    this.#bytesMax = options.bytesMax ?? Number.POSITIVE_INFINITY;
+    this.#maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY;
     this.#add(options.slots ?? 8);
   }
 
   /** Changes the quota; what is already written stays. */
   setBytesMax(bytes: number): void {
-    this.#bytesMax = bytes;
+    this.#maxBytes = bytes;
   }
 
   count(): number {
@@ -65,7 +65,7 @@ export class MemoryDevice implements ManagedDevice {
   write(slot: number, bytes: Uint8Array, at: number): number {
     const target = this.#slot(slot);
     const grownBy = Math.max(0, at + bytes.length - target.size);
-    const short = Math.max(0, this.#bytesUsed + grownBy - this.#bytesMax);
+    const short = Math.max(0, this.#bytesUsed + grownBy - this.#maxBytes);
     const count = Math.max(0, bytes.length - short);
     if (count === 0) return 0;
     this.#resize(target, Math.max(target.size, at + count));
@@ -79,7 +79,7 @@ export class MemoryDevice implements ManagedDevice {
 
   truncate(slot: number, bytes: number): void {
     const target = this.#slot(slot);
-    if (this.#bytesUsed + bytes - target.size > this.#bytesMax && bytes > target.size) {
+    if (this.#bytesUsed + bytes - target.size > this.#maxBytes && bytes > target.size) {
       throw new SlotError('full', 'The memory device is at its limit.');
     }
     if (bytes < target.size) target.bytes.fill(0, bytes, target.size);

@@ -31,7 +31,7 @@ interface KeptStore {
 export class LossyStorage implements StorageAdapter {
   readonly kind = 'lossy';
   readonly #stores = new Map<string, KeptStore>();
-  #bytesMax = Number.POSITIVE_INFINITY;
+  #maxBytes = Number.POSITIVE_INFINITY;
 
   async open(name: string, { lockTimeout, signal }: LockOptions): Promise<ManagedDevice> {
     // Another waiting caller may have opened it by now.
@@ -69,7 +69,7 @@ export class LossyStorage implements StorageAdapter {
 
   /** Limits the storage to this many more bytes; undefined: any number. */
   setRoom(bytes: number | undefined): void {
-    this.#bytesMax = bytes === undefined ? Number.POSITIVE_INFINITY : this.#used() + bytes;
+    this.#maxBytes = bytes === undefined ? Number.POSITIVE_INFINITY : this.#used() + bytes;
   }
 
   #used(): number {
@@ -79,7 +79,7 @@ export class LossyStorage implements StorageAdapter {
   }
 
   #left(): number {
-    return this.#bytesMax === Number.POSITIVE_INFINITY ? this.#bytesMax : Math.max(0, this.#bytesMax - this.#used());
+    return this.#maxBytes === Number.POSITIVE_INFINITY ? this.#maxBytes : Math.max(0, this.#maxBytes - this.#used());
   }
 
   #isHeld(name: string): boolean {

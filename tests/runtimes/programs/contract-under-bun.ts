@@ -10,7 +10,7 @@ storageContract({
   test,
   create: () => {
     folder = mkdtempSync('./bun-');
-    return files(folder, { filesMax: 100 });
+    return files(folder, { maxFiles: 100 });
   },
   end: () => rmSync(folder, { recursive: true }),
 });

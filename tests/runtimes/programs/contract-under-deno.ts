@@ -11,7 +11,7 @@ storageContract({
   test: Deno.test,
   create: () => {
     folder = mkdtempSync('./deno-');
-    return files(folder, { filesMax: 100 });
+    return files(folder, { maxFiles: 100 });
   },
   end: () => rmSync(folder, { recursive: true }),
 });

@@ -13,7 +13,7 @@ storageContract({
   test: (name, run) => clauses.push([name, run]),
   create: () => {
     folder = mkdtempSync(join(directory, 'contract-'));
-    return files(folder, { filesMax: 200 });
+    return files(folder, { maxFiles: 200 });
   },
   end: () => rmSync(folder, { recursive: true }),
   other: () => files(folder),
