@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { KEY_BYTES_MAX } from '../../js/src/codec/settled.ts';
+import { KEY_BYTES_MAX } from '../../js/src/codec/plain-key.ts';
 import { VALUE_BYTES_MAX } from '../../js/src/codec/values.ts';
 import {
   BlockWriter,

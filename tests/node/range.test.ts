@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { encodeKey } from '../../js/src/codec/keys.ts';
+import { KEY_BYTES_MAX } from '../../js/src/codec/plain-key.ts';
 import { type ByteRange, compareBytes, encodeDeletion, encodeRange, halfOpen } from '../../js/src/codec/range.ts';
-import { KEY_BYTES_MAX } from '../../js/src/codec/settled.ts';
 import type { Key, KeyRange } from '../../js/src/types.ts';
 import { compareKeys } from './support/key-order.ts';
 import { Random } from './support/random.ts';

@@ -79,8 +79,8 @@ class ReadCache<K, V> {
     const any: unknown = operation;
     let key = given;
     try {
-      // The key is read here and then sent on, so it is settled first.
-      if ((operation.key as unknown) === keys) key = keys.settled(given as unknown as K) as unknown as typeof given;
+      // The key is read here and then sent on, so it is made plain first.
+      if ((operation.key as unknown) === keys) key = keys.plain(given as unknown as K) as unknown as typeof given;
     } catch (error) {
       return Promise.reject(error);
     }
@@ -92,7 +92,7 @@ class ReadCache<K, V> {
             : this.#one(any, key as unknown as K, signal);
         if (answer !== undefined) return answer as Promise<never>;
       }
-    } else this.#forget(operation.code, key, value);
+    } else this.#drop(operation.code, key, value);
     return this.#send(operation, key, value, level, signal);
   };
 
@@ -152,20 +152,20 @@ class ReadCache<K, V> {
   }
 
   /** Drops the values that a write of this tab is about to change. */
-  #forget(code: number, key: unknown, value: unknown): void {
+  #drop(code: number, key: unknown, value: unknown): void {
     if (code === Op.set || code === Op.delete) {
       const bytes = this.#bytesOf(key as K);
       if (bytes !== undefined) this.#values.drop(textOfBytes(bytes));
-    } else if (code === Op.deleteRange) this.#forgetRange(key as Uint8Array, value as Uint8Array);
-    else if (code === Op.batch) this.#forgetBatch(value as Uint8Array);
+    } else if (code === Op.deleteRange) this.#dropRange(key as Uint8Array, value as Uint8Array);
+    else if (code === Op.batch) this.#dropBatch(value as Uint8Array);
   }
 
-  #forgetRange(start: Uint8Array, end: Uint8Array): void {
+  #dropRange(start: Uint8Array, end: Uint8Array): void {
     this.#values.dropRange(textOfBytes(start), end.length === 0 ? undefined : textOfBytes(end));
   }
 
   /** Drops the values that a batch changes; its layout is in protocol/frame.ts. */
-  #forgetBatch(bytes: Uint8Array): void {
+  #dropBatch(bytes: Uint8Array): void {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     for (let at = 4; at + ITEM_HEAD_BYTES <= bytes.length; ) {
       const keyAt = at + ITEM_HEAD_BYTES;
@@ -174,7 +174,7 @@ class ReadCache<K, V> {
       const kind = bytes[at];
       const key = bytes.subarray(keyAt, valueAt);
       if (kind === BatchKind.set || kind === BatchKind.delete) this.#values.drop(textOfBytes(key));
-      else if (kind === BatchKind.deleteRange) this.#forgetRange(key, bytes.subarray(valueAt, end));
+      else if (kind === BatchKind.deleteRange) this.#dropRange(key, bytes.subarray(valueAt, end));
       at = (end + 3) & ~3;
     }
   }
@@ -208,7 +208,7 @@ class ReadCache<K, V> {
       if (moved.isGap) this.clear();
       else {
         for (const { kind, key, value } of moved.page.changes) {
-          if (kind === ChangeKind.deleteRange) this.#forgetRange(key, value);
+          if (kind === ChangeKind.deleteRange) this.#dropRange(key, value);
           else this.#values.drop(textOfBytes(key));
         }
       }

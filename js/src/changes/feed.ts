@@ -126,10 +126,10 @@ export class Feed {
     const { state, waiters } = this.#round;
     this.#isAsking = true;
     try {
-      let told: unknown;
-      do told = await this.#client.ask({ type: 'call', method: 'after', args: [state] }).catch(orStalled);
-      while (told === undefined);
-      this.#round = roundOf(told as StoreState);
+      let next: unknown;
+      do next = await this.#client.ask({ type: 'call', method: 'after', args: [state] }).catch(orStalled);
+      while (next === undefined);
+      this.#round = roundOf(next as StoreState);
       for (const { resolve } of waiters) resolve();
     } catch (error) {
       for (const { reject } of waiters) reject(error);

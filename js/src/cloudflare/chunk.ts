@@ -4,7 +4,7 @@
  *     |<------------- base ------------->|                      stored
  *                            |<- patch ->|<- dirty ->|          stored, in memory only
  *
- * Invariant: `read` returns the base, with the patch and the dirty bytes on top of it, and zeros after them. `settle` writes one
+ * Invariant: `read` returns the base, with the patch and the dirty bytes on top of it, and zeros after them. `commit` writes one
  * row; after that nothing is dirty.
  */
 
@@ -60,7 +60,7 @@ export class Chunk {
   }
 
   /** The bytes of memory that its content uses. */
-  get bytesHeld(): number {
+  get bytesInMemory(): number {
     return this.#buffer?.length ?? 0;
   }
 
@@ -90,7 +90,7 @@ export class Chunk {
   write(at: number, bytes: Uint8Array): void {
     const end = at + bytes.length;
     const coversAll = at === 0 && end >= this.length;
-    this.#hold(Math.max(end, this.length), coversAll).set(bytes, at);
+    this.#bufferOf(Math.max(end, this.length), coversAll).set(bytes, at);
     this.#dirtyStart = this.isDirty ? Math.min(this.#dirtyStart, at) : at;
     this.#dirtyEnd = Math.max(this.#dirtyEnd, end);
     this.length = Math.max(this.length, end);
@@ -99,7 +99,7 @@ export class Chunk {
   /** Cuts off everything after `length`, in memory. */
   cut(length: number): void {
     if (length >= this.length) return;
-    this.#hold(this.length, false).fill(0, length);
+    this.#bufferOf(this.length, false).fill(0, length);
     this.length = length;
     this.#dirtyEnd = Math.min(this.#dirtyEnd, length);
     this.#dirtyStart = Math.min(this.#dirtyStart, this.#dirtyEnd);
@@ -107,7 +107,7 @@ export class Chunk {
   }
 
   /** Writes the dirty bytes as one row. */
-  settle(): void {
+  commit(): void {
     const buffer = this.#buffer;
     if (buffer === undefined || !this.isDirty) return;
     const isPatched = this.#patchEnd > this.#patchStart;
@@ -145,12 +145,12 @@ export class Chunk {
   }
 
   /** Loads the bytes into memory, with room for `capacity` bytes. */
-  #hold(capacity: number, isReplaced: boolean): Uint8Array {
-    const held = this.#buffer;
-    if (held !== undefined && held.length >= capacity) return held;
-    const wanted = Math.max(capacity, (held?.length ?? 0) * 2);
+  #bufferOf(capacity: number, isReplaced: boolean): Uint8Array {
+    const buffer = this.#buffer;
+    if (buffer !== undefined && buffer.length >= capacity) return buffer;
+    const wanted = Math.max(capacity, (buffer?.length ?? 0) * 2);
     const bytes = new Uint8Array(Math.min(CHUNK_BYTES, Math.ceil(wanted / BUFFER_STEP) * BUFFER_STEP));
-    if (held !== undefined) bytes.set(held);
+    if (buffer !== undefined) bytes.set(buffer);
     else if (!isReplaced) this.read(0, bytes.subarray(0, this.length));
     this.#buffer = bytes;
     return bytes;

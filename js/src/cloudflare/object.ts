@@ -133,7 +133,7 @@ const collected = whenCollected<() => void>((release) => release());
 function whenGone(object: object, id: string, host: EngineHost, adapter: ObjectStorageAdapter): void {
   const release = (): void => {
     if (predecessors.get(id) === release) predecessors.delete(id);
-    // The device is abandoned first, so that the engine cannot write any more.
+    // The device is aborted first, so that the engine cannot write any more.
     adapter.abort();
     host.abort();
   };

@@ -2,7 +2,7 @@
  * Reads stored chunks. Where reads follow each other, it reads a little more than was asked for, because a statement costs more
  * than the bytes that it returns.
  *
- * Invariant: it never keeps bytes of a chunk that was written since (`forget`).
+ * Invariant: it never keeps bytes of a chunk that was written since (`drop`).
  */
 
 import type { Chunk } from './chunk.ts';
@@ -25,7 +25,7 @@ export class ReadAhead {
 
   /** Fills `into` from the bytes of a chunk. */
   read(chunk: Chunk, from: number, into: Uint8Array): void {
-    if (chunk.bytesHeld > 0) {
+    if (chunk.bytesInMemory > 0) {
       chunk.read(from, into);
       return;
     }
@@ -47,7 +47,7 @@ export class ReadAhead {
   }
 
   /** The chunk is being written. */
-  forget(chunk: Chunk): void {
+  drop(chunk: Chunk): void {
     this.#windows.delete(chunk);
   }
 

@@ -25,7 +25,7 @@ const ZEROS_MIN = 4096;
 /** With more dirty bytes than this, rows are written before the end of the turn. */
 const DIRTY_BYTES_MAX = 4 * 1024 * 1024;
 /** Chunks whose bytes stay in memory, because the next write likely goes there. */
-const CHUNKS_HELD_MAX = 4;
+const CHUNKS_IN_MEMORY_MAX = 4;
 /** Microtasks without a write after which a turn counts as over. A loop that awaits ready results writes once in every few of them. */
 const PATIENCE = 8;
 
@@ -52,16 +52,16 @@ export class SqlDevice implements ManagedDevice {
   readonly kind = 'durable-object';
   readonly lendable = false;
   readonly slotsMax: number;
-  readonly gate: OutputGate = { hold: () => this.#hold(), fail: (cause) => this.#fail(cause) };
+  readonly gate: OutputGate = { hold: () => this.#closeGate(), fail: (cause) => this.#fail(cause) };
   readonly #table: ChunkTable;
   readonly #options: SqlDeviceOptions;
   readonly #slots: Slot[] = [];
   readonly #ahead = new ReadAhead();
   /** Chunks with bytes in memory; the last written one is at the end. */
-  readonly #held = new Set<Chunk>();
+  readonly #inMemory = new Set<Chunk>();
   #bytesUsed = 0;
   #dirtyBytes = 0;
-  #isHeld = false;
+  #isGateClosed = false;
   #isClosed = false;
   #quiet = 0;
   readonly #tick = (): void => this.#endTurn();
@@ -155,7 +155,7 @@ export class SqlDevice implements ManagedDevice {
   async closeAll(): Promise<void> {
     if (this.#isClosed) return;
     try {
-      this.#settle();
+      this.#commit();
     } finally {
       this.abort();
     }
@@ -165,23 +165,23 @@ export class SqlDevice implements ManagedDevice {
   abort(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#held.clear();
+    this.#inMemory.clear();
     this.#options.onClose();
   }
 
   #put(number: number, slot: Slot, bytes: Uint8Array, at: number): void {
-    this.#hold();
+    this.#closeGate();
     try {
       eachChunk(at, bytes.length, (place, from, start, length) => {
         const known = slot.chunks[place];
         const chunk = known ?? Chunk.empty(this.#table, number, place);
         slot.chunks[place] = chunk;
         chunk.write(from, bytes.subarray(start, start + length));
-        this.#ahead.forget(chunk);
-        this.#held.delete(chunk);
-        this.#held.add(chunk);
+        this.#ahead.drop(chunk);
+        this.#inMemory.delete(chunk);
+        this.#inMemory.add(chunk);
         this.#dirtyBytes += length;
-        if (this.#dirtyBytes > DIRTY_BYTES_MAX) this.#settle();
+        if (this.#dirtyBytes > DIRTY_BYTES_MAX) this.#commit();
       });
     } catch (cause) {
       throw new SlotError('io', 'Rows of the store could not be read or written.', { cause });
@@ -189,15 +189,15 @@ export class SqlDevice implements ManagedDevice {
   }
 
   #cut(number: number, slot: Slot, bytes: number): void {
-    this.#hold();
+    this.#closeGate();
     const kept = Math.ceil(bytes / CHUNK_BYTES);
     try {
       if (slot.chunks.length > kept) this.#table.remove(number, kept);
       for (const chunk of slot.chunks.splice(kept)) this.#drop(chunk);
       const last = slot.chunks[kept - 1];
       last?.cut(bytes - (kept - 1) * CHUNK_BYTES);
-      if (last?.isDirty) this.#held.add(last);
-      if (last !== undefined) this.#ahead.forget(last);
+      if (last?.isDirty) this.#inMemory.add(last);
+      if (last !== undefined) this.#ahead.drop(last);
     } catch (cause) {
       throw new SlotError('io', 'Rows of the store could not be deleted.', { cause });
     }
@@ -205,16 +205,16 @@ export class SqlDevice implements ManagedDevice {
 
   #drop(chunk: Chunk | undefined): void {
     if (chunk === undefined) return;
-    this.#held.delete(chunk);
-    this.#ahead.forget(chunk);
+    this.#inMemory.delete(chunk);
+    this.#ahead.drop(chunk);
   }
 
   /** Closes the gate for this turn, if it is open. */
-  #hold(): void {
+  #closeGate(): void {
     this.#quiet = 0;
-    if (this.#isHeld || this.#isClosed) return;
+    if (this.#isGateClosed || this.#isClosed) return;
     this.#table.touch();
-    this.#isHeld = true;
+    this.#isGateClosed = true;
     queueMicrotask(this.#tick);
   }
 
@@ -224,22 +224,22 @@ export class SqlDevice implements ManagedDevice {
       queueMicrotask(this.#tick);
       return;
     }
-    this.#isHeld = false;
+    this.#isGateClosed = false;
     if (this.#isClosed) return;
     try {
-      this.#settle();
+      this.#commit();
     } catch (cause) {
       this.#fail(cause);
     }
   }
 
-  #settle(): void {
-    for (const chunk of this.#held) chunk.settle();
+  #commit(): void {
+    for (const chunk of this.#inMemory) chunk.commit();
     this.#dirtyBytes = 0;
-    for (const chunk of this.#held) {
-      if (this.#held.size <= CHUNKS_HELD_MAX) break;
+    for (const chunk of this.#inMemory) {
+      if (this.#inMemory.size <= CHUNKS_IN_MEMORY_MAX) break;
       chunk.release();
-      this.#held.delete(chunk);
+      this.#inMemory.delete(chunk);
     }
   }
 

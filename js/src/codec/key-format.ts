@@ -8,7 +8,7 @@ import { VarveError } from '../errors.ts';
 import type { Key, KeyCodec } from '../types.ts';
 import { decodeKey, decodeKeys } from './key-reader.ts';
 import { encodeKey, writeKey } from './keys.ts';
-import { KEY_BYTES_MAX, settled } from './settled.ts';
+import { KEY_BYTES_MAX, plainKey } from './plain-key.ts';
 import type { ByteSink } from './sink.ts';
 
 /** Turns keys of one store into bytes and back. */
@@ -17,8 +17,8 @@ export interface KeyFormat<K> {
   write(key: K, sink: ByteSink): void;
   /** The bytes of a key. Throws `VARVE_INVALID_KEY`. */
   encode(key: K): Uint8Array;
-  /** The settled key, for code that needs the key more than once: it is the same each time. */
-  settled(key: K): K;
+  /** The plain key, for code that needs the key more than once: it is the same each time. */
+  plain(key: K): K;
   read(bytes: Uint8Array, start: number, end: number): K;
   /** The keys of a scan batch; key `i` ends at `ends[i]`. */
   readAll(blob: Uint8Array, ends: ArrayLike<number>): K[];
@@ -28,14 +28,14 @@ export interface KeyFormat<K> {
 export function keyFormatOf<K>(codec: KeyCodec<K> | undefined): KeyFormat<K> {
   // Without a codec a store's keys are Varve keys: K is Key or a part of it.
   if (codec === undefined) {
-    const plain = { write: appendKey, encode: encodeKey, settled, read: decodeKey, readAll: decodeKeys };
+    const plain = { write: appendKey, encode: encodeKey, plain: plainKey, read: decodeKey, readAll: decodeKeys };
     return plain as unknown as KeyFormat<K>;
   }
   return {
     write: (key, sink) => appendKey(mappedKey(codec, key), sink),
     encode: (key) => encodeKey(mappedKey(codec, key)),
     // Only the codec knows the parts of its keys.
-    settled: (key) => key,
+    plain: (key) => key,
     read: (bytes, start, end) => codec.decode(decodeKey(bytes, start, end)),
     readAll: (blob, ends) => decodeKeys(blob, ends).map((key) => codec.decode(key)),
   };
@@ -43,7 +43,7 @@ export function keyFormatOf<K>(codec: KeyCodec<K> | undefined): KeyFormat<K> {
 
 /** Appends the bytes of a Varve key. */
 export function appendKey(key: Key, sink: ByteSink): void {
-  const plain = settled(key);
+  const plain = plainKey(key);
   let end = writeKey(plain, sink.bytes, sink.at);
   if (end < 0) {
     sink.reserve(KEY_BYTES_MAX);

@@ -18,7 +18,7 @@ import {
   TYPE_NUMBER,
   TYPE_STRING,
 } from './keys.ts';
-import { KEY_DEPTH_MAX } from './settled.ts';
+import { KEY_DEPTH_MAX } from './plain-key.ts';
 import { readUtf8 } from './text.ts';
 
 const double = new Float64Array(1);

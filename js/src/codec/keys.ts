@@ -17,8 +17,8 @@
 import type { Key } from '../types.ts';
 import { magnitudeOf } from './bigints.ts';
 import { byteCount, isBytes, timeOf } from './intrinsics.ts';
+import { invalid, KEY_BYTES_MAX, plainKey, tooLong } from './plain-key.ts';
 import { ReservedKey } from './reserved-key.ts';
-import { invalid, KEY_BYTES_MAX, settled, tooLong } from './settled.ts';
 import { isWellFormed, writeShortAscii, writeUtf8 } from './text.ts';
 
 /** The first byte of a key's bytes. */
@@ -39,7 +39,7 @@ const doubleBytes = new Uint8Array(double.buffer);
 const scratch = new Uint8Array(KEY_BYTES_MAX + 1);
 
 /**
- * Writes a settled key at `at` and returns the end, or -1 when `into` has no room for it (grow it and call again; with
+ * Writes a plain key at `at` and returns the end, or -1 when `into` has no room for it (grow it and call again; with
  * `KEY_BYTES_MAX` bytes of room this never happens). Throws `VARVE_INVALID_KEY`.
  *
  * @example
@@ -62,7 +62,7 @@ export function writeKey(key: Key, into: Uint8Array, at: number): number {
 
 /** The bytes of a key. Throws `VARVE_INVALID_KEY`. */
 export function encodeKey(key: Key): Uint8Array {
-  const plain = settled(key);
+  const plain = plainKey(key);
   return scratch.slice(0, writeKey(plain, scratch, 0));
 }
 

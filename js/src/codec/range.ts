@@ -11,7 +11,7 @@ import type { Key, KeyCodec, KeyRange } from '../types.ts';
 import { isBytes } from './intrinsics.ts';
 import { mappedKey } from './key-format.ts';
 import { encodeKey } from './keys.ts';
-import { KEY_BYTES_MAX, settled } from './settled.ts';
+import { KEY_BYTES_MAX, plainKey } from './plain-key.ts';
 
 /** One end of a range. */
 export interface Bound {
@@ -101,7 +101,7 @@ function bound<K>(
 }
 
 function prefixBytes(prefix: unknown): Uint8Array {
-  const key = settled(prefix as Key);
+  const key = plainKey(prefix as Key);
   const usable = typeof key === 'string' || isBytes(key) || Array.isArray(key);
   if (!usable) throw invalid('A prefix is an array, a string or a Uint8Array.');
   return encodeKey(key);

@@ -7,7 +7,7 @@
  */
 
 import { bytesUnder, isBytes, timeOf } from '../codec/intrinsics.ts';
-import { settled } from '../codec/settled.ts';
+import { plainKey } from '../codec/plain-key.ts';
 import { VarveError } from '../errors.ts';
 import type { Key } from '../types.ts';
 
@@ -42,7 +42,7 @@ function kindOf(value: unknown): Kind | undefined {
 export function checkKey(value: unknown, what: string): Key {
   let cause: unknown;
   try {
-    const key = copyOf(settled(value as Key), NESTING_MAX);
+    const key = copyOf(plainKey(value as Key), NESTING_MAX);
     if (key !== undefined) return key;
   } catch (error) {
     // A proxy, or a getter.

@@ -15,7 +15,7 @@
 import { checkItem } from '../codec/item.ts';
 import type { Durability, Entry, Key, KeyRange, SetItemOptions } from '../types.ts';
 import { readBody } from './body.ts';
-import { type Exchange, jsonResponse, settled, storeKey, storeRange } from './exchange.ts';
+import { type Exchange, jsonResponse, logged, storeKey, storeRange } from './exchange.ts';
 import { keyFromJson } from './json-key.ts';
 import { JSON_TYPE, mediaType, parseJson, unsupported, valueFromJson, valueToJson } from './media.ts';
 import { problemOf } from './problem.ts';
@@ -85,7 +85,7 @@ async function runAtomic<K, V>(
         throw malformed('An atomic batch takes writes only; read before it, and write with ifSequence.');
     }
   }
-  return jsonResponse(settled(store, await batch.commit({ durability, ...wait })));
+  return jsonResponse(logged(store, await batch.commit({ durability, ...wait })));
 }
 
 async function runEach<K, V>(
@@ -123,11 +123,11 @@ async function runOne<K, V>(
 ): Promise<unknown> {
   switch (operation.op) {
     case 'set':
-      return settled(store, await store.set(operation.key, operation.value as V, { ...operation.options, durability }));
+      return logged(store, await store.set(operation.key, operation.value as V, { ...operation.options, durability }));
     case 'delete':
-      return settled(store, await store.delete(operation.key, { ifSequence: operation.ifSequence, durability }));
+      return logged(store, await store.delete(operation.key, { ifSequence: operation.ifSequence, durability }));
     case 'deleteRange':
-      return settled(store, await store.deleteRange(operation.range, { durability }));
+      return logged(store, await store.deleteRange(operation.range, { durability }));
     case 'get':
       return entryToJson(await store.getEntry(operation.key));
   }

@@ -15,7 +15,7 @@ import { inTurn } from '../transaction/turns.ts';
 import type { Key, Receipt } from '../types.ts';
 import { readBody } from './body.ts';
 import { Conditions, tagOf } from './conditions.ts';
-import { type Exchange, jsonResponse, settled, storeKey, varveKey } from './exchange.ts';
+import { type Exchange, jsonResponse, logged, storeKey, varveKey } from './exchange.ts';
 import { keyFromJson, keyToJson } from './json-key.ts';
 import { mediaType, valueOfBody, valueToBody } from './media.ts';
 import { decoded } from './query.ts';
@@ -75,14 +75,14 @@ async function conditionally<K, V>(
   write: (ifSequence: number | null | undefined) => Receipt | PromiseLike<Receipt>,
 ): Promise<Receipt> {
   const { state } = conditions;
-  if (conditions.none || state !== undefined) return settled(store, await write(state));
+  if (conditions.none || state !== undefined) return logged(store, await write(state));
   let isLate = false;
   const attempt = async (): Promise<Receipt> => {
     isLate = false;
     const sequence = (await store.getEntry(key))?.sequence ?? null;
     if (!conditions.matches(sequence) || !conditions.differs(sequence)) throw conflict(key, sequence);
     isLate = true;
-    return settled(store, await write(sequence));
+    return logged(store, await write(sequence));
   };
   const place = { owner: store, key: JSON.stringify(keyToJson(varveKey(key, keys))) };
   return inTurn(place, attempt, {

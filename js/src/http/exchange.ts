@@ -46,7 +46,7 @@ export function storeRange<K>({ gt, gte, lt, lte, prefix }: KeyRange, keys: KeyC
 }
 
 /** A receipt that is true when it is sent: writes that `varve/synchronous` has only buffered are written to the log first. */
-export function settled<K, V>(store: HttpStore<K, V>, receipt: Receipt): Receipt {
+export function logged<K, V>(store: HttpStore<K, V>, receipt: Receipt): Receipt {
   if (receipt.durability !== 'buffered' || store.commit === undefined) return receipt;
   return { sequence: receipt.sequence, durability: store.commit().durability };
 }

@@ -5,7 +5,7 @@
  * ask for (HEAD) is cancelled, so that no work continues for it.
  */
 
-import { KEY_BYTES_MAX } from '../codec/settled.ts';
+import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
 import { invalid } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import type { Key } from '../types.ts';
@@ -90,7 +90,7 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
       const { aborted, reason } = request.signal;
       const isAbort = aborted && (error === reason || (error as Error | undefined)?.name === 'AbortError');
       response = problemResponse(isAbort ? new Refusal(499, 'The client has closed the request.') : error);
-      if (response.status >= 500) tell(options.onError, error, request);
+      if (response.status >= 500) report(options.onError, error, request);
     }
     metrics.inFlight--;
     const label = route !== undefined && Object.hasOwn(routes, route) ? route : 'other';
@@ -147,7 +147,7 @@ function own<T>(members: Readonly<Partial<Record<string, T>>>, name: string): T 
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
-function tell(onError: HttpOptions['onError'], error: unknown, request: Request): void {
+function report(onError: HttpOptions['onError'], error: unknown, request: Request): void {
   try {
     onError?.(error, request);
   } catch {

@@ -12,7 +12,7 @@
  */
 
 import { encodeKey } from '../codec/keys.ts';
-import { KEY_DEPTH_MAX } from '../codec/settled.ts';
+import { KEY_DEPTH_MAX } from '../codec/plain-key.ts';
 import { VarveError } from '../errors.ts';
 import type { Key } from '../types.ts';
 import { fromBase64, toBase64 } from './base64.ts';

@@ -14,7 +14,7 @@
  */
 
 import type { KeyRange } from '../types.ts';
-import { type Exchange, jsonResponse, settled, storeRange, varveKey } from './exchange.ts';
+import { type Exchange, jsonResponse, logged, storeRange, varveKey } from './exchange.ts';
 import { keyToJson } from './json-key.ts';
 import { lineStream } from './line-stream.ts';
 import { JSON_TYPE, NDJSON_TYPE, preferred, valueToJson } from './media.ts';
@@ -52,7 +52,7 @@ export async function deleteRange<K, V>({ wait, query, store, keys }: Exchange<K
   const range = storeRange(query.range(), keys);
   const durability = query.durability();
   query.end();
-  return jsonResponse(settled(store, await store.deleteRange(range, { durability, ...wait })));
+  return jsonResponse(logged(store, await store.deleteRange(range, { durability, ...wait })));
 }
 
 /** Counts a range. */

@@ -11,7 +11,7 @@
  */
 
 import { decodeKey } from '../codec/key-reader.ts';
-import { KEY_BYTES_MAX } from '../codec/settled.ts';
+import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { hasCode, invalid, VarveError } from '../errors.ts';
 import { durabilityOf, type Known, WRITE } from '../options.ts';
@@ -106,7 +106,7 @@ async function begin(
 async function fromStart(bytes: ByteSource): Promise<{ bytes: ByteSource; at: ImportRecord }> {
   try {
     const header = await bytes.take(HEADER_BYTES);
-    if (header.length < HEADER_BYTES) throw isExport(header) ? cutOff(header.length) : notExport();
+    if (header.length < HEADER_BYTES) throw isExport(header) ? truncated(header.length) : notExport();
     const { id, version } = await decodeHeader(header);
     return { bytes, at: { id, version, offset: HEADER_BYTES, entries: 0, blocks: 0, digest: digestOf(header) } };
   } catch (error) {
@@ -128,11 +128,11 @@ async function applyBlocks(
     signal?.throwIfAborted();
     const { offset } = at;
     const head = await bytes.take(HEAD_BYTES);
-    if (head.length < HEAD_BYTES) throw cutOff(offset + head.length);
+    if (head.length < HEAD_BYTES) throw truncated(offset + head.length);
     const { length, entries } = await decodeHead(at.digest, head, offset);
     const block = await bytes.take(length + DIGEST_BYTES, ROOM_BYTES);
     const end = offset + HEAD_BYTES + block.length - ROOM_BYTES;
-    if (block.length < ROOM_BYTES + length + DIGEST_BYTES) throw cutOff(end);
+    if (block.length < ROOM_BYTES + length + DIGEST_BYTES) throw truncated(end);
     const body = await verifyBlock(at.digest, head, block, offset);
     if (entries === 0) {
       const counted = readEnd(body, offset);
@@ -229,7 +229,7 @@ function notEmpty(): VarveError {
   );
 }
 
-function cutOff(offset: number): VarveError {
+function truncated(offset: number): VarveError {
   return new VarveError(
     'VARVE_CORRUPT',
     `The export ends at byte ${offset}, before its end. The part before is intact. Get the whole export and import it again: that continues after the last whole block.`,

@@ -260,12 +260,12 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
       );
     }
     const sent = [...parts].map(([shard, part]) => this.#write(shard, part, options));
-    return settled(await Promise.allSettled(sent));
+    return receiptsOf(await Promise.allSettled(sent));
   }
 }
 
 /** Returns the receipts of all shards, or throws the error of the first shard that failed. */
-function settled(results: PromiseSettledResult<ShardReceipt>[]): ShardReceipt[] {
+function receiptsOf(results: PromiseSettledResult<ShardReceipt>[]): ShardReceipt[] {
   const receipts: ShardReceipt[] = [];
   let failure: PromiseRejectedResult | undefined;
   for (const result of results) {

@@ -14,7 +14,7 @@ import { DONE, StepIterator } from './step-iterator.ts';
 /** Makes the items of a batch; `item(i)` is called once for each `i`, in order. */
 export type Unpack<T> = (batch: ScanBatch) => (i: number) => T;
 
-const abandoned = whenCollected<BatchSource>((cursor) => cursor.close());
+const collected = whenCollected<BatchSource>((cursor) => cursor.close());
 
 /** Iterates over the batches of a cursor; without a cursor, over nothing. */
 export class ScanIterator<T> extends StepIterator<T> {
@@ -34,7 +34,7 @@ export class ScanIterator<T> extends StepIterator<T> {
     this.#cursor = cursor;
     this.#unpack = unpack;
     if (cursor === undefined) return;
-    abandoned.register(this, cursor, this);
+    collected.register(this, cursor, this);
     if (signal === undefined) return;
     // References only the cursor, so that the signal does not keep the iterator alive.
     const abort = (): void => cursor.fail(signal.reason);
@@ -96,7 +96,7 @@ export class ScanIterator<T> extends StepIterator<T> {
     this.#cursor = undefined;
     this.#at = this.#count = 0;
     this.#unwatch?.();
-    abandoned.unregister(this);
+    collected.unregister(this);
     cursor.close();
   }
 }

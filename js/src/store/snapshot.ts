@@ -13,7 +13,7 @@ import { asyncDispose } from '../runtime/dispose.ts';
 import { ReadView, type SnapshotState } from './read-view.ts';
 import { type OpenSnapshot, releaseSnapshot, type SnapshotHandle } from './snapshot-handle.ts';
 
-const forgotten = whenCollected<SnapshotHandle>(releaseSnapshot);
+const collected = whenCollected<SnapshotHandle>(releaseSnapshot);
 
 /**
  * The store as it was when `store.snapshot()` was called. It has all the reads of a store, and no writes.
@@ -36,7 +36,7 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
     this.sequence = taken.sequence;
     this.#state = state;
     this.#held = { client, number: taken.number };
-    forgotten.register(this, this.#held, this);
+    collected.register(this, this.#held, this);
   }
 
   /** @internal Its number in the engine. */
@@ -48,7 +48,7 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#state.refusal !== undefined) return;
     this.#state.refusal = new VarveError('VARVE_CLOSED', 'The snapshot is closed. Take a new one.');
-    forgotten.unregister(this);
+    collected.unregister(this);
     await releaseSnapshot(this.#held);
   }
 

@@ -452,8 +452,8 @@ export class Store<K, V> extends ReadView<K, V> implements Writes<K, V>, AsyncDi
 
   /** The range of one key. */
   #only(key: K): { gte: K; lte: K } {
-    const settled = this.#operations.keys.settled(key);
-    return { gte: settled, lte: settled };
+    const plain = this.#operations.keys.plain(key);
+    return { gte: plain, lte: plain };
   }
 
   /** The sequence of the store at this call. */

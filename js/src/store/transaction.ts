@@ -82,7 +82,7 @@ export class Transaction<K, V>
 
   async get(key: K, options?: WaitOptions): Promise<V | undefined> {
     checkWait(options);
-    const plain = this.#work.settled(key);
+    const plain = this.#work.plain(key);
     const own = this.#work.look(plain);
     return own === undefined ? this.#view.get(plain, options) : own.value;
   }
@@ -94,7 +94,7 @@ export class Transaction<K, V>
 
   async has(key: K, options?: WaitOptions): Promise<boolean> {
     checkWait(options);
-    const plain = this.#work.settled(key);
+    const plain = this.#work.plain(key);
     return this.#work.holds(plain) ?? this.#view.has(plain, options);
   }
 

@@ -37,7 +37,7 @@ export interface ScanSource<K, V> {
   ensureOpen(): void;
 }
 
-const abandoned = whenCollected<{ store: EngineStore; cursor: number }>(({ store, cursor }) => store.closeScan(cursor));
+const collected = whenCollected<{ store: EngineStore; cursor: number }>(({ store, cursor }) => store.closeScan(cursor));
 
 /** An iterator over keys, values or entries. */
 export class SyncScan<K, V, T> implements IterableIterator<T> {
@@ -74,7 +74,7 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
       return;
     }
     this.#fetch();
-    if (this.#cursor !== 0) abandoned.register(this, { store: source.store, cursor }, this);
+    if (this.#cursor !== 0) collected.register(this, { store: source.store, cursor }, this);
   }
 
   [Symbol.iterator](): this {
@@ -157,7 +157,7 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
   }
 
   #finish(): void {
-    if (this.#cursor !== 0) abandoned.unregister(this);
+    if (this.#cursor !== 0) collected.unregister(this);
     this.#cursor = 0;
   }
 }

@@ -4,14 +4,14 @@
  *     scratch: [ key | value ]
  *
  * Invariant: between the first byte written and the engine call nothing else writes the scratch. All code of the user (codecs,
- * getters) runs before: first a key is settled and a value is encoded elsewhere. A write that is called while another one is being
+ * getters) runs before: first a key is made plain and a value is encoded elsewhere. A write that is called while another one is being
  * encoded is refused.
  */
 
 import { isBytes } from '../codec/intrinsics.ts';
 import { mappedKey } from '../codec/key-format.ts';
 import { writeKey } from '../codec/keys.ts';
-import { KEY_BYTES_MAX, settled } from '../codec/settled.ts';
+import { KEY_BYTES_MAX, plainKey } from '../codec/plain-key.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { bytes, checkedBytes, checkLength, structured, type ValueFormat } from '../codec/values.ts';
 import { reentered } from '../protocol/frame-writer.ts';
@@ -45,13 +45,13 @@ export class ScratchWriter<K, V> {
 
   /** Writes a key at the start of the scratch; returns its length. */
   key(key: K): number {
-    const plain = this.#settled(key);
+    const plain = this.#plain(key);
     return writeKey(plain, this.#memory.fresh().scratch, 0);
   }
 
   /** Writes a key and its value; returns the length of the key, and leaves that of the value in `valueBytes`. */
   pair(key: K, value: V): number {
-    const plain = this.#settled(key);
+    const plain = this.#plain(key);
     if (this.raw && isBytes(value)) {
       const length = checkedBytes(value);
       let keyBytes = writeKey(plain, this.#memory.fresh().scratch, 0);
@@ -74,8 +74,8 @@ export class ScratchWriter<K, V> {
     return keyBytes;
   }
 
-  #settled(key: K): Key {
-    return settled(this.#codec === undefined ? (key as unknown as Key) : mappedKey(this.#codec, key));
+  #plain(key: K): Key {
+    return plainKey(this.#codec === undefined ? (key as unknown as Key) : mappedKey(this.#codec, key));
   }
 
   #encode(value: V): ByteSink {

@@ -25,7 +25,7 @@ export interface SnapshotReads<K, V> {
   readonly release: () => void;
 }
 
-const forgotten = whenCollected<() => void>((release) => release());
+const collected = whenCollected<() => void>((release) => release());
 
 /** The store as it was when `store.snapshot()` was called. It has all the reads of a store, and no writes. */
 export class SyncSnapshot<K, V> extends SyncReadView<K, V> implements Reads<K, V>, Disposable {
@@ -39,7 +39,7 @@ export class SyncSnapshot<K, V> extends SyncReadView<K, V> implements Reads<K, V
     super();
     this.sequence = sequence;
     this.#reads = reads;
-    forgotten.register(this, reads.release, this);
+    collected.register(this, reads.release, this);
   }
 
   /** @internal Its number in the engine. */
@@ -74,7 +74,7 @@ export class SyncSnapshot<K, V> extends SyncReadView<K, V> implements Reads<K, V
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    forgotten.unregister(this);
+    collected.unregister(this);
     this.#reads.release();
   }
 

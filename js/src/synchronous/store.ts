@@ -103,7 +103,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
   readonly #log: TurnLog;
   /** The memory of the last batch, for the next one. */
   #sink: ByteSink | undefined;
-  /** Whether the engine was told the time in this turn. */
+  /** Whether the engine has got the time in this turn. */
   #timed = false;
   readonly #endTime = (): void => {
     this.#timed = false;
@@ -208,14 +208,14 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
   update(key: K, change: (value: V | undefined) => V, options: UpdateOptions = {}): Receipt {
     const durability = durabilityOf(options, UPDATE);
     const { signal } = options;
-    const settled = this.#formats.keys.settled(key);
+    const plain = this.#formats.keys.plain(key);
     for (let attempt = 1; ; attempt++) {
-      const entry = this.getEntry(settled);
+      const entry = this.getEntry(plain);
       const value = change(entry?.value);
       const lifetime = lifetimeOf(options, { expiresAt: entry?.expires });
       try {
         const item = { ...lifetime, ifSequence: entry?.sequence ?? null };
-        return this.batch().set(settled, value, item).commit({ durability, signal });
+        return this.batch().set(plain, value, item).commit({ durability, signal });
       } catch (error) {
         if (attempt === UPDATE_ATTEMPTS_MAX || !hasCode(error, 'VARVE_CONFLICT')) throw error;
       }
@@ -442,11 +442,11 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
 
   #ensureOpen(): void {
     if (this.#log.refusal !== undefined) throw this.#log.refusal;
-    if (!this.#timed) this.#tellTime();
+    if (!this.#timed) this.#giveTime();
   }
 
-  /** Tells the engine the time, once in a turn before its first operation: entries expire between turns only. */
-  #tellTime(): void {
+  /** Gives the engine the time, once in a turn before its first operation: entries expire between turns only. */
+  #giveTime(): void {
     this.#timed = true;
     this.#host.store.tick();
     queueMicrotask(this.#endTime);

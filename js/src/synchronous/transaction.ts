@@ -64,14 +64,14 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
 
   get(key: K, options?: WaitOptions): V | undefined {
     checkWait(options);
-    const plain = this.#work.settled(key);
+    const plain = this.#work.plain(key);
     const own = this.#work.look(plain);
     return own === undefined ? this.#reads.entry(plain)?.value : own.value;
   }
 
   has(key: K, options?: WaitOptions): boolean {
     checkWait(options);
-    const plain = this.#work.settled(key);
+    const plain = this.#work.plain(key);
     return this.#work.holds(plain) ?? this.#reads.has(plain);
   }
 
@@ -93,7 +93,7 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
    */
   update(key: K, change: (value: V | undefined) => V, options: UpdateLifetime = {}): void {
     checkOptions(options, LIFETIME);
-    const plain = this.#work.settled(key);
+    const plain = this.#work.plain(key);
     for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {
       const own = this.#work.find(plain);
       const entry = own === undefined ? this.#reads.entry(plain) : undefined;

@@ -42,9 +42,9 @@ export class Workspace<K, V> {
     this.#formats = formats;
   }
 
-  /** A settled key, for a lookup here and then in the snapshot. */
-  settled(key: K): K {
-    return this.#formats.keys.settled(key);
+  /** A plain key, for a lookup here and then in the snapshot. */
+  plain(key: K): K {
+    return this.#formats.keys.plain(key);
   }
 
   set(key: K, value: V, options: Lifetime = {}): void {

@@ -1,11 +1,11 @@
 /**
- * Settled keys: all their parts were read once.
+ * Plain keys: all their parts were read once.
  *
  * Reading a key can run code of the user: getters and proxies of arrays. So a key is read once, before anything is written, and
  * later uses of it run no such code. So that code cannot change a key between two reads, and cannot make a write while a key is
  * being written.
  *
- * Invariant: in a settled key every array is a copy; every read of it returns the same.
+ * Invariant: in a plain key every array is a copy; every read of it returns the same.
  */
 
 import { VarveError } from '../errors.ts';
@@ -16,11 +16,11 @@ export const KEY_BYTES_MAX = 65_537;
 /** Most levels of arrays in arrays. */
 export const KEY_DEPTH_MAX = 32;
 
-/** Elements that the key being settled may still have: each takes at least one byte. */
+/** Elements that the key being read may still have: each takes at least one byte. */
 let elementsLeft = 0;
 
-/** Settles a key: reads all its parts once, and copies arrays. Throws `VARVE_INVALID_KEY` for a key that cannot be read. */
-export function settled(key: Key): Key {
+/** Makes a key plain: reads all its parts once, and copies arrays. Throws `VARVE_INVALID_KEY` for a key that cannot be read. */
+export function plainKey(key: Key): Key {
   if (typeof key !== 'object' || key === null) return key;
   elementsLeft = KEY_BYTES_MAX;
   try {
