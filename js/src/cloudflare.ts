@@ -43,4 +43,4 @@ export * from './common.ts';
 export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './shards/remote-batch.ts';
 export { connect, type RemoteOptions, RemoteStore } from './shards/remote-store.ts';
 export { SyncStore } from './synchronous/store.ts';
-export type { SyncUpgrade } from './synchronous/upgrade.ts';
+export type { SyncUpgrade } from './synchronous/transaction.ts';

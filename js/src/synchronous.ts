@@ -23,7 +23,7 @@ import {
   resolveOptions,
 } from './store/options.ts';
 import { SyncStore } from './synchronous/store.ts';
-import type { SyncUpgrade } from './synchronous/upgrade.ts';
+import type { SyncUpgrade } from './synchronous/transaction.ts';
 import { repairStore } from './tools/repair.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
 import type { CommonOpenOptions, DeleteOptions, Key, ListOptions, ValueCodec } from './types.ts';
@@ -123,5 +123,4 @@ function unsupported(): VarveError {
 export * from './common.ts';
 export { SyncSnapshot } from './synchronous/snapshot.ts';
 export { SyncBatch, SyncStore } from './synchronous/store.ts';
-export { SyncTransaction } from './synchronous/transaction.ts';
-export type { SyncUpgrade } from './synchronous/upgrade.ts';
+export { SyncTransaction, type SyncUpgrade } from './synchronous/transaction.ts';

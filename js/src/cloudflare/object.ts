@@ -16,7 +16,7 @@ import type { Known } from '../options.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { resolveOptions } from '../store/options.ts';
 import { SyncStore } from '../synchronous/store.ts';
-import type { SyncUpgrade } from '../synchronous/upgrade.ts';
+import type { SyncUpgrade } from '../synchronous/transaction.ts';
 import type { CommonOpenOptions, Key, ValueCodec } from '../types.ts';
 import { ObjectStorageAdapter } from './adapter.ts';
 import { Maintenance } from './maintenance.ts';

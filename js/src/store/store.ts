@@ -197,12 +197,8 @@ export class Store<K, V> extends ReadView<K, V> implements Writes<K, V>, AsyncDi
   /** @internal Upgrades the store to a version, with the writes of `upgrade`, in one transaction. */
   async upgradeTo(version: number, upgrade: Upgrade<K, V> | undefined, signal: AbortSignal | undefined): Promise<void> {
     const { runUpgrade } = await loaders.transactions();
-    return runUpgrade(this.#transactions({ durability: 'strict' }, WRITE), {
-      name: this.name,
-      version,
-      upgrade,
-      signal,
-    });
+    const parts = this.#transactions({ durability: 'strict' }, WRITE);
+    return runUpgrade(parts, this.name, version, upgrade, { signal });
   }
 
   /**

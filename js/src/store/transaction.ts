@@ -24,7 +24,7 @@ import { Derivations, type Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
 import { type Call, inTurn, Turn } from '../transaction/turns.ts';
-import { isUpgrade, readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
+import { upgradeOf, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import { Workspace } from '../transaction/workspace.ts';
 import type {
   CountOptions,
@@ -269,24 +269,21 @@ export async function runTransaction<K, V, T>(
   }
 }
 
-/** The version that a store must get, and the function that upgrades it. */
-export interface UpgradeRequest<K, V> {
-  readonly name: string;
-  readonly version: number;
-  readonly upgrade: Upgrade<K, V> | undefined;
-  readonly signal: AbortSignal | undefined;
-}
-
 /** Upgrades a store to a version, with the writes of `upgrade`, in one transaction. */
-export function runUpgrade<K, V>(parts: UpdateParts<K, V>, request: UpgradeRequest<K, V>): Promise<void> {
-  const { name, version, upgrade, signal } = request;
+export function runUpgrade<K, V>(
+  parts: UpdateParts<K, V>,
+  name: string,
+  version: number,
+  upgrade: Upgrade<K, V> | undefined,
+  options: WaitOptions,
+): Promise<void> {
   const run = async (tx: Transaction<K, V>, reserved: Reserved): Promise<void> => {
-    const oldVersion = readVersion(await reserved.get(VERSION_KEY));
-    if (!isUpgrade(name, oldVersion, version)) return;
-    await upgrade?.(tx, { oldVersion, newVersion: version });
+    const versions = upgradeOf(name, await reserved.get(VERSION_KEY), version);
+    if (versions === undefined) return;
+    await upgrade?.(tx, versions);
     reserved.set(VERSION_KEY, versionBytes(version));
   };
-  return runTransaction(parts, run, { signal });
+  return runTransaction(parts, run, options);
 }
 
 async function runOnce<K, V, T>(
@@ -305,13 +302,7 @@ async function runOnce<K, V, T>(
     refusal = error;
   });
   const work = new Workspace(operations);
-  const reserved: Reserved = {
-    get: (key) => {
-      work.askRaw(key);
-      return client.submit(getReserved, key, undefined, levelOfSnapshot(number));
-    },
-    set: (key, value) => work.setRaw(key, value),
-  };
+  const reserved = work.reserved((key) => client.submit(getReserved, key, undefined, levelOfSnapshot(number)));
   let committed: Promise<unknown> | undefined;
   let result: T;
   try {

@@ -1,9 +1,24 @@
 /** The reads that a synchronous store, its snapshots and its transactions share. */
 
 import type { Reads } from '../api.ts';
+import type { ByteRange } from '../codec/range.ts';
 import { checkWait, several } from '../options.ts';
-import type { CountOptions, ScanOptions, WaitOptions } from '../types.ts';
+import type { OverlayScan } from '../transaction/overlay-scan.ts';
+import type { CountOptions, Entry, ScanOptions, WaitOptions } from '../types.ts';
 import { Want } from './scan.ts';
+
+/** The reads of a store in a snapshot with this number; 0 is the store as it is. They throw once the store is closed. */
+export interface SnapshotReads<K, V> {
+  /** The part of `SyncScans` that is used: the public types may not name the engine's. */
+  readonly scans: {
+    scan<T>(options: ScanOptions<K>, want: number, snapshot: number): IterableIterator<T>;
+    overlaid<T>(want: number, snapshot: number, over?: OverlayScan, signal?: AbortSignal): IterableIterator<T>;
+    count(range: CountOptions<K>, snapshot: number): number;
+    countBytes(range: ByteRange, snapshot: number, signal?: AbortSignal): number;
+  };
+  entry(key: K, snapshot: number): Entry<V> | undefined;
+  has(key: K, snapshot: number): boolean;
+}
 
 /** Reads of a store, of a snapshot or in a transaction. */
 export abstract class SyncReadView<K, V> implements Omit<Reads<K, V>, 'getEntry'>, Iterable<[K, V]> {

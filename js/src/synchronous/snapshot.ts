@@ -11,19 +11,7 @@ import { checkWait } from '../options.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { dispose } from '../runtime/dispose.ts';
 import type { CountOptions, Entry, ScanOptions, WaitOptions } from '../types.ts';
-import { SyncReadView } from './reads.ts';
-
-/** The store's own reads, applied to the snapshot. They throw once the store is closed. */
-export interface SnapshotReads<K, V> {
-  /** The number of the snapshot in the engine. */
-  readonly number: number;
-  entry(key: K): Entry<V> | undefined;
-  has(key: K): boolean;
-  scan<T>(options: ScanOptions<K>, want: number): IterableIterator<T>;
-  count(range: CountOptions<K>): number;
-  /** Releases it in the engine, unless the store is closed. */
-  readonly release: () => void;
-}
+import { type SnapshotReads, SyncReadView } from './reads.ts';
 
 const collected = whenCollected<() => void>((release) => release());
 
@@ -31,20 +19,20 @@ const collected = whenCollected<() => void>((release) => release());
 export class SyncSnapshot<K, V> extends SyncReadView<K, V> implements Reads<K, V>, Disposable {
   /** The sequence of the last write that it sees. */
   readonly sequence: number;
+  /** @internal Its number in the engine. */
+  readonly number: number;
   readonly #reads: SnapshotReads<K, V>;
+  readonly #release: () => void;
   #closed = false;
 
-  /** @internal Made by `SyncStore.snapshot`. */
-  constructor(sequence: number, reads: SnapshotReads<K, V>) {
+  /** @internal Made by `SyncStore.snapshot`. `release` releases it in the engine, unless the store is closed. */
+  constructor(sequence: number, number: number, reads: SnapshotReads<K, V>, release: () => void) {
     super();
     this.sequence = sequence;
+    this.number = number;
     this.#reads = reads;
-    collected.register(this, reads.release, this);
-  }
-
-  /** @internal Its number in the engine. */
-  get number(): number {
-    return this.#reads.number;
+    this.#release = release;
+    collected.register(this, release, this);
   }
 
   get(key: K, options?: WaitOptions): V | undefined {
@@ -53,21 +41,21 @@ export class SyncSnapshot<K, V> extends SyncReadView<K, V> implements Reads<K, V
 
   getEntry(key: K, options?: WaitOptions): Entry<V> | undefined {
     checkWait(options);
-    return this.#open().entry(key);
+    return this.#open().entry(key, this.number);
   }
 
   has(key: K, options?: WaitOptions): boolean {
     checkWait(options);
-    return this.#open().has(key);
+    return this.#open().has(key, this.number);
   }
 
   /** @internal */
   scan<T>(options: ScanOptions<K>, want: number): IterableIterator<T> {
-    return this.#open().scan(options, want);
+    return this.#open().scans.scan(options, want, this.number);
   }
 
   count(range: CountOptions<K> = {}): number {
-    return this.#open().count(range);
+    return this.#open().scans.count(range, this.number);
   }
 
   /** Closes the snapshot; every later read throws `VARVE_CLOSED`. A second call has no further effect. */
@@ -75,7 +63,7 @@ export class SyncSnapshot<K, V> extends SyncReadView<K, V> implements Reads<K, V
     if (this.#closed) return;
     this.#closed = true;
     collected.unregister(this);
-    this.#reads.release();
+    this.#release();
   }
 
   /** `close()`, for `using`. */

@@ -58,7 +58,7 @@ import type { EngineExports } from '../wasm/exports.ts';
 import type { EngineFault } from '../wasm/fault.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 import { SyncRawScan } from './raw-scan.ts';
-import { SyncReadView } from './reads.ts';
+import { type SnapshotReads, SyncReadView } from './reads.ts';
 import { SyncScans } from './scans.ts';
 import { ScratchWriter, TAG_RAW } from './scratch-writer.ts';
 import { Slab } from './slab.ts';
@@ -67,10 +67,11 @@ import {
   runSyncTransaction,
   type SyncTransaction,
   type SyncTransactionParts,
+  type SyncUpgrade,
   UPDATE_ATTEMPTS_MAX,
+  upgradeSync,
 } from './transaction.ts';
 import { TurnLog } from './turn-log.ts';
-import { type SyncUpgrade, upgradeSync } from './upgrade.ts';
 
 /** The memory of a batch is kept for the next one up to this size. */
 const SINK_BYTES_KEPT = 256 * 1024;
@@ -99,6 +100,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
   readonly #formats: Formats<K, V>;
   readonly #values: ValueFormat<V>;
   readonly #scans: SyncScans<K, V>;
+  readonly #reads: SnapshotReads<K, V>;
   readonly #slab = new Slab();
   readonly #log: TurnLog;
   /** The memory of the last batch, for the next one. */
@@ -133,6 +135,11 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
       { store: host.store, keys: this.#formats.keys, values, slab: this.#slab, ensureOpen },
       keys,
     );
+    this.#reads = {
+      scans: this.#scans,
+      entry: (key, snapshot) => this.#entry(key, snapshot),
+      has: (key, snapshot) => this.#finds(key, snapshot),
+    };
     this.#log = new TurnLog(host, durability);
   }
 
@@ -302,7 +309,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
 
   /** @internal Upgrades the store to a version, with the writes of `upgrade`, in one transaction. */
   upgradeTo(version: number, upgrade: SyncUpgrade<K, V> | undefined): void {
-    upgradeSync(this.#transactions(), { name: this.name, version, upgrade });
+    upgradeSync(this.#transactions(), this.name, version, upgrade);
   }
 
   /**
@@ -313,14 +320,8 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
    */
   snapshot(): SyncSnapshot<K, V> {
     const number = this.#openSnapshot();
-    return new SyncSnapshot<K, V>(this.#memory.outSequence(), {
-      number,
-      entry: (key) => this.#entry(key, number),
-      has: (key) => this.#finds(key, number),
-      scan: (options, want) => this.#scans.scan(options, want, number),
-      count: (range) => this.#scans.count(range, number),
-      release: () => this.#closeSnapshot(number),
-    });
+    const sequence = this.#memory.outSequence();
+    return new SyncSnapshot(sequence, number, this.#reads, () => this.#closeSnapshot(number));
   }
 
   /** Logs everything written so far; with `strict`, flushes it too. */
@@ -412,12 +413,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
       formats: this.#formats,
       open: () => this.#openSnapshot(),
       close: (snapshot) => this.#closeSnapshot(snapshot),
-      reads: (snapshot) => ({
-        entry: (key) => this.#entry(key, snapshot),
-        has: (key) => this.#finds(key, snapshot),
-        scan: (want, overlay, signal) => this.#scans.overlaid(want, snapshot, overlay, signal),
-        count: (range, signal) => this.#scans.countBytes(range, snapshot, signal),
-      }),
+      reads: this.#reads,
       reserved: (key, snapshot) => this.#reserved(key, snapshot)?.value,
       commit: (batch, snapshot, durability) => void this.#commitBatch(batch, snapshot, durability),
     };

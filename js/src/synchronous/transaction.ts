@@ -15,69 +15,61 @@ import { COUNT, checkOptions, checkWait, durabilityOf, LIFETIME, SCAN, TRANSACTI
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import type { Course } from '../store/read-view.ts';
 import { overtaken } from '../transaction/again.ts';
+import type { Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
-import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import { checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
+import { upgradeOf, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import { type Formats, Workspace } from '../transaction/workspace.ts';
 import type {
   CountOptions,
   Durability,
-  Entry,
   KeyRange,
   Lifetime,
   ScanOptions,
   TransactionOptions,
   UpdateLifetime,
+  UpgradeVersions,
   WaitOptions,
 } from '../types.ts';
-import { SyncReadView } from './reads.ts';
+import { type SnapshotReads, SyncReadView } from './reads.ts';
 import { Want } from './scan.ts';
 
 /** How often `update` calls a function that writes the key itself. */
 export const UPDATE_ATTEMPTS_MAX = 16;
 
-/** The store's reads, applied to a snapshot. */
-export interface TransactionReads<K, V> {
-  entry(key: K): Entry<V> | undefined;
-  has(key: K): boolean;
-  scan<T>(want: number, overlay: OverlayScan | undefined, signal: AbortSignal | undefined): IterableIterator<T>;
-  count(range: ByteRange, signal: AbortSignal | undefined): number;
-}
-
-/** Reserved keys, for data that a store keeps about itself. */
-export interface SyncReserved {
-  get(key: Uint8Array): Uint8Array | undefined;
-  set(key: Uint8Array, value: Uint8Array): void;
-}
+/** Upgrades a store from one version to another, inside a transaction; it must not return a promise. */
+export type SyncUpgrade<K, V> = (tx: SyncTransaction<K, V>, versions: UpgradeVersions) => void;
 
 /** The argument of the function of a synchronous `transaction`. After the transaction has ended every call throws `VARVE_CLOSED`. */
 export class SyncTransaction<K, V> extends SyncReadView<K, V> implements TransactionWrites<K, V> {
   readonly #work: Workspace<K, V>;
-  readonly #reads: TransactionReads<K, V>;
+  readonly #reads: SnapshotReads<K, V>;
+  readonly #snapshot: number;
 
   /** @internal Made by `SyncStore.transaction`. */
-  constructor(work: Workspace<K, V>, reads: TransactionReads<K, V>) {
+  constructor(work: Workspace<K, V>, reads: SnapshotReads<K, V>, snapshot: number) {
     super();
     this.#work = work;
     this.#reads = reads;
+    this.#snapshot = snapshot;
   }
 
   get(key: K, options?: WaitOptions): V | undefined {
     checkWait(options);
     const plain = this.#work.plain(key);
     const own = this.#work.look(plain);
-    return own === undefined ? this.#reads.entry(plain)?.value : own.value;
+    return own === undefined ? this.#reads.entry(plain, this.#snapshot)?.value : own.value;
   }
 
   has(key: K, options?: WaitOptions): boolean {
     checkWait(options);
     const plain = this.#work.plain(key);
-    return this.#work.holds(plain) ?? this.#reads.has(plain);
+    return this.#work.holds(plain) ?? this.#reads.has(plain, this.#snapshot);
   }
 
   count(range: CountOptions<K> = {}): number {
     const bounds = this.#work.range(range, COUNT);
-    if (this.#work.countsAsSnapshot(bounds)) return this.#reads.count(bounds, range.signal);
+    if (this.#work.countsAsSnapshot(bounds)) return this.#reads.scans.countBytes(bounds, this.#snapshot, range.signal);
     let count = 0;
     for (const _ of this.#walk<K>(bounds, { signal: range.signal }, Want.keys)) count++;
     return count;
@@ -96,7 +88,7 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
     const plain = this.#work.plain(key);
     for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {
       const own = this.#work.find(plain);
-      const entry = own === undefined ? this.#reads.entry(plain) : undefined;
+      const entry = own === undefined ? this.#reads.entry(plain, this.#snapshot) : undefined;
       const value = change(own === undefined ? entry?.value : this.#work.valueOf(own));
       if (this.#work.find(plain) !== own) continue;
       this.set(plain, value, lifetimeOf(options, own?.lifetime ?? { expiresAt: entry?.expires }));
@@ -125,7 +117,7 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
   #walk<T>(bounds: ByteRange, order: Course, want: number): IterableIterator<T> {
     order.signal?.throwIfAborted();
     const overlay = this.#work.scan(bounds, order, want !== Want.keys);
-    const scan = this.#reads.scan<T>(want, overlay, order.signal);
+    const scan = this.#reads.scans.overlaid<T>(want, this.#snapshot, overlay, order.signal);
     this.#work.atEnd(() => scan.return?.());
     return scan;
   }
@@ -137,7 +129,7 @@ export interface SyncTransactionParts<K, V> {
   /** Takes a snapshot; returns its number. */
   open(): number;
   close(snapshot: number): void;
-  reads(snapshot: number): TransactionReads<K, V>;
+  readonly reads: SnapshotReads<K, V>;
   /** The bytes of a reserved key. */
   reserved(key: Uint8Array, snapshot: number): Uint8Array | undefined;
   /** Throws a conflict in the form in which the engine reports it. */
@@ -147,7 +139,7 @@ export interface SyncTransactionParts<K, V> {
 /** Runs a function in a transaction; runs it again while there is a conflict. */
 export function runSyncTransaction<K, V, T>(
   parts: SyncTransactionParts<K, V>,
-  run: (tx: SyncTransaction<K, V>, reserved: SyncReserved) => T,
+  run: (tx: SyncTransaction<K, V>, reserved: Reserved<Uint8Array | undefined>) => T,
   options: TransactionOptions,
 ): T {
   const durability = durabilityOf(options, TRANSACTION);
@@ -158,14 +150,8 @@ export function runSyncTransaction<K, V, T>(
     const snapshot = parts.open();
     const work = new Workspace<K, V>(parts.formats);
     try {
-      const reserved: SyncReserved = {
-        get: (key) => {
-          work.askRaw(key);
-          return parts.reserved(key, snapshot);
-        },
-        set: (key, value) => work.setRaw(key, value),
-      };
-      const result = run(new SyncTransaction(work, parts.reads(snapshot)), reserved);
+      const reserved = work.reserved((key) => parts.reserved(key, snapshot));
+      const result = run(new SyncTransaction(work, parts.reads, snapshot), reserved);
       refusePromise(result);
       signal?.throwIfAborted();
       const batch = work.end();
@@ -179,6 +165,23 @@ export function runSyncTransaction<K, V, T>(
       parts.close(snapshot);
     }
   }
+}
+
+/** Upgrades a store to a version, with the writes of `upgrade`, in one transaction. */
+export function upgradeSync<K, V>(
+  parts: SyncTransactionParts<K, V>,
+  name: string,
+  version: number,
+  upgrade: SyncUpgrade<K, V> | undefined,
+): void {
+  const run = (tx: SyncTransaction<K, V>, reserved: Reserved<Uint8Array | undefined>): unknown => {
+    const versions = upgradeOf(name, reserved.get(VERSION_KEY), version);
+    if (versions === undefined) return undefined;
+    reserved.set(VERSION_KEY, versionBytes(version));
+    // A promise is refused by the transaction.
+    return upgrade?.(tx, versions);
+  };
+  runSyncTransaction(parts, run, { durability: 'strict' });
 }
 
 function refusePromise(result: unknown): void {

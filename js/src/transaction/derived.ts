@@ -28,9 +28,9 @@ export interface Derivation {
   readonly derived: readonly Uint8Array[];
 }
 
-/** Reserved keys of a store, within one transaction. */
-export interface Reserved {
-  get(key: Uint8Array): Promise<Uint8Array | undefined>;
+/** Reserved keys of a store, within one transaction: data that the store keeps about itself. */
+export interface Reserved<R = Promise<Uint8Array | undefined>> {
+  get(key: Uint8Array): R;
   set(key: Uint8Array, value: Uint8Array): void;
 }
 

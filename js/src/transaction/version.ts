@@ -8,6 +8,7 @@
  */
 
 import { VarveError } from '../errors.ts';
+import type { UpgradeVersions } from '../types.ts';
 
 /** The reserved key. */
 export const VERSION_KEY: Uint8Array = Uint8Array.of(0xff, ...new TextEncoder().encode('version'));
@@ -27,13 +28,16 @@ export function versionBytes(version: number): Uint8Array {
   return new Uint8Array(words.buffer);
 }
 
-/** Whether a store must be upgraded. Throws `VARVE_VERSION` for a store with a higher version. */
-export function isUpgrade(name: string, stored: number, wanted: number): boolean {
-  if (stored > wanted) {
-    throw new VarveError(
-      'VARVE_VERSION',
-      `The store '${name}' has version ${stored}, this code is of version ${wanted}. Reload to get the newer code.`,
-    );
-  }
-  return stored < wanted;
+/** The versions of an upgrade; undefined if none is due. Throws `VARVE_VERSION` for a store with a higher version. */
+export function upgradeOf(
+  name: string,
+  stored: Uint8Array | undefined,
+  newVersion: number,
+): UpgradeVersions | undefined {
+  const oldVersion = readVersion(stored);
+  if (oldVersion <= newVersion) return oldVersion < newVersion ? { oldVersion, newVersion } : undefined;
+  throw new VarveError(
+    'VARVE_VERSION',
+    `The store '${name}' has version ${oldVersion}, this code is of version ${newVersion}. Reload to get the newer code.`,
+  );
 }

@@ -11,6 +11,7 @@ import { VarveError } from '../errors.ts';
 import { checkLimit, checkOptions, LIFETIME } from '../options.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
 import type { KeyCodec, KeyRange, Lifetime } from '../types.ts';
+import type { Reserved } from './derived.ts';
 import { OverlayScan } from './overlay-scan.ts';
 import { DELETED, type Own, OwnWrites } from './own-writes.ts';
 import { type HalfOpen, ReadSet } from './read-set.ts';
@@ -76,14 +77,15 @@ export class Workspace<K, V> {
     this.#own.deleteRange(WHOLE);
   }
 
-  /** Sets a reserved key. */
-  setRaw(key: Uint8Array, value: Uint8Array): void {
-    this.#own.set(rawBytes, key, rawBytes, value);
-  }
-
-  /** Records that a reserved key is read from the snapshot. */
-  askRaw(key: Uint8Array): void {
-    this.#reads.key(key);
+  /** Reserved keys, which `read` reads from the snapshot. */
+  reserved<R>(read: (key: Uint8Array) => R): Reserved<R> {
+    return {
+      get: (key) => {
+        this.#reads.key(key);
+        return read(key);
+      },
+      set: (key, value) => this.#own.set(rawBytes, key, rawBytes, value),
+    };
   }
 
   /** The value of a key that the transaction itself wrote; undefined if the snapshot must be read, which is then recorded. */
