@@ -44,7 +44,7 @@ export const COMPACT: Known<CompactOptions> = { onProgress: 1 };
 export const SCAN: Known<ScanOptions> = { ...RANGE, ...WAIT, reverse: 1, limit: 1 };
 
 /** Throws `VARVE_INVALID_ARGUMENT` for anything that is not an object, or has an unknown property. */
-export function checkOptions(options: unknown, known: Readonly<Record<string, 1>>): void {
+export function checkOptions(options: unknown, known: Readonly<Record<string, number>>): void {
   if (options === undefined) return;
   if (typeof options !== 'object' || options === null) throw invalid(`Options are an object, not ${String(options)}.`);
   for (const name of Object.keys(options)) {

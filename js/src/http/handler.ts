@@ -37,7 +37,6 @@ const LIMITS: Limits = {
   operations: 1000,
 };
 
-const KNOWN_LIMITS: Known<HttpLimits> = { body: 1, key: 1, results: 1, answer: 1, operations: 1 };
 const CORS: Known<CorsOptions> = { origins: 1, maxAge: 1 };
 const HTTP: Known<HttpOptions> = { base: 1, authorize: 1, cors: 1, hosts: 1, limits: 1, keys: 1, onError: 1 };
 
@@ -173,7 +172,7 @@ function checkedBase(base = ''): string {
 }
 
 function checkedLimits(given: HttpLimits = {}): Limits {
-  checkOptions(given, KNOWN_LIMITS);
+  checkOptions(given, LIMITS);
   const limits = { ...LIMITS };
   for (const [name, limit] of Object.entries(given)) {
     if (limit === undefined) continue;

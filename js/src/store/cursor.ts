@@ -13,8 +13,7 @@ import type { Restorable } from '../client/numbers.ts';
 import { type ScanOperations, scanClose, snapshotRestore } from '../client/operations.ts';
 import type { ScanBatch, ScanRequest } from '../protocol/scan.ts';
 import { ScanProgress } from './scan-progress.ts';
-import { releaseSnapshot } from './snapshot-handle.ts';
-import { levelOfSnapshot } from './snapshot-level.ts';
+import { levelOfSnapshot, releaseSnapshot } from './snapshot-handle.ts';
 
 /** Sizes of batches, in bytes. */
 export const BATCH_BYTES_MIN = 16 * 1024;

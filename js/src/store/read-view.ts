@@ -21,9 +21,8 @@ import type { Operation } from '../protocol/frame-writer.ts';
 import { COUNT_BATCH } from '../protocol/scan.ts';
 import type { CountOptions, Entry, ScanOptions, StoreIterator, WaitOptions } from '../types.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
-import { ScanIterator, type Unpack } from './scan-iterator.ts';
-import { levelOfSnapshot } from './snapshot-level.ts';
-import { entriesOf, keysOf, valuesOf } from './unpack.ts';
+import { entriesOf, keysOf, ScanIterator, type Unpack, valuesOf } from './scan-iterator.ts';
+import { levelOfSnapshot } from './snapshot-handle.ts';
 
 const SCANS = {
   keys: { operations: scanKeys, unpack: keysOf },

@@ -6,6 +6,7 @@
  * was never finished is garbage collected.
  */
 
+import type { Operations } from '../client/operations.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import type { BatchSource } from './cursor.ts';
@@ -13,6 +14,30 @@ import { DONE, StepIterator } from './step-iterator.ts';
 
 /** Makes the items of a batch; `item(i)` is called once for each `i`, in order. */
 export type Unpack<T> = (batch: ScanBatch) => (i: number) => T;
+
+/** The keys of a batch, decoded together. */
+export function keysOf<K, V>({ keys }: Operations<K, V>): Unpack<K> {
+  return (batch) => {
+    const all = keys.readAll(batch.keys, batch.keyEnds);
+    return (i) => all[i] as K;
+  };
+}
+
+/** The values of a batch, each decoded when it is taken. */
+export function valuesOf<K, V>({ values }: Operations<K, V>): Unpack<V> {
+  return ({ values: bytes, valueEnds }) =>
+    (i) =>
+      values.read(bytes, i === 0 ? 0 : (valueEnds[i - 1] as number), valueEnds[i] as number);
+}
+
+/** Keys with their values. */
+export function entriesOf<K, V>(operations: Operations<K, V>): Unpack<[K, V]> {
+  const [keys, values] = [keysOf(operations), valuesOf(operations)];
+  return (batch) => {
+    const [key, value] = [keys(batch), values(batch)];
+    return (i) => [key(i), value(i)];
+  };
+}
 
 const collected = whenCollected<BatchSource>((cursor) => cursor.close());
 

@@ -7,7 +7,11 @@
 import type { Client } from '../client/client.ts';
 import { snapshotClose, snapshotOpen, snapshotRestore } from '../client/operations.ts';
 import type { ReadPoint } from '../protocol/frame-reader.ts';
-import { levelOfSnapshot } from './snapshot-level.ts';
+
+/** The level field of an operation that reads a snapshot: its number, in front of the durability, which reads do not have. 0: now. */
+export function levelOfSnapshot(number: number): number {
+  return number << 8;
+}
 
 /** An open snapshot. */
 export interface SnapshotHandle {

@@ -40,10 +40,8 @@ import type {
 import { Cursor, firstBatchBytes } from './cursor.ts';
 import { OverlayCursor } from './overlay-cursor.ts';
 import { type Course, ReadView } from './read-view.ts';
-import { ScanIterator, type Unpack } from './scan-iterator.ts';
-import { releaseSnapshot, takeSnapshot } from './snapshot-handle.ts';
-import { levelOfSnapshot } from './snapshot-level.ts';
-import { entriesOf, keysOf, valuesOf } from './unpack.ts';
+import { entriesOf, keysOf, ScanIterator, type Unpack, valuesOf } from './scan-iterator.ts';
+import { levelOfSnapshot, releaseSnapshot, takeSnapshot } from './snapshot-handle.ts';
 import type { UpdateParts } from './update.ts';
 
 /** Upgrades a store from one version to another, inside a transaction. */
