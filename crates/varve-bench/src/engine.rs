@@ -104,7 +104,7 @@ pub trait Engine: Sized {
     fn flush(&mut self) -> Outcome;
 
     /// Waits until no work is left in the background.
-    fn settle(&mut self) -> Outcome;
+    fn finish_jobs(&mut self) -> Outcome;
 
     /// Merges everything, and returns room to the disk.
     fn compact(&mut self) -> Outcome;

@@ -15,7 +15,7 @@ pub fn resident_bytes() -> u64 {
     field("/proc/self/status", "VmRSS") * 1024
 }
 
-/// The maximum memory that the process has held, in bytes.
+/// The maximum memory that the process has used, in bytes.
 #[must_use]
 pub fn resident_bytes_max() -> u64 {
     field("/proc/self/status", "VmHWM") * 1024

@@ -125,9 +125,9 @@ fn time(row: &Row, engine: &str, subject: &mut dyn Subject, results: &Path) -> O
     });
     group.finish();
     let working = ProcessTime::now();
-    let settled = subject.settle();
+    let finished = subject.finish_jobs();
     busy += working.elapsed();
-    if let Some(error) = failed.or(settled.err()) {
+    if let Some(error) = failed.or(finished.err()) {
         return Err(format!("{} of {engine}: {error}", row.title).into());
     }
     Ok((elapsed.as_nanos() as f64 / ops_all as f64, busy.as_nanos() as f64 / ops_all as f64))

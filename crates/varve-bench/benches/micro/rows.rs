@@ -15,7 +15,7 @@ pub trait Subject {
     fn run(&mut self, ops: u64) -> Outcome;
 
     /// Waits until no work is left in the background.
-    fn settle(&mut self) -> Outcome;
+    fn finish_jobs(&mut self) -> Outcome;
 }
 
 struct Running<E, W> {
@@ -28,8 +28,8 @@ impl<E: Engine, W: FnMut(&mut E, u64) -> Outcome> Subject for Running<E, W> {
         (self.work)(&mut self.engine, ops)
     }
 
-    fn settle(&mut self) -> Outcome {
-        self.engine.settle()
+    fn finish_jobs(&mut self) -> Outcome {
+        self.engine.finish_jobs()
     }
 }
 
@@ -118,7 +118,7 @@ pub fn subject<E: Engine + 'static>(row: &Row, folder: &Path) -> Outcome<Box<dyn
         }
         Work::Get | Work::Delete => {
             load(&mut engine, LOADED)?;
-            engine.settle()?;
+            engine.finish_jobs()?;
         }
         _ => {}
     }

@@ -138,7 +138,7 @@ impl Engine for Fjall {
         Ok(())
     }
 
-    fn settle(&mut self) -> Outcome {
+    fn finish_jobs(&mut self) -> Outcome {
         let mut quiet_since = Instant::now();
         while quiet_since.elapsed() < QUIET {
             std::thread::sleep(Duration::from_millis(10));
@@ -154,7 +154,7 @@ impl Engine for Fjall {
 
     fn compact(&mut self) -> Outcome {
         self.flush()?;
-        self.settle()?;
+        self.finish_jobs()?;
         Ok(self.keys.major_compact()?)
     }
 

@@ -167,7 +167,7 @@ impl Engine for Redb {
         Ok(self.db.begin_write()?.commit()?)
     }
 
-    fn settle(&mut self) -> Outcome {
+    fn finish_jobs(&mut self) -> Outcome {
         self.flush()
     }
 

@@ -140,14 +140,14 @@ impl Engine for RocksDb {
         Ok(self.db.flush()?)
     }
 
-    fn settle(&mut self) -> Outcome {
+    fn finish_jobs(&mut self) -> Outcome {
         Ok(self.db.wait_for_compact(&WaitForCompactOptions::default())?)
     }
 
     fn compact(&mut self) -> Outcome {
         self.flush()?;
         self.db.compact_range::<&[u8], &[u8]>(None, None);
-        self.settle()
+        self.finish_jobs()
     }
 
     fn memory_bytes(&self) -> Option<u64> {

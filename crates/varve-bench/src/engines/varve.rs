@@ -145,8 +145,8 @@ impl Engine for Varve {
         self.host.flush()
     }
 
-    fn settle(&mut self) -> Outcome {
-        self.host.settle()
+    fn finish_jobs(&mut self) -> Outcome {
+        self.host.finish_jobs()
     }
 
     fn compact(&mut self) -> Outcome {

@@ -118,13 +118,13 @@ impl FileHost {
     pub fn watch(&mut self) -> Outcome {
         self.unwatched = 0;
         while let Ok(message) = self.messages.try_recv() {
-            self.hear(message)?;
+            self.receive(message)?;
         }
         self.hand_out()
     }
 
     /// Goes on until no job is due or under way.
-    pub fn settle(&mut self) -> Outcome {
+    pub fn finish_jobs(&mut self) -> Outcome {
         self.watch()?;
         while !self.running.is_empty() {
             self.wait()?;
@@ -136,13 +136,13 @@ impl FileHost {
     /// Flushes all memtables.
     pub fn flush(&mut self) -> Outcome {
         self.store.freeze_active()?;
-        self.settle()
+        self.finish_jobs()
     }
 
     /// Merges all tables into one run, and returns room to the disk.
     pub fn compact(&mut self) -> Outcome {
         self.store.ask_for_compaction()?;
-        self.settle()?;
+        self.finish_jobs()?;
         // Its last inputs are freed with the edits that follow.
         self.store.release()?;
         self.store.shrink(SPARE_BYTES)?;
@@ -151,7 +151,7 @@ impl FileHost {
 
     /// Closes the store and its workers.
     pub fn close(mut self) -> Outcome {
-        self.settle()?;
+        self.finish_jobs()?;
         self.store.shrink(SPARE_BYTES)?;
         self.store.close()?;
         Ok(())
@@ -169,7 +169,7 @@ impl FileHost {
             return Ok(());
         }
         let message = self.messages.recv()?;
-        self.hear(message)?;
+        self.receive(message)?;
         self.watch()
     }
 
@@ -205,7 +205,7 @@ impl FileHost {
         Ok(inputs)
     }
 
-    fn hear(&mut self, message: Message) -> Outcome {
+    fn receive(&mut self, message: Message) -> Outcome {
         let Message { job, answer } = message;
         let at = self.running.iter().position(|running| running.ticket.id == job).ok_or("an unknown job")?;
         match answer {

@@ -24,7 +24,7 @@ const SCANNED: usize = 500_000;
 const RANGE: usize = 100;
 /// Writes while others read, at most.
 const WRITES_BESIDE: u64 = 400_000;
-/// Samples of the room taken during the load.
+/// Samples of the room in use during the load.
 const SAMPLES: u64 = 50;
 
 /// A phase that is being timed.
@@ -127,7 +127,7 @@ fn points<E: Engine>(choice: &Choice, folder: &Path, pairs: u64, memory: &mut Me
     )?;
     expect(beside.missing, 0)?;
     clock.stop(E::NAME, writes + beside.reads, json!({ "writes": writes, "reads": beside.reads }));
-    engine.settle()?;
+    engine.finish_jobs()?;
 
     let clock = Clock::start("compact");
     engine.compact()?;
@@ -142,7 +142,7 @@ fn points<E: Engine>(choice: &Choice, folder: &Path, pairs: u64, memory: &mut Me
     clock.stop(E::NAME, pairs, Value::Null);
     expect(engine.scan(&[], 1)?, 0)?;
     memory.look(&engine);
-    engine.settle()?;
+    engine.finish_jobs()?;
     engine.close()
 }
 
@@ -173,7 +173,7 @@ fn load<E: Engine>(engine: &mut E, folder: &Path, pairs: u64, memory: &mut Memor
     let room = bytes_max as f64 / (pairs * PAIR_BYTES) as f64;
     clock.stop(E::NAME, pairs, json!({ "space_max": space_max, "room": room, "slowest_ms": slowest * 1e3 }));
     let clock = Clock::start("background work after it");
-    engine.settle()?;
+    engine.finish_jobs()?;
     let written = written_bytes() - before;
     let amplification = written as f64 / (pairs * PAIR_BYTES) as f64;
     let bytes = disk_bytes(folder);
@@ -221,7 +221,7 @@ fn transactions<E: Engine>(choice: &Choice, folder: &Path, pairs: u64) -> Outcom
         }
     }
     clock.stop(E::NAME, pairs, Value::Null);
-    engine.settle()?;
+    engine.finish_jobs()?;
     let reads = pairs.min(choice.reads_max);
     let mut rng = Rng::new(7);
     let clock = Clock::start("transactions: read");
