@@ -274,9 +274,9 @@ impl Fetcher for Disk {
         self.machine.borrow().waits.as_ref().is_some_and(Waits::was_lacking)
     }
 
-    fn let_go(&self) {
+    fn end(&self) {
         if let Some(waits) = &mut self.machine.borrow_mut().waits {
-            waits.let_go();
+            waits.end();
         }
     }
 }
@@ -290,7 +290,7 @@ impl Machine {
         self.short_write_in = None;
         self.flush_failure_in = None;
         if let Some(waits) = &mut self.waits {
-            waits.forget();
+            waits.clear();
         }
     }
 

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_expired_may_be_gone_and_is_gone_by_the_clock() {
+    fn expired_entries_may_be_gone_and_are_gone_by_the_clock() {
         let kept = |found: &Found| histories().narrowed(found).map(|histories| histories.count()).ok();
         assert_eq!(kept(&found(&[(1, 1), (2, 2)], 49, &[(2, 50)])), Some(1));
         assert_eq!(kept(&found(&[(1, 1)], 49, &[])), Some(1));

@@ -189,7 +189,7 @@ impl Model {
     }
 
     /// Removes the notes of changes behind the last group: they never happened.
-    fn forget(&mut self) {
+    fn remove_notes(&mut self) {
         let last = self.last_sequence();
         self.expiries.retain(|sequence, _| *sequence <= last);
         self.written.retain(|(sequence, _)| *sequence <= last);
@@ -201,7 +201,7 @@ impl Model {
         let refused = self.groups.split_off(position.min(self.groups.len()));
         if !refused.is_empty() {
             self.now = self.state_after(position);
-            self.forget();
+            self.remove_notes();
         }
         refused
     }
@@ -270,7 +270,7 @@ impl Model {
         let lost = self.groups.len() - survivor;
         self.groups.truncate(survivor);
         self.now = self.state_after(survivor);
-        self.forget();
+        self.remove_notes();
         self.kill_floor = survivor;
         if loss == Loss::Power {
             // Data that survived a power loss was on the medium.
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_prefix_is_found() {
+    fn a_state_that_is_no_prefix_is_found() {
         let (mut model, _) = three_groups();
         let mut hole = State::new();
         set(2, 0).apply(&mut hole);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_power_loss_left_is_durable_for_the_next() {
+    fn data_that_survives_a_power_loss_survives_the_next() {
         let (mut model, states) = three_groups();
         model.recover(&states[2], 2, Loss::Power).expect("a prefix");
         assert!(model.recover(&states[1], 1, Loss::Power).is_err());

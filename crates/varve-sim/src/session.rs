@@ -261,7 +261,7 @@ impl<'a> Session<'a> {
         for attempt in 0..ATTEMPTS_MAX {
             let result = call(self.store()?);
             if !self.disk.is_again(&result) {
-                self.disk.let_go();
+                self.disk.end();
                 return Ok(result);
             }
             self.disk.fetch();

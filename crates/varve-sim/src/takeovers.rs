@@ -191,7 +191,7 @@ impl World {
             self.clients[at].lives = false;
             if self.rng.chance(1, 2) {
                 let id = self.clients[at].id;
-                self.store()?.forget_client(id);
+                self.store()?.remove_client(id);
             }
         }
         Ok(())
@@ -331,7 +331,7 @@ impl World {
             if client.lives {
                 client.acknowledge(store)?;
             } else {
-                store.forget_client(client.id);
+                store.remove_client(client.id);
             }
         }
         match self.store()?.outcomes() {

@@ -85,14 +85,14 @@ impl<K: Ord + Copy> Waits<K> {
     }
 
     /// The call has a result: most of what came for it leaves the memory, and the host may give up what has not come.
-    pub fn let_go(&mut self) {
+    pub fn end(&mut self) {
         let Self { rng, here, missing, .. } = self;
         here.retain(|_| rng.chance(1, 4));
         missing.retain(|_| rng.chance(1, 2));
     }
 
     /// The process ended.
-    pub fn forget(&mut self) {
+    pub fn clear(&mut self) {
         self.here.clear();
         self.missing.clear();
     }
@@ -117,7 +117,7 @@ pub trait Fetcher {
         }
     }
     /// The call has a result.
-    fn let_go(&self) {}
+    fn end(&self) {}
 }
 
 /// The host of a storage that reads at once.
@@ -142,7 +142,7 @@ pub fn patiently<T>(host: &impl Fetcher, mut call: impl FnMut() -> Result<T>) ->
     for _ in 0..ATTEMPTS_MAX {
         let result = call();
         if !host.is_again(&result) {
-            host.let_go();
+            host.end();
             return result;
         }
         host.fetch();
@@ -180,8 +180,8 @@ impl Fetcher for Reads {
     fn fetch(&self) {
         self.0.borrow_mut().fetch();
     }
-    fn let_go(&self) {
-        self.0.borrow_mut().let_go();
+    fn end(&self) {
+        self.0.borrow_mut().end();
     }
 }
 

@@ -83,7 +83,7 @@ fn a_spare_slot_keeps_its_header() {
 /// staged. The frame was then refused for lack of room, and the store rolled back both, as it should; the oracle had counted on the
 /// staged data. Frames and deletes in the reserve now wait until the commit before them is finished.
 #[test]
-fn what_waits_for_a_slot_is_committed_before_a_frame() {
+fn a_write_that_waits_for_a_slot_is_committed_before_a_frame() {
     for seed in [1_795_265_038_004_155, 1_795_265_038_001_260] {
         assert_eq!(run(&plain(seed)).failure, None, "seed {seed}");
     }

@@ -43,22 +43,22 @@ fn takeovers(seed: u64) -> Option<String> {
 }
 
 #[test]
-fn what_was_done_for_clients_and_is_not_in_edits() {
+fn outcomes_for_clients_that_are_not_in_edits() {
     shows(Mutant::OutcomesNotCarried, "", takeovers);
 }
 
 #[test]
-fn what_was_done_for_clients_and_is_not_taken_from_the_log() {
+fn outcomes_for_clients_that_are_not_read_from_the_log() {
     shows(Mutant::OutcomesNotReplayed, "", takeovers);
 }
 
 #[test]
-fn what_is_asked_for_again_and_done_again() {
+fn requests_that_are_sent_again_and_done_again() {
     shows(Mutant::OutcomesIgnored, "", takeovers);
 }
 
 #[test]
-fn what_was_refused_and_is_reported_as_done() {
+fn refused_writes_that_are_reported_as_done() {
     shows(Mutant::OutcomesOfRefusedKept, "", takeovers);
 }
 
@@ -68,7 +68,7 @@ fn reads_that_see_what_came_after_them() {
 }
 
 #[test]
-fn what_was_done_for_clients_and_is_kept_for_good() {
+fn outcomes_for_clients_that_are_kept_for_good() {
     shows(Mutant::OutcomesKeptForever, "outcomes are kept", takeovers);
 }
 

@@ -72,7 +72,7 @@ pub fn varve_forget_client(h: u32, client_low: u32, client_high: u32, may_return
     raw(h, |open| {
         let client = u64::from(client_high) << 32 | u64::from(client_low);
         if may_return == 0 {
-            open.store.forget_client(client);
+            open.store.remove_client(client);
         } else {
             open.store.release_client(client);
         }

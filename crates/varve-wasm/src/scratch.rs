@@ -117,7 +117,7 @@ mod tests {
 
     /// Run it under Miri, which checks every access.
     #[test]
-    fn what_is_written_between_calls_is_read_in_the_next_one() {
+    fn bytes_that_are_written_between_calls_are_read_in_the_next_one() {
         let mut scratch = Scratch::new();
         let at = scratch.reserve(8);
         write(at, b"siltfine");

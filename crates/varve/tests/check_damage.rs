@@ -80,7 +80,7 @@ fn one_damaged_block_does_not_hide_the_next() {
 }
 
 #[test]
-fn what_a_check_finds_sound_opens() {
+fn a_store_that_a_check_finds_sound_opens() {
     let built = build();
     let store = open(built.slots).expect("opens");
     for (key, value) in &built.now {

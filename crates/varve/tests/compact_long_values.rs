@@ -24,7 +24,7 @@ fn comes_to_an_end(runs: u8, value_bytes: usize) {
     }
     store.ask_for_compaction().expect("a store that is open");
     let slices = (0..1000).take_while(|_| store.run_slice(1000).expect("a slice")).count();
-    assert!(slices < 1000, "what was fetched is fetched again and again");
+    assert!(slices < 1000, "the same bytes are fetched again and again");
     assert_eq!(store.stats().levels[0].tables, 0, "all of it went down");
     assert!(store.stats().entries_dropped >= 2 * u64::from(runs - 1));
     for key in [b"a", b"b"] {

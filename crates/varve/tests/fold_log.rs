@@ -57,7 +57,7 @@ fn a_short_log_stays_one() {
 
 /// Without making sure first that there is room for the staged data.
 #[test]
-fn what_a_full_storage_refuses_is_reported_by_closing_when_it_was_folded_before() {
+fn closing_reports_the_refusal_of_a_full_storage_when_the_log_was_folded_before() {
     let (mut store, _) = open(MemorySlots::new(16), 1);
     fill(&mut store, 20);
     let long = [Op::Set { key: b"staged", value: &[2; 1 << 20], expires: None }];
@@ -68,7 +68,7 @@ fn what_a_full_storage_refuses_is_reported_by_closing_when_it_was_folded_before(
 }
 
 #[test]
-fn what_was_staged_before_a_storage_was_full_is_kept_by_closing() {
+fn closing_keeps_writes_that_were_staged_before_a_storage_was_full() {
     let (mut store, _) = open(MemorySlots::new(16), 1);
     fill(&mut store, 20);
     store.set(b"staged", &[2; 1 << 20]).expect("staged");

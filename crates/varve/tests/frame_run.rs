@@ -263,7 +263,7 @@ fn a_long_response_ends_early_and_the_frame_goes_on_in_another() {
     let numbers: Vec<u8> = got.iter().map(|part| part[8]).collect();
     assert_eq!(numbers, [1, 2, 4], "and goes on where the one before ended");
     assert!(got[1].ends_with(&long) && got[2].ends_with(b"v\0\0\0"));
-    assert_eq!(store.last_sequence(), 2, "what was written was written once");
+    assert_eq!(store.last_sequence(), 2, "each write was written once");
     assert_eq!(store.acknowledged(), 2);
 }
 
@@ -299,7 +299,7 @@ fn values_and_batches_that_are_too_long_are_refused_and_leave_nothing() {
     assert!(matches!(store.set(b"k", &value), Err(Error::InvalidValue(text)) if text.contains("128 MiB")));
     let op = Op::Set { key: b"k", value: &value[1..], expires: None };
     assert!(matches!(store.stage(&[op, op]), Err(Error::InvalidArgument(text)) if text.contains("256 MiB")));
-    assert_eq!((VALUE_BYTES_MAX, BATCH_BYTES_MAX), (128 << 20, 256 << 20), "what the sentences say");
+    assert_eq!((VALUE_BYTES_MAX, BATCH_BYTES_MAX), (128 << 20, 256 << 20), "as in the messages");
     assert_eq!(store.last_sequence(), 0);
     assert_eq!(send(&mut store, Frame::default().op(4, b"k", b"v").op(1, b"k", b""))[1], (0, b"v".to_vec()));
 }

@@ -261,7 +261,7 @@ fn reads_of_a_snapshot_and_of_the_present_share_the_tables_that_are_open() {
 }
 
 #[test]
-fn what_a_snapshot_retains_is_taken_from_the_cache() {
+fn memory_that_a_snapshot_retains_comes_out_of_the_cache() {
     let mut store = open(MemorySlots::new(100));
     fill(&mut store, 0..2000);
     let snapshot = store.open_snapshot().expect("opened");

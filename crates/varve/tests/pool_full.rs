@@ -103,7 +103,7 @@ fn deletes_are_logged_flushed_and_committed_on_a_full_storage() {
     let table = FileName::table(1);
     pool.create_from_reserve(table).expect("a table slot is reserved");
     let room = RESERVE_BYTES - SLOT_HEADER_BYTES;
-    pool.write(table, 0, &vec![9; room as usize]).expect("what is reserved is written already");
+    pool.write(table, 0, &vec![9; room as usize]).expect("reserved room is written already");
     assert_eq!(pool.write(table, room, &[9; 10]), Err(Error::StorageFull));
 
     // and the edit that names it.
@@ -176,7 +176,7 @@ fn a_table_that_finds_no_room_keeps_what_was_written() {
     pool.read(table, end - 70_000, &mut last).expect("read");
     assert_eq!(last, [5; 70_000]);
     pool.shrink_idle(0).expect("cut");
-    assert!(pool.device().bytes() < QUOTA, "what was appended in vain can be given back");
+    assert!(pool.device().bytes() < QUOTA, "room that was appended in vain can be released");
 }
 
 /// The story: a compactor gave its job up, because the pool took the storage for full. A table outgrew its place, the gap that was written
@@ -241,7 +241,7 @@ fn idle_room_is_given_back_but_for_the_reserve() {
 }
 
 #[test]
-fn what_is_set_aside_shares_a_slot_with_files() {
+fn room_that_is_set_aside_shares_a_slot_with_files() {
     let mut pool = SlotPool::open(MemorySlots::new(3)).expect("opens");
     Manifest::create(&mut pool, STORE, 1).expect("created");
     pool.ensure_reserve().expect("complete");
@@ -257,7 +257,7 @@ fn what_is_set_aside_shares_a_slot_with_files() {
     assert_eq!((bytes, pool.reserve_intact()), ([1; 5000], false));
     pool.delete(segment).expect("exists");
     assert!(pool.reserve_intact(), "it goes back");
-    assert_eq!(pool.list().len(), 3, "what is set aside is no file");
+    assert_eq!(pool.list().len(), 3, "room that is set aside is no file");
 }
 
 /// Slots that report a wrong count when the room ends, as Firefox does: less than the number of bytes that landed. And all their reads

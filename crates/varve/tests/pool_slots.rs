@@ -74,7 +74,7 @@ fn spare_room_beyond_a_sixteenth_is_given_back_when_tables_go() {
     pool.delete(tables[1]).expect("deleted");
     let slot = SLOT_HEADER_BYTES + 60_000;
     assert_eq!(pool.bytes_on_disk(), full - 60_000);
-    assert_eq!(pool.free_bytes(), Some((1 << 30) + 2 * slot), "what was given back can be had again");
+    assert_eq!(pool.free_bytes(), Some((1 << 30) + 2 * slot), "room that was released can be used again");
     pool.create(tables[0], 60_000).expect("created");
     pool.write(tables[0], 0, &[2; 60_000]).expect("written");
     assert_eq!(read(&pool, tables[0], 59_999, 1), Ok(vec![2]));

@@ -115,7 +115,7 @@ fn a_strict_write_that_was_done_is_flushed_before_it_is_answered() {
 }
 
 #[test]
-fn what_is_answered_or_of_a_client_that_is_gone_is_forgotten() {
+fn outcomes_with_responses_and_those_of_gone_clients_are_removed() {
     let mut store = open(MemorySlots::new(12));
     let write = |request, answered| frame(request, answered, &[(Operation::Set, RELAXED, b"k", b"v")]);
     send(&mut store, &write(1, 1));
@@ -125,7 +125,7 @@ fn what_is_answered_or_of_a_client_that_is_gone_is_forgotten() {
     assert_eq!(store.outcomes(), 1, "two in a row, the one before is answered");
     store = taken_over(store);
     assert_eq!(store.outcomes(), 1, "the log says so as well");
-    store.forget_client(CLIENT);
+    store.remove_client(CLIENT);
     assert_eq!(store.outcomes(), 0);
     store.flush().expect("flushed");
     store.release().expect("released");

@@ -65,7 +65,7 @@ fn a_snapshot_goes_on_in_another_process() {
     write(&mut store, b"newer");
     assert_eq!(value(&store), Some(b"old".to_vec()));
     assert_eq!(send(&mut store, Operation::Get, 0, b"k", b""), (0, b"old".to_vec()));
-    store.forget_client(CLIENT);
+    store.remove_client(CLIENT);
     assert!(store.read_point_of_snapshot(SNAPSHOT).is_err());
 }
 
@@ -77,7 +77,7 @@ fn one_whose_versions_a_flush_dropped_must_be_opened_anew() {
     store.flush().expect("flushed");
     let mut store = taken_over(store);
     assert_eq!(store.restore_snapshot(SNAPSHOT, 1, 1000), Err(Error::Retry));
-    assert_eq!(store.restore_snapshot(SNAPSHOT, 2, 1000), Ok(()), "what dropped it is in it");
+    assert_eq!(store.restore_snapshot(SNAPSHOT, 2, 1000), Ok(()), "the deletion that dropped it is in it");
     assert_eq!(value(&store), Some(b"new".to_vec()));
 }
 
@@ -114,7 +114,7 @@ fn one_that_saw_what_a_merge_found_expired_must_be_opened_anew() {
 }
 
 #[test]
-fn what_was_never_there_must_be_opened_anew() {
+fn one_that_was_never_there_must_be_opened_anew() {
     let mut store = open(MemorySlots::new(12));
     write(&mut store, b"v");
     let mut store = taken_over(store);
@@ -132,7 +132,7 @@ fn what_was_never_there_must_be_opened_anew() {
 /// The writes that a snapshot saw may be promised in memory alone. They are logged before the snapshot is answered; if there
 /// is no room, the answer reports it.
 #[test]
-fn what_a_snapshot_sees_is_logged_first() {
+fn writes_that_a_snapshot_sees_are_logged_first() {
     let mut store = open(MemorySlots::new(12));
     assert_eq!(send(&mut store, Operation::Set, Durability::Memory as u8, b"k", b"v").0, 0);
     assert!(store.pending_bytes() > 0);

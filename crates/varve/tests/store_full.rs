@@ -90,7 +90,7 @@ fn a_delete_takes_waiting_records_of_the_memory_level_along() {
 /// The story: a write that had returned as buffered was rolled back when the one after it, a large one, was refused, or at the end of its
 /// turn. Staged data has its room: no commit is refused for lack of room, and a write that must be refused is refused at once.
 #[test]
-fn what_is_staged_is_logged_however_full_the_storage_is() {
+fn staged_writes_are_logged_however_full_the_storage_is() {
     for memtable_bytes in [SMALL, LARGE] {
         let (mut store, _) = open(MemorySlots::with_limit(40, QUOTA), memtable_bytes, 1).expect("opens");
         let mut kept = Vec::new();
@@ -123,7 +123,7 @@ fn what_is_staged_is_logged_however_full_the_storage_is() {
             }
             if n % 4 == 3 {
                 let sequence = store.last_sequence();
-                let receipt = store.commit(Durability::Relaxed).expect("what is staged has its room");
+                let receipt = store.commit(Durability::Relaxed).expect("a staged write has its room");
                 assert_eq!(receipt.sequence, sequence);
             }
             if n % 50 == 0 {
@@ -131,7 +131,7 @@ fn what_is_staged_is_logged_however_full_the_storage_is() {
             }
         }
         assert!(refused > 100, "{refused} writes were refused");
-        store.commit(Durability::Strict).expect("what is staged has its room");
+        store.commit(Durability::Strict).expect("a staged write has its room");
         kept.sort();
         let has_all = |store: &FullStore| {
             let found: Vec<_> = (0..6000).map(name).filter(|key| store.has(key).expect("read")).collect();
@@ -161,7 +161,7 @@ fn giving_room_back_leaves_what_deletes_need() {
 }
 
 #[test]
-fn what_deletes_and_a_merge_free_takes_sets_again() {
+fn room_that_deletes_and_a_merge_free_takes_sets_again() {
     let (mut store, _) = full(SMALL);
     let everything = [Op::DeleteRange { start: b"key", end: b"kez" }];
     store.stage(&everything).and_then(|_| store.commit(Durability::Strict)).expect("committed");
@@ -206,7 +206,7 @@ fn a_torn_store_opens_on_a_disk_without_room_for_another_segment() {
     let mut slots = store.into_storage().into_device();
     slots.set_limit(None);
     let (mut store, _) = open(slots, LARGE, 3).expect("opens again");
-    assert_eq!(keys(&store).len(), count as usize - 1, "what was cut stays cut");
+    assert_eq!(keys(&store).len(), count as usize - 1, "the part that was cut stays cut");
     store.set(b"again", b"there is room").expect("staged");
     store.commit(Durability::Strict).expect("committed");
     let (store, report) = open(store.into_storage().into_device(), LARGE, 4).expect("opens");
@@ -251,7 +251,7 @@ fn a_store_without_a_log_never_starts_one_on_a_full_disk() {
 /// pieces, tables that hid nothing were cut to them all the same, and narrowed ones kept the room of the entries that they had lost. Once
 /// everything was deleted, a store of 30 MiB accepted no set at all.
 #[test]
-fn what_is_deleted_of_a_full_store_gives_its_room_back_by_the_jobs_that_are_due() {
+fn deleted_data_of_a_full_store_gives_its_room_back_by_the_jobs_that_are_due() {
     for (quota, seed) in [(30 << 20, 1), (12 << 20, 7), (8 << 20, 3)] {
         gives_room_back(quota, seed, true);
     }
@@ -298,7 +298,7 @@ impl Life {
             let n = first + accepted.len() as u32;
             let set = self.store.set(&any_key(n, self.seed), &value(n));
             if set.is_ok() {
-                self.store.commit(Durability::Relaxed).expect("what is staged has its room");
+                self.store.commit(Durability::Relaxed).expect("a staged write has its room");
                 accepted.push(n);
                 refused = 0;
             } else {
@@ -431,7 +431,7 @@ fn work(store: &mut FullStore) {
 /// A table that a snapshot reads keeps its room whatever replaces it. The story: its replacement took the reserved room, and then no delete
 /// found room any more.
 #[test]
-fn what_a_snapshot_reads_is_purged_when_it_is_closed_and_not_before() {
+fn tables_that_a_snapshot_reads_are_purged_when_it_is_closed_and_not_before() {
     let (mut store, kept) = filled(12 << 20, 7);
     let snapshot = store.open_snapshot().expect("opened");
     for n in kept.iter().step_by(2) {
@@ -449,7 +449,7 @@ fn what_a_snapshot_reads_is_purged_when_it_is_closed_and_not_before() {
     store.release().expect("released");
     let written = store.stats().compaction_bytes_written - before.compaction_bytes_written;
     assert!(written < 300 << 10, "{written} bytes were written anew in vain");
-    assert!(set_aside(&store) >= set_aside_before, "what is set aside is there");
+    assert!(set_aside(&store) >= set_aside_before, "the room that is set aside is there");
     let deleted = store.delete(b"another").and_then(|_| store.commit(Durability::Strict));
     deleted.expect("a delete is accepted");
     store.close_snapshot(snapshot);

@@ -206,7 +206,7 @@ impl Cursor {
     pub(crate) fn see_at_most(&mut self, last: Sequence) {
         self.snapshot = self.snapshot.min(last);
         if let Some(gaps) = &self.gaps {
-            gaps.borrow_mut().forget_after(last);
+            gaps.borrow_mut().remove_after(last);
         }
     }
 

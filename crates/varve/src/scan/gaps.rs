@@ -163,7 +163,7 @@ impl Gaps {
     }
 
     /// Removes gaps that may depend on writes after `last`, which were refused.
-    pub(crate) fn forget_after(&mut self, last: Sequence) {
+    pub(crate) fn remove_after(&mut self, last: Sequence) {
         self.remove(last, 0);
     }
 
@@ -248,7 +248,7 @@ mod tests {
             None,
             "joined, the later counts"
         );
-        gaps.forget_after(11);
+        gaps.remove_after(11);
         assert!(gaps.is_empty());
     }
 
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(gaps.over(b"c", false, false, reader(10)), None);
         assert_eq!(gaps.over(b"c", false, false, reader(11)), Some(b"f".as_slice()));
         let mut refused = gaps.clone();
-        refused.forget_after(10);
+        refused.remove_after(10);
         assert!(refused.is_empty(), "the second deletion was refused");
         gaps.cut(b"c");
         assert_eq!(bounds(&gaps), [("b", "c"), ("c\0", "f")], "a scan has used it");
@@ -278,7 +278,7 @@ mod tests {
         let key = |n: u32| [n.to_be_bytes().as_slice(), &[0; 200]].concat();
         for n in 0..1000 {
             gaps.note(&key(2 * n), &key(2 * n + 1), NOW, 4);
-            assert!(gaps.over(&key(0), false, false, NOW).is_some(), "what is of use stays");
+            assert!(gaps.over(&key(0), false, false, NOW).is_some(), "a gap in use stays");
             gaps.delete(&key(2 * n + 1_000_000), &key(2 * n + 1_000_001), NOW.sequence);
         }
         assert!(gaps.bytes <= BYTES_MAX && gaps.sorted.len() > 100);

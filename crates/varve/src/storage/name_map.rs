@@ -54,7 +54,7 @@ impl NameMap {
     }
 
     /// Forgets every name of a slot.
-    pub(super) fn forget_slot(&mut self, slot: u32) {
+    pub(super) fn remove_slot(&mut self, slot: u32) {
         self.0.retain(|(_, place)| place.slot != slot);
     }
 

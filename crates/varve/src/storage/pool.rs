@@ -271,7 +271,7 @@ impl<D: Slots> SlotPool<D> {
     pub fn quarantine(&mut self, slot: u32) {
         if let Some(known) = self.slots.get_mut(slot as usize) {
             (known.state, known.files) = (Use::Quarantined, 0);
-            self.files.forget_slot(slot);
+            self.files.remove_slot(slot);
         }
     }
 

@@ -229,7 +229,7 @@ impl<S: Storage> Store<S> {
                 }
                 Some(Source::File(span)) => match self.walk_file(walk, &span, report)? {
                     Stop::Bytes if walk.offset < span.end => {
-                        self.forget_history(walk.segment);
+                        self.remove_history(walk.segment);
                         return Ok(Some(span.last));
                     }
                     stop => stop,
@@ -315,9 +315,9 @@ impl<S: Storage> Store<S> {
             match self.span_of(at)? {
                 // The segment was created and never written to; or it is damaged, and then the older segments are not
                 // connected to history.
-                None => self.forget_segment(at),
+                None => self.remove_segment(at),
                 Some(span) if span.last != last => {
-                    self.forget_history(segment);
+                    self.remove_history(segment);
                     return Ok(None);
                 }
                 Some(span) if span.first <= since + 1 => return Ok(Some(segment)),
@@ -362,15 +362,15 @@ impl<S: Storage> Store<S> {
         floor
     }
 
-    fn forget_segment(&mut self, at: usize) {
+    fn remove_segment(&mut self, at: usize) {
         let kept = self.history.kept.remove(at);
         self.obsolete.drop_file_of(FileName::wal(kept.id), kept.flushed_at);
     }
 
     /// Forgets all kept segments up to this one: they are not read any more.
-    pub(super) fn forget_history(&mut self, segment: u64) {
+    pub(super) fn remove_history(&mut self, segment: u64) {
         while self.history.kept.first().is_some_and(|kept| kept.id <= segment) {
-            self.forget_segment(0);
+            self.remove_segment(0);
         }
     }
 }

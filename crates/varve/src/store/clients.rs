@@ -251,7 +251,7 @@ impl Clients {
         self.known.iter_mut().for_each(|client| client.roll_back(last));
     }
 
-    pub(super) fn forget(&mut self, id: u64) {
+    pub(super) fn remove(&mut self, id: u64) {
         self.known.retain(|client| client.id != id);
     }
 
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_manifest_keeps_comes_back_and_ends_where_the_tables_end() {
+    fn outcomes_that_the_manifest_keeps_come_back_and_end_where_the_tables_end() {
         let mut clients = Clients { known: vec![client(&[(1, 1, 1), (2, 2, 2), (3, 3, 3), (9, 4, 8)])] };
         let kept = |clients: &Clients, last| Clients::of_manifest(&clients.states(last));
         assert_eq!(kept(&clients, 8).known[0].outcomes, clients.known[0].outcomes);

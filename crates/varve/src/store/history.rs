@@ -187,7 +187,7 @@ impl<S: Storage> Store<S> {
                 None => self.obsolete.drop_file(FileName::wal(segment)),
             }
         }
-        self.forget_history(floors.history_floor);
+        self.remove_history(floors.history_floor);
     }
 
     /// Drops history when it takes too much of the room that is left.

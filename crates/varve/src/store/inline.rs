@@ -314,7 +314,7 @@ impl<S: Storage> Store<S> {
         if error == Error::Pending {
             self.jobs.put_back(inline.id);
         } else {
-            self.forget_job(inline.id, is_full);
+            self.remove_job(inline.id, is_full);
         }
         deleted.err().unwrap_or(error)
     }

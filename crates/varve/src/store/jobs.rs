@@ -386,13 +386,13 @@ impl<S: Storage> Store<S> {
     /// offered again only once in the same round. If the job was part of a sweep, the sweep ends, and this is reported to the caller that
     /// asked for it.
     pub fn fail_job(&mut self, id: u32, is_full: bool) {
-        let failed = self.forget_job(id, is_full);
+        let failed = self.remove_job(id, is_full);
         if let Some(running) = failed.filter(Running::is_purge) {
             self.jobs.purge.retry(running.inputs[0].id);
         }
     }
 
-    pub(super) fn forget_job(&mut self, id: u32, is_full: bool) -> Option<Running> {
+    pub(super) fn remove_job(&mut self, id: u32, is_full: bool) -> Option<Running> {
         let failed = self.jobs.take(id)?;
         if failed.is_purge() {
             self.purge_failed();

@@ -202,9 +202,9 @@ impl<S: Storage> Store<S> {
     }
 
     /// Releases everything that is kept for a client that is gone: its open scans and snapshots, and the outcomes of its writes.
-    pub fn forget_client(&mut self, client: u64) {
+    pub fn remove_client(&mut self, client: u64) {
         self.release_client(client);
-        self.clients.forget(client);
+        self.clients.remove(client);
     }
 
     /// Closes the scans and snapshots of a client that seems to be gone. If it comes back, it can still ask for the outcomes of its writes.
@@ -216,7 +216,7 @@ impl<S: Storage> Store<S> {
 
     /// Undoes the sequences after `last` in client outcomes, open scans and snapshots: other writes will get these
     /// numbers.
-    pub(super) fn forget_refused(&mut self, last: Sequence) {
+    pub(super) fn undo_refused(&mut self, last: Sequence) {
         self.clients.roll_back(last);
         self.cursors.see_at_most(last);
         self.snapshots.0.iter_mut().for_each(|(_, snapshot)| snapshot.see_at_most(last));

@@ -363,8 +363,8 @@ impl<S: Storage> Store<S> {
         }
         drop(active);
         self.last_sequence = self.acknowledged;
-        self.gaps.get_mut().forget_after(self.acknowledged);
-        self.forget_refused(self.acknowledged);
+        self.gaps.get_mut().remove_after(self.acknowledged);
+        self.undo_refused(self.acknowledged);
     }
 
     /// Creates the active segment's file at its first use, with room for the staged records and `more` bytes. The header is flushed before

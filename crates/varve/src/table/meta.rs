@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_table_counts_what_is_left() {
+    fn a_narrowed_table_counts_only_its_rest() {
         let rest = table().rest(b"m", 400);
         assert_eq!((rest.live_bytes(), rest.entries, rest.tombstones, rest.raw_bytes), (600, 60, 6, 1200));
         assert_eq!((rest.min_key.as_slice(), rest.size), (&b"m"[..], 1000));

@@ -37,7 +37,7 @@ pub fn segment(bytes: &[u8]) {
         let Ok(scan) = scan_segment(bytes, &header, end, FileName::wal(5)) else { continue };
         if let Ok(memtable) = Memtable::from_segment(bytes.to_vec(), header, scan.end, FileName::wal(5)) {
             let order = memtable.freeze_order();
-            let frozen = Memtable::frozen(memtable.image(), &order).expect("what was indexed is in order");
+            let frozen = Memtable::frozen(memtable.image(), &order).expect("indexed entries are in order");
             let ranges = frozen.range_tombstones().len();
             assert_eq!(frozen.count() + ranges, memtable.entries());
         }

@@ -367,7 +367,7 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
         tombstones_until: SEQUENCE_MAX,
         is_idle: false,
     };
-    assert!(capped.whole(u64::MAX).expect("untidy").raw_bytes_max <= 200 * KIB);
+    assert!(capped.whole(u64::MAX).expect("a job").raw_bytes_max <= 200 * KIB);
 }
 
 /// MB of data, the bytes that may be written for each byte flushed, and the room at any time as a multiple of the data. Measured:

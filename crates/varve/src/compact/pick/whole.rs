@@ -3,7 +3,7 @@
 //! One sweep from the lowest key to the highest merges all levels at once, job by job. Each job ends at the cap. So
 //! every byte is written once; a cascade from level to level would write it several times.
 //!
-//! Invariant: after a job, all keys before its end are tidy, if they were written up to the requested sequence. So the
+//! Invariant: after a job, no table before its end is due again, if they were written up to the requested sequence. So the
 //! sweep finishes. Entries that are written meanwhile stay above.
 
 use super::{DEEPEST, Merge, Shared, Situation};
@@ -18,7 +18,7 @@ fn bottom(version: &Version) -> usize {
 
 impl Situation<'_> {
     /// Whether the sweep has to process a table.
-    fn is_untidy(&self, table: &TableMeta, level: usize, bottom: usize, until: Sequence) -> bool {
+    fn is_due_in_sweep(&self, table: &TableMeta, level: usize, bottom: usize, until: Sequence) -> bool {
         let has_tombstones = table.tombstones + table.range_tombstones > 0 && self.may_drop(table);
         table.min_sequence <= until && (level < bottom || has_tombstones || table.is_narrowed())
     }
@@ -29,7 +29,7 @@ impl Situation<'_> {
         let bottom = bottom(version);
         let (mut first, mut last): (Option<&Vec<u8>>, Option<&Vec<u8>>) = (None, None);
         for (level, table) in version.tables() {
-            if self.is_untidy(table, level, bottom, until) {
+            if self.is_due_in_sweep(table, level, bottom, until) {
                 first = first.into_iter().chain([&table.min_key]).min();
                 last = last.max(Some(&table.max_key));
             }
