@@ -49,7 +49,7 @@ export function checkOptions(options: unknown, known: Readonly<Record<string, nu
   if (typeof options !== 'object' || options === null) throw invalid(`Options are an object, not ${String(options)}.`);
   for (const name of Object.keys(options)) {
     if (!Object.hasOwn(known, name))
-      throw invalid(`There is no option ${name} here; there is ${Object.keys(known).join(', ')}.`);
+      throw invalid(`There is no option ${name} here; there is ${Object.keys(known).join(', ') || 'none'}.`);
   }
 }
 

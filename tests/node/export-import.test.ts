@@ -305,16 +305,16 @@ describe('going on', () => {
     const other = await store();
     const abort = new AbortController();
     let isCancelled = false;
-    const stuck = new ReadableStream<Uint8Array>({
+    const source: UnderlyingDefaultSource<Uint8Array> = {
       start: (controller) => controller.enqueue(exported.slice(0, 400_000)),
+      // Called when a read waits for more.
+      pull: () => queueMicrotask(() => abort.abort()),
       cancel: () => {
         isCancelled = true;
       },
-    });
-    const importing = other.import(stuck, {
-      signal: abort.signal,
-      onProgress: () => setTimeout(() => abort.abort(), 5),
-    });
+    };
+    const stuck = new ReadableStream(source, { highWaterMark: 0 });
+    const importing = other.import(stuck, { signal: abort.signal });
     await expect(importing).rejects.toMatchObject({ name: 'AbortError' });
     expect(isCancelled).toBe(true);
     const again = await other.import(chunks(exported, 50_000));

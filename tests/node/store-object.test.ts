@@ -215,10 +215,16 @@ test('a page takes in values that are large, or refer to themselves', async () =
   expect(page.isLast).toBe(false);
 });
 
-test('an option that an object has not is refused', { timeout: 60_000 }, async () => {
-  const ctx = new FakeContext('strange');
-  new Notes(ctx, {}, { wasm: module, historyBytes: 0 } as VarveObjectOptions);
-  await expect(ctx.opened).rejects.toThrow('There is no option historyBytes here; there is name, memoryBytes,');
+test('an option that an object does not have is refused, and so are options that are no object', () => {
+  const construct = (options: unknown) => () =>
+    new Notes(new FakeContext('strange'), {}, options as VarveObjectOptions);
+  expect(construct({ wasm: module, historyBytes: 0 })).toThrow(
+    'There is no option historyBytes here; there is name, memoryBytes,',
+  );
+  for (const options of [null, 5]) {
+    const message = `Options are an object, not ${options}.`;
+    expect(construct(options)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT', message }));
+  }
 });
 
 test('without the engine an object says what is missing', { timeout: 60_000 }, async () => {

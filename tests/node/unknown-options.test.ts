@@ -279,6 +279,15 @@ test('a count refuses the limit and the order of scans, which it would ignore', 
   expect(await db.count({ gte: 'a' })).toBe(1);
 });
 
+// The story: `tx.delete(key, { ifSequence })` ignored its condition and deleted the key.
+test('a deletion in a transaction has no options, and nothing is deleted', async () => {
+  const error = { code: 'VARVE_INVALID_ARGUMENT', message: 'There is no option ifSequence here; there is none.' };
+  const condition = { ifSequence: 7 } as never;
+  await expect(db.transaction((tx) => tx.delete('a', condition))).rejects.toMatchObject(error);
+  expect(() => now.transaction((tx) => tx.delete('a', condition))).toThrow(expect.objectContaining(error));
+  expect([await db.get('a'), now.get('a')]).toEqual([1, 1]);
+});
+
 test('collections', async () => {
   interface Note {
     readonly id: number;

@@ -12,7 +12,7 @@ import { DurableObject } from 'cloudflare:workers';
 import { formatOf, structured } from '../codec/values.ts';
 import { EngineHost } from '../engine/engine-host.ts';
 import { VarveError } from '../errors.ts';
-import type { Known } from '../options.ts';
+import { checkOptions, type Known } from '../options.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { resolveOptions } from '../store/options.ts';
 import { SyncStore } from '../synchronous/store.ts';
@@ -64,6 +64,7 @@ export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends D
   /** Your class passes `ctx` and `env` to this constructor, and options if it has any. */
   constructor(ctx: ObjectContext, env: Env, options: VarveObjectOptions<K, V> = {}) {
     super(ctx, env);
+    checkOptions(options, OBJECT);
     this.#adapter = new ObjectStorageAdapter(ctx, { maxBytes: options.maxBytes });
     ctx.blockConcurrencyWhile(async () => {
       const { host, maintenance } = await openHost(ctx, this.#adapter, options);

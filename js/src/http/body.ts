@@ -4,6 +4,7 @@
  * Invariant: memory never contains more than the limit and one chunk. A body that is announced as longer is not read at all.
  */
 
+import { joined } from '../codec/joined.ts';
 import { malformed, Refusal } from './refusal.ts';
 
 /** The bytes of a body. Refuses a body longer than `bytesMax` with 413, and a compressed one with 415. */
@@ -31,24 +32,12 @@ export async function readBody(request: Request, bytesMax: number): Promise<Uint
     }
     chunks.push(value);
   }
-  return joined(chunks, length);
+  return chunks.length === 1 ? chunks[0]! : joined(chunks);
 }
 
 /** The error of a body that could not be read: the client disconnected, or sent invalid HTTP. */
 function unread({ signal }: Request): Error {
   return signal.aborted ? signal.reason : malformed('The body ended before it was complete.');
-}
-
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const [first] = chunks;
-  if (first !== undefined && chunks.length === 1) return first;
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
 }
 
 function tooLong(bytesMax: number): Refusal {

@@ -13,9 +13,9 @@
  * neither does anything after it. A length is used only after its check has been verified.
  */
 
+import { joined } from '../codec/joined.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { VarveError } from '../errors.ts';
-import { joined } from './byte-source.ts';
 
 export const FORMAT_VERSION = 1;
 export const HEADER_BYTES = 72;

@@ -5,6 +5,7 @@
  * not come.
  */
 
+import { joined } from '../codec/joined.ts';
 import type { ExportedBytes } from './types.ts';
 
 interface Chunks {
@@ -71,17 +72,6 @@ export class ByteSource {
     this.#chunk = this.#chunk.subarray(length);
     return cut;
   }
-}
-
-/** Joins several arrays of bytes. */
-export function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }
 
 /** Reads a stream with its reader if it has one, because not every browser can iterate a stream. */

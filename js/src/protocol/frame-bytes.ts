@@ -4,6 +4,7 @@
  * Invariant: operations and answers keep the bytes that they have in their frames, padding included.
  */
 
+import { joined } from '../codec/joined.ts';
 import { codeNumber, type VarveError, type VarveErrorCode } from '../errors.ts';
 import {
   ANSWER_HEADER_BYTES,
@@ -37,7 +38,7 @@ export function operationsOf(request: Uint8Array): FrameOperation[] {
 /** A request frame of operations, with the header (and so the client) of `request`. */
 export function frameOf(request: Uint8Array, operations: readonly FrameOperation[]): Uint8Array<ArrayBuffer> {
   const parts = operations.map(({ bytes }) => bytes);
-  return joined(request.subarray(0, FRAME_HEADER_BYTES), parts);
+  return counted(request.subarray(0, FRAME_HEADER_BYTES), parts);
 }
 
 /** The operation that ends the scan that `operation` moved. */
@@ -91,19 +92,13 @@ export function answersOf(response: Uint8Array): Uint8Array[] {
 export function responseOf(answers: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const header = new Uint8Array(RESPONSE_HEADER_BYTES);
   new DataView(header.buffer).setUint32(0, FRAME_MAGIC, true);
-  return joined(header, answers);
+  return counted(header, answers);
 }
 
 /** A header with its count set, followed by the parts. */
-function joined(header: Uint8Array, parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const frame = new Uint8Array(parts.reduce((bytes, part) => bytes + part.length, header.length));
-  frame.set(header);
+function counted(header: Uint8Array, parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const frame = joined([header, ...parts]);
   new DataView(frame.buffer).setUint32(4, parts.length, true);
-  let at = header.length;
-  for (const part of parts) {
-    frame.set(part, at);
-    at += part.length;
-  }
   return frame;
 }
 

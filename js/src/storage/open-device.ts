@@ -8,7 +8,7 @@
  * instead, because memory would look like an empty store. A server is an error, too, because its requests would share the memory.
  */
 
-import { VarveError } from '../errors.ts';
+import { invalid, VarveError } from '../errors.ts';
 import type { StorageKind, StorageReport } from '../types.ts';
 import type { ManagedDevice } from './device.ts';
 import { databaseName, hasDatabase } from './indexeddb/names.ts';
@@ -40,10 +40,7 @@ export async function openDevice(
 ): Promise<OpenedDevice> {
   if (kind === 'memory') return { device: new MemoryDevice(), report: { kind } };
   if (kind !== undefined && kind !== 'opfs' && kind !== 'indexeddb') {
-    throw new VarveError(
-      'VARVE_INVALID_ARGUMENT',
-      `storage is 'opfs', 'indexeddb', 'memory' or an adapter, not '${kind}'.`,
-    );
+    throw invalid(`storage is 'opfs', 'indexeddb', 'memory' or an adapter, not '${kind}'.`);
   }
   if (isServer()) throw onServer(name);
   if (kind === undefined) return openWhereItIs(name, options, openIndexedDb);

@@ -180,8 +180,8 @@ export class Transaction<K, V>
     return inTurn({ owner: this, key: textOfBytes(bytes) }, attempt, { is: () => isOvertaken });
   }
 
-  delete(key: K): void {
-    this.#work.delete(key);
+  delete(key: K, options?: undefined): void {
+    this.#work.delete(key, options);
   }
 
   deleteRange(range: KeyRange<K>): void {

@@ -97,8 +97,8 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
     throw overtaken();
   }
 
-  delete(key: K): void {
-    this.#work.delete(key);
+  delete(key: K, options?: undefined): void {
+    this.#work.delete(key, options);
   }
 
   deleteRange(range: KeyRange<K>): void {

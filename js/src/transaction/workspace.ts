@@ -61,8 +61,10 @@ export class Workspace<K, V> {
     this.#own.set(this.#formats.keys, key, rawBytes, value, lifetime);
   }
 
-  delete(key: K): void {
+  /** A deletion has no options: `set` has no condition either, because the commit checks what the transaction has read. */
+  delete(key: K, options: undefined): void {
     this.ensureOpen();
+    checkOptions(options, {});
     this.#own.delete(this.#formats.keys, key);
   }
 

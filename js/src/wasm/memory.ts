@@ -9,7 +9,7 @@
  *     out:     16 cells of u32     pointers, lengths and sequences that a call answers with
  */
 
-import { VarveError } from '../errors.ts';
+import { invalid, type VarveError } from '../errors.ts';
 import type { EngineExports } from './exports.ts';
 import type { EngineFault } from './fault.ts';
 
@@ -122,8 +122,7 @@ export class EngineMemory {
 
 /** The error of a call that is refused because the engine has no memory for it. Nothing of the call was done. */
 function noMemory(bytes: number): VarveError {
-  return new VarveError(
-    'VARVE_INVALID_ARGUMENT',
+  return invalid(
     `The engine has no memory for ${bytes} bytes at once. Write less at a time, or open the store with less memory for its cache.`,
   );
 }

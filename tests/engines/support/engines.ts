@@ -58,7 +58,10 @@ export class Session {
   }
 }
 
-/** After this time an engine has done all its own work after the last call: flushes, the seal of the log, freeing room. */
+/**
+ * After this time an engine has done all its own work after the last call: flushes, the seal of the log, freeing room. This is a fixed
+ * wait because nothing outside the worker shows whether a transaction is open or a timer of the engine will begin one.
+ */
 const REST_MS = 3500;
 
 /**
