@@ -66,8 +66,8 @@ export interface Reads<K, V> {
 /** Writes of a store. */
 export interface Writes<K, V> {
   /**
-   * Writes a value; its receipt says how durable it is. The value is encoded before the call returns, so you can change the object
-   * afterwards without an effect on the store. Without a lifetime the entry lives for ever, even if it replaces an entry that would have
+   * Writes a value; its receipt shows how durable it is. The value is encoded before the call returns, so you can change the object
+   * afterwards without an effect on the store. Without a lifetime the entry never expires, even if it replaces an entry that would have
    * expired; `update` keeps an expiry.
    *
    * @example
@@ -133,7 +133,7 @@ export interface BatchWrites<K, V> {
 export interface TransactionWrites<K, V> {
   /**
    * Writes a value. It is encoded before the call returns. Its lifetime, if it has one, begins with the commit. Without a lifetime it
-   * lives for ever, even if it replaces an entry that would have expired; `update` keeps an expiry.
+   * never expires, even if it replaces an entry that would have expired; `update` keeps an expiry.
    *
    * @example
    * tx.set(['session', id], user, { expiresIn: 60_000 });

@@ -15,7 +15,7 @@ export { VarveError, type VarveErrorCode } from './errors.ts';
 export type { StorageAdapter } from './storage/adapter.ts';
 export type { Kv, KvAtomic, KvEntry, KvKey, KvKeyPart, KvReadOptions } from './storage/denokv/platform.ts';
 
-/** Shorter than the default `lockTimeout` of `open`: so an owner that died does not block the next `open` for longer than `lockTimeout`. */
+/** Shorter than the default `lockTimeout` of `open`: so an owner that ended does not block the next `open` for longer than `lockTimeout`. */
 const LEASE_MS = 4000;
 const LEASE_MS_MIN = 1000;
 /** Most bytes of a prefix: the rest of a key is for the longest name of a store. */
@@ -27,7 +27,7 @@ export interface DenoKvOptions {
   readonly prefix?: KvKey | undefined;
   /**
    * Milliseconds for which a store belongs to the isolate that opened it. The lease is renewed when a third of it is over. After an
-   * owner died, others are refused for this long. At least 1,000; default 4,000.
+   * owner ended, others are refused for this long. At least 1,000; default 4,000.
    */
   readonly lease?: number | undefined;
 }
@@ -36,7 +36,7 @@ const DENO_KV: Known<DenoKvOptions> = { prefix: 1, lease: 1 };
 
 /**
  * Stores in a database of Deno KV. One isolate has a store open at a time. Others wait for as long as the option `lockTimeout` of
- * `open` says, and then get `VARVE_LOCKED`. If the owner died, or was frozen for longer than its lease, another isolate takes the
+ * `open` says, and then get `VARVE_LOCKED`. If the owner ended, or was frozen for longer than its lease, another isolate takes the
  * store over. If the old owner wakes up, its next write fails with `VARVE_LOCKED` and changes nothing.
  *
  * A write resolves when Deno KV has it: `relaxed` is as durable as `strict`. While an operation of Deno KV is running, new writes

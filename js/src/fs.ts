@@ -23,7 +23,7 @@ const FILES_MIN = 64;
 /** Options of `files`. */
 export interface FilesOptions {
   /**
-   * Most files of a store, all of them open at once: an integer, at least 64. A store of `n` files holds up to `n / 2` times
+   * Most files of a store, all of them open at once: an integer, at least 64. A store of `n` files takes up to `n / 2` times
    * 32 MiB. Default: 1000, or half of the files that the process may have open if that is fewer (known on Linux only), but at
    * least 64.
    */

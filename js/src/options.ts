@@ -1,7 +1,7 @@
 /**
  * Which options a call has.
  *
- * A misspelt option would do nothing, and nobody would notice: a value lives for ever, a write is less durable than intended, a
+ * A misspelt option would do nothing, and nobody would notice: a value never expires, a write is less durable than intended, a
  * range is too wide. So every call refuses options that it does not know.
  *
  * Invariant: a list has exactly the options of its type; the compiler checks that.

@@ -92,9 +92,9 @@ export interface Condition {
   ifSequence?: number | null | undefined;
 }
 
-/** How long an entry lives. After that it reads as absent. Default: for ever. */
+/** How long an entry is there. After that it reads as absent. Default: for ever. */
 export interface Lifetime {
-  /** How long the entry lives after the write is applied, in milliseconds, above 0. */
+  /** How long the entry is there after the write is applied, in milliseconds, above 0. */
   expiresIn?: number | undefined;
   /** When the entry expires, instead of `expiresIn`: a Date, or milliseconds since 1970. */
   expiresAt?: Date | number | undefined;
@@ -102,7 +102,7 @@ export interface Lifetime {
 
 /** The lifetime of an entry that is updated. Default: the entry keeps its expiry. */
 export interface UpdateLifetime extends Omit<Lifetime, 'expiresIn'> {
-  /** A new lifetime; null: the entry lives for ever. */
+  /** A new lifetime; null: the entry never expires. */
   expiresIn?: number | null | undefined;
 }
 
@@ -207,7 +207,7 @@ export interface LevelStats {
   readonly bytes: number;
   /** Entries in its tables, tombstones and older versions included. */
   readonly entries: number;
-  /** Bytes it may hold before tables move to the next level; 0 for a level that is skipped. */
+  /** Bytes it may have before tables move to the next level; 0 for a level that is skipped. */
   readonly targetBytes: number;
   /** How full it is. At 1 or more a compaction is due; the fullest level comes first. In level 0 the number of tables counts too. */
   readonly score: number;
@@ -328,9 +328,9 @@ export interface StoreStats {
   readonly sequence: number;
   readonly writes: number;
   /**
-   * Whether writers wait. They wait when `memtable.maxFrozen` memtables wait for their flush and the active one is half full, or level
-   * 0 has `compaction.levelZeroStall` tables, or level 0 is larger than four times its target size and much of it is overwritten, or a
-   * memtable waits for its flush and the storage is full.
+   * Whether writers wait. They wait in four cases. `memtable.maxFrozen` memtables wait for their flush and the active one is half
+   * full. Level 0 has `compaction.levelZeroStall` tables. Level 0 is larger than four times its target size, and much of it is
+   * overwritten. A memtable waits for its flush and the storage is full.
    */
   readonly stalled: boolean;
   /** The option `memoryBytes`: the limit of memtables (retained ones included), cache and open tables together. */

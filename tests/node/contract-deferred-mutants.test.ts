@@ -52,7 +52,7 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
         }
       },
     }),
-    'an attempt tells when',
+    'an attempt reports that',
   ],
   [
     'bytes that are held and go all the same',
@@ -64,12 +64,12 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
       },
       unpin: () => undefined,
     }),
-    'an attempt tells when',
+    'an attempt reports that',
   ],
   [
     'an error of a call taken for missing bytes',
     (device) => ({ resident: async (call: () => unknown) => device.resident(call).catch(() => undefined) }),
-    'an attempt tells when',
+    'an attempt reports that',
   ],
   [
     'attempts to recover that are not taken back',
@@ -116,7 +116,7 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
   [
     'a failure for want of room that nobody is told of',
     (device) => ({ committed: () => device.committed().catch(() => undefined) }),
-    'a full storage says so when a write is committed',
+    'a full storage refuses the commit of a write',
   ],
   [
     'writes that are taken after a failure, and lead nowhere',
@@ -131,7 +131,7 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
         write: (slot: number, bytes: Uint8Array, at: number) => (isFull ? bytes.length : device.write(slot, bytes, at)),
       };
     },
-    'a full storage says so when a write is committed',
+    'a full storage refuses the commit of a write',
   ],
   [
     'going back that leaves what was refused in memory',

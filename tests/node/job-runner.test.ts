@@ -15,7 +15,7 @@ async function runJob(end: 'fails' | 'is done', finishJob: () => void = () => un
   const engine = {
     takeJob: () => tickets.pop(),
     reclaim: (table: number) => calls.push(`reclaim ${table}`),
-    abandon: (table: number) => calls.push(`abandon ${table}`),
+    discard: (table: number) => calls.push(`discard ${table}`),
     failJob: (id: number) => calls.push(`fail ${id}`),
     finishJob: (id: number) => {
       calls.push(`finish ${id}`);
@@ -50,7 +50,7 @@ async function runJob(end: 'fails' | 'is done', finishJob: () => void = () => un
  */
 test('a job that fails gives the slots of all its outputs back', async () => {
   const calls = await runJob('fails');
-  expect(calls.filter((call) => call.startsWith('abandon')).sort()).toEqual(['abandon 7', 'abandon 8']);
+  expect(calls.filter((call) => call.startsWith('discard')).sort()).toEqual(['discard 7', 'discard 8']);
   expect(calls.filter((call) => call.startsWith('retake'))).toEqual(['retake 107', 'retake 108']);
   expect(calls.at(-1)).toBe('fail 3');
 });

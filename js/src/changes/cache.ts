@@ -2,9 +2,9 @@
  * Values of a store kept in the tab, and dropped when they change: the cache of `open({ cache })`.
  *
  * Invariants:
- * - A value is returned from here only while no write to its key was called in this tab since it was read, no change to it has
- *   arrived, and it is younger than `ttl` and not expired. So a tab sees its own writes at once, and those of others when the feed
- *   has reported them, or `ttl` is over.
+ * - A value is returned from here only under these conditions: since it was read, no write to its key was called in this tab and no
+ *   change to it has arrived. It is younger than `ttl` and not expired. So a tab sees its own writes at once, and those of others
+ *   when the feed has reported them, or `ttl` is over.
  * - The result of a read that was running when its key was written, or when everything was dropped, is not kept.
  * - Bytes are kept, and decoded for each answer: so a caller that changes a value does not change the cache.
  */

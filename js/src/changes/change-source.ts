@@ -1,7 +1,7 @@
 /**
  * The changes that the iterators of `changes()` and `watch()` return.
  *
- * Invariant: changes come in order, each once, also when `next()` is called again before the last call settled. It keeps one page
+ * Invariant: changes come in order, each once, also when `next()` is called again before the promise of the last call is resolved. It keeps one page
  * at most, and requests the next page when that one was consumed. It ends when the loop is left, on an error, and when the signal
  * aborts.
  */

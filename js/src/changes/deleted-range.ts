@@ -2,7 +2,7 @@
  * The range that a deletion was called with, computed from its bytes.
  *
  * Invariant: the returned range has exactly the keys that the bytes have, but it may be written in another form. In bytes, a range
- * after a key begins at the bytes of that key and a zero; a range with a prefix ends at the prefix with its last byte incremented.
+ * after a key begins at the bytes of that key and a zero. A range with a prefix ends at the prefix with its last byte incremented.
  */
 
 import { decodeKey } from '../codec/key-reader.ts';

@@ -74,9 +74,9 @@ export class RecentValues {
 
   /** Drops everything from `start` up to before `end`. */
   dropRange(start: string, end: string | undefined): void {
-    const holds = (id: string): boolean => id >= start && (end === undefined || id < end);
-    for (const [id, kept] of this.#kept) if (holds(id)) this.#remove(id, kept);
-    for (const ticket of this.#awaited) ticket.isStale ||= holds(ticket.id);
+    const isIn = (id: string): boolean => id >= start && (end === undefined || id < end);
+    for (const [id, kept] of this.#kept) if (isIn(id)) this.#remove(id, kept);
+    for (const ticket of this.#awaited) ticket.isStale ||= isIn(ticket.id);
   }
 
   #drop(id: string): void {

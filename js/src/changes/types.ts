@@ -54,8 +54,8 @@ export interface WatchOptions extends WaitOptions {
 /** Options of `changes`. */
 export interface ChangesOptions<K> extends WatchOptions, KeyRange<K> {
   /**
-   * Only changes after this sequence: the sequence of the last change that you handled (of a batch, of its last change), of a receipt,
-   * or of a snapshot; or 0 for the whole history. Default: only changes after the call.
+   * Only changes after this sequence: that of the last change that you handled (of a batch: of its last change), of a receipt, or of
+   * a snapshot. 0: the whole history. Default: only changes after the call.
    */
   since?: number | undefined;
 }

@@ -4,7 +4,7 @@
  * Life: constructed -> store opened while events wait -> events, each a few synchronous turns -> evicted or hibernating, without
  * notice -> constructed again, the log replayed.
  *
- * Invariant: nothing has to happen before an eviction: a turn's writes are in the object's storage when the turn ends, and the
+ * Invariant: nothing has to happen before an eviction. A turn's writes are in the object's storage when the turn ends, and the
  * platform holds back the object's output until they are durable. No pending work keeps the object from hibernating.
  */
 

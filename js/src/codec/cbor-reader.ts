@@ -1,8 +1,8 @@
 /**
  * Turns bytes that `CborWriter` wrote back into the value (the format is in cbor-writer.ts).
  *
- * Invariant: any bytes give a value or a thrown `Malformed`; nothing is read past the end, no array is made longer than
- * the bytes that are left, and nesting is bounded.
+ * Invariant: any bytes give a value or a thrown `Malformed`. Nothing is read past the end, no array is made longer than the bytes
+ * that are left, and nesting is bounded.
  *
  * Property names repeat from object to object, so their strings are kept in a small table found by length and bytes.
  */

@@ -1,8 +1,8 @@
 /**
  * Structured values to bytes: CBOR (RFC 8949) with registered tags, so that other tools can read what is stored.
  *
- * Invariant: for every value that `write` accepts, `CborReader` returns an equal value (prototypes of plain data, identity inside
- * the value and cycles included); every other value is refused with a path, never changed silently.
+ * Invariant: for every value that `write` accepts, `CborReader` returns an equal value (prototypes of plain data, identity inside the
+ * value and cycles included). Every other value is refused with a path, never changed silently.
  *
  *   number        integer, or a double when fractional, -0, NaN or infinite         bigint      tags 2 and 3
  *   string        text; with lone surrogates 27 ["String", UTF-16 units]             Date        tag 1, seconds

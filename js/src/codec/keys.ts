@@ -39,8 +39,8 @@ const doubleBytes = new Uint8Array(double.buffer);
 const scratch = new Uint8Array(KEY_BYTES_MAX + 1);
 
 /**
- * Writes a plain key at `at` and returns the end, or -1 when `into` has no room for it (grow it and call again; with
- * `KEY_BYTES_MAX` bytes of room this never happens). Throws `VARVE_INVALID_KEY`.
+ * Writes a plain key at `at` and returns the end, or -1 when `into` has no room for it. Grow it then and call again; with
+ * `KEY_BYTES_MAX` bytes of room this never happens. Throws `VARVE_INVALID_KEY`.
  *
  * @example
  * const end = writeKey('apple', scratch, 0); // 6: the type byte and five letters
@@ -123,7 +123,7 @@ function putString(key: string, into: Uint8Array, at: number, inside: boolean): 
   if (end < 0) {
     end = writeUtf8(key, into, at);
     if (end - at !== key.length && !isWellFormed(key)) {
-      throw invalid('A key cannot hold a lone surrogate: UTF-8 has no bytes for it.');
+      throw invalid('A key cannot have a lone surrogate: UTF-8 has no bytes for it.');
     }
   }
   return inside && end >= 0 ? terminate(into, at, end) : end;

@@ -1,7 +1,7 @@
 /**
  * Strings to UTF-8 and back, optimized for short ASCII.
  *
- * Invariant: a written string reads back as the same string, or is refused before it is written: lone surrogates have no UTF-8
+ * Invariant: a written string reads back as the same string, or is refused before it is written. Lone surrogates have no UTF-8
  * (`isWellFormed`), and a leading byte order mark is content.
  *
  * For short strings a loop over char codes is faster than `TextEncoder` and `TextDecoder`, in Chromium up to five times.
@@ -51,7 +51,7 @@ export function writeUtf8(text: string, into: Uint8Array, at: number): number {
 export function readUtf8(bytes: Uint8Array, start: number, end: number): string {
   let text = '';
   if (end - start > LOOP_BYTES_MAX) return decoder.decode(bytes.subarray(start, end));
-  // Four at a time: a call with four is as fast as with one. Chars after the end are cut off again.
+  // Four at a time: a call with four is as fast as with one. Chars after the end are removed again.
   for (let i = start; i < end; i += 4) {
     const [a, b, c, d] = [bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]] as [number, number, number, number];
     if ((a | b | c | d) > 127) return decoder.decode(bytes.subarray(start, end));

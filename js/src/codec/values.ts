@@ -22,7 +22,7 @@ import { byteCount, isBytes } from './intrinsics.ts';
 import { ByteSink } from './sink.ts';
 import { isWellFormed, readUtf8, writeShortAscii, writeUtf8 } from './text.ts';
 
-/** Most bytes of an encoded value (crates/varve/src/types.rs says why). */
+/** Most bytes of an encoded value (crates/varve/src/types.rs has the reason). */
 export const VALUE_BYTES_MAX = 2 ** 27;
 
 const RAW = 0;
@@ -120,7 +120,7 @@ class Utf8Codec extends BuiltInCodec<string> {
 
   write(value: string, sink: ByteSink): void {
     if (typeof value !== 'string') throw invalid('The value is no string. The utf8 codec stores nothing else.');
-    if (!isWellFormed(value)) throw invalid('The value holds a lone surrogate, for which UTF-8 has no bytes.');
+    if (!isWellFormed(value)) throw invalid('The value has a lone surrogate, for which UTF-8 has no bytes.');
     writeText(TEXT, value, sink);
   }
 

@@ -26,7 +26,7 @@ export interface Walk<T> {
   close(): void;
 }
 
-/** The way in which a collection reads. */
+/** How a collection reads. */
 export interface Access {
   readonly view: View;
   /** Runs a read of documents, after the calls made before it. The signal ends the wait for indexes, here and below. */

@@ -2,7 +2,7 @@
  * Keys as a collection uses them: whether a value is a key, which of two keys comes first, and a key that comes after all others.
  *
  * Invariant: `compareKeys` is the store's order, written a second time: comparing bytes would add the codec to the bundle, 3 KB. `TOP`
- * sorts after every key that `checkKey` accepts, alone and as an element of an array: arrays sort last, so an array that is nested
+ * sorts after every key that `checkKey` accepts, alone and as an element of an array. Arrays sort last, so an array that is nested
  * deeper than any other sorts after all of them.
  */
 

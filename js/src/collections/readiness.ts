@@ -3,10 +3,10 @@
  *
  * The store keeps a generation, the kinds of all indexes, and the list of those that are still being built. It also keeps, among its
  * derived keys (transaction/derived.ts), that the entries of this generation follow from the documents. Code with a different definition
- * begins the next generation in one transaction: it notes that the former one is over, deletes what is no longer an index, and lists the
- * missing indexes. An import of documents writes the same note, so the next client begins a generation of the same definition with all
- * indexes missing. Then the documents are read page by page. Each page is a transaction that also records the progress. Tabs that do
- * this at the same time take turns, and if a tab dies, the next one does the rest.
+ * begins the next generation in one transaction. The transaction notes that the former one is over, deletes former indexes, and lists
+ * the missing ones. An import of documents writes the same note, so the next client begins a generation of the same definition with
+ * all indexes missing. Then the documents are read page by page. Each page is a transaction that also records the progress. Tabs that
+ * do this at the same time take turns, and if a tab ends, the next one does the rest.
  *
  * Invariant: a writer of a generation that is over is refused, because each of its batches depends on the absence of that note. No
  * client of the new generation writes before it is built. So a page that is built stays correct.

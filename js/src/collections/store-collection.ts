@@ -1,9 +1,9 @@
 /**
  * A collection of a store.
  *
- * Invariant: each change of a document is one batch with the changes of its entries. The batch has three conditions: the document is as it
- * was read, or still absent; no document has the value in a unique index; and the generation of the definition is not over. So the result
- * is correct with any number of tabs that write, without a transaction, and an insert reads nothing.
+ * Invariant: each change of a document is one batch with the changes of its entries. The batch has three conditions. The document is
+ * as it was read, or still absent. No document has the value in a unique index. The generation of the definition is not over. So the
+ * result is correct with any number of tabs that write, without a transaction, and an insert reads nothing.
  */
 
 import { hasCode, invalid } from '../errors.ts';

@@ -173,8 +173,8 @@ export interface CollectionReads<T, K, X> {
 
 /**
  * Writes of a collection. `N` is the type of a document that may have no key yet. A document and its entries in all indexes are written
- * together. Each method rejects with `VARVE_VERSION` if another tab has changed the indexes (reload to get its code), with
- * `VARVE_INVALID_KEY` if the value of a document in an index is not a key, and with the errors of the store's `set`.
+ * together. Each method rejects with `VARVE_VERSION` if another tab has changed the indexes (reload to get its code), and with
+ * `VARVE_INVALID_KEY` if the value of a document in an index is not a key. It also rejects with the errors of the store's `set`.
  */
 export interface CollectionWrites<T, K, N, O> {
   /**
@@ -281,7 +281,7 @@ export interface Collection<T, K, X, N = T> extends CollectionReads<T, K, X>, Co
    */
   reindex(options?: ReadyOptions): Promise<void>;
   /**
-   * Compares documents with index entries, at one read point, and reports the differences. If documents cannot be indexed, it lists those:
+   * Compares documents with index entries, at one read point, and reports the differences. It lists documents that cannot be indexed:
    * two with the same value in a unique index, which can happen after an import, or one whose value in an index is not a key.
    *
    * @example

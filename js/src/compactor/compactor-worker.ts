@@ -1,5 +1,5 @@
 /**
- * The entry of the compactor worker, a nested worker of the engine worker: it dies with it.
+ * The entry of the compactor worker, a nested worker of the engine worker: it ends with it.
  *
  * Invariant: this file only connects messages to a `Compactor`.
  */

@@ -1,11 +1,11 @@
 /**
  * The compactor: runs flushes and compactions beside the engine worker, so that they do not take the engine worker's time.
  *
- * Life of a job: its specification arrives with all it needs except the input tables; the job is stepped in slices of a
- * few milliseconds; input is requested and output is written between steps; the result or the error goes back.
+ * Life of a job: Its specification arrives with all it needs except the input tables. The job is stepped in slices of a few
+ * milliseconds. Between steps, input is requested and output is written. The result or the error goes back.
  *
  * Invariant: it decides nothing and owns nothing. A result takes effect only when the engine worker accepts it. If the
- * compactor dies at any point, it leaves slots that belong to no table.
+ * compactor ends at any point, it leaves slots that belong to no table.
  */
 
 import { toWire, VarveError } from '../errors.ts';

@@ -1,5 +1,5 @@
 /**
- * The entry of the compactor of stores in files, a worker thread of the engine's thread: it dies with it.
+ * The entry of the compactor of stores in files, a worker thread of the engine's thread: it ends with it.
  *
  * Invariant: this file only connects messages to a `Compactor`, and halts it.
  */

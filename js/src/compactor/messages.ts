@@ -12,7 +12,7 @@
  *     <-- finished {table, size}  the engine opens it again
  *     <------------ done {result}
  *
- * Invariant: a slot is open on one side only. Each `need` and `lend` gets exactly one answer while the job lives.
+ * Invariant: a slot is open on one side only. Each `need` and `lend` gets exactly one answer while the job runs.
  */
 
 import type { WireError } from '../errors.ts';

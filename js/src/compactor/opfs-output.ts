@@ -1,5 +1,5 @@
 /**
- * The compactor's way to the slots of a store in the origin private file system.
+ * The compactor's access to the slots of a store in the origin private file system.
  *
  * Invariant: a slot is opened only after the engine worker has closed it, because handles exclude one another.
  */
@@ -19,14 +19,14 @@ export async function opfsOutputs(store: string): Promise<OpenOutput> {
   return async (slot): Promise<OutputSlot> => {
     const handle = await openSlot(directory, slot, { create: false, wait: OPEN_MS });
     return {
-      write: (bytes, at) => told(() => handle.write(bytes as Uint8Array<ArrayBuffer>, { at })),
-      flush: () => told(() => handle.flush()),
+      write: (bytes, at) => withSlotErrors(() => handle.write(bytes as Uint8Array<ArrayBuffer>, { at })),
+      flush: () => withSlotErrors(() => handle.flush()),
       close: () => handle.close(),
     };
   };
 }
 
-function told<T>(call: () => T): T {
+function withSlotErrors<T>(call: () => T): T {
   try {
     return call();
   } catch (error) {

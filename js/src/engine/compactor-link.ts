@@ -1,7 +1,7 @@
 /**
  * The engine worker's end of the compactor: starts the worker at the first job and pairs messages with jobs.
  *
- * Invariant: the promise of every job settles exactly once: with its result, with the error that the compactor reported, or
+ * Invariant: every job has exactly one outcome: its result, the error that the compactor reported, or
  * with the death of the worker. After a death the next job starts a new worker.
  */
 
@@ -61,7 +61,7 @@ export class CompactorLink implements JobsBeside {
         const { id: job, spec } = ticket;
         this.#post({ type: 'job', job, spec, urgent: ticket.kind === 'flush' }, [spec.buffer]);
       } catch (cause) {
-        this.#die('The compactor worker could not be started.', cause);
+        this.#end('The compactor worker could not be started.', cause);
       }
     });
   }
@@ -77,7 +77,7 @@ export class CompactorLink implements JobsBeside {
 
   /** Ends the worker and all its jobs; resolves once it writes no more. */
   async shutDown(): Promise<void> {
-    this.#die('The store was closed while a job was running.', undefined);
+    this.#end('The store was closed while a job was running.', undefined);
     await this.#ending;
   }
 
@@ -88,7 +88,7 @@ export class CompactorLink implements JobsBeside {
     });
     worker.addEventListener('error', (event) => {
       event.preventDefault();
-      if (worker === this.#worker) this.#die(`The compactor worker failed: ${event.message}`, event.error);
+      if (worker === this.#worker) this.#end(`The compactor worker failed: ${event.message}`, event.error);
     });
     const start: CompactorRequest = { type: 'start', module: this.#module, store: this.#store };
     worker.postMessage(start);
@@ -122,14 +122,14 @@ export class CompactorLink implements JobsBeside {
         running.services.finished(message.table, message.size);
         return;
       case 'done':
-        this.#forget(job);
+        this.#remove(job);
         running.resolve(message.result);
         return;
       case 'failed':
-        this.#forget(job);
+        this.#remove(job);
         running.reject(VarveError.fromWire(message.error));
         // Its engine stopped in the middle of a call and must not be trusted with another job.
-        if (message.error.code === 'VARVE_INTERNAL') this.#die('The compactor worker failed.', undefined);
+        if (message.error.code === 'VARVE_INTERNAL') this.#end('The compactor worker failed.', undefined);
         return;
     }
   }
@@ -138,21 +138,21 @@ export class CompactorLink implements JobsBeside {
     this.#post({ type: 'refused', job, error: toWire(error) }, []);
   }
 
-  #forget(job: number): void {
+  #remove(job: number): void {
     this.#jobs.delete(job);
     if (this.#jobs.size === 0) this.#worker?.unref?.();
   }
 
   /** Callers take back the slots of a rejected job. So jobs are rejected only once the worker writes no more. */
-  #die(message: string, cause: unknown): void {
+  #end(message: string, cause: unknown): void {
     const ended = this.#worker?.terminate();
     this.#worker = undefined;
     const running = [...this.#jobs.values()];
     this.#jobs.clear();
-    const tell = (): void => {
-      for (const { reject } of running) reject(new VarveError('VARVE_UNSUPPORTED', message, { cause }));
+    const reject = (): void => {
+      for (const job of running) job.reject(new VarveError('VARVE_UNSUPPORTED', message, { cause }));
     };
-    if (ended === undefined) tell();
-    else this.#ending = Promise.all([this.#ending, ended.then(tell, tell)]);
+    if (ended === undefined) reject();
+    else this.#ending = Promise.all([this.#ending, ended.then(reject, reject)]);
   }
 }

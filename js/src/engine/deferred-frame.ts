@@ -16,12 +16,12 @@
  *     run       all others: reads see the store as it is now
  *
  * Invariant: operations take effect once and in order. An operation that failed for lack of bytes changed nothing: a
- * condition is compared before its batch is staged, and a scan that failed stays where it was. A write that was answered is done,
- * even if bytes were missing that the engine did not need (the length of a kept segment of the log): it does not run again.
- * A write that was refused for lack of room changed nothing either, and runs again while room may come back (`patience.ts`).
- * A refused write is not in the store, and a write in the store is not refused, however often the storage refuses: committed operations
- * stay committed, and each attempt comes further. A scan that moved forward within the frame cannot go back, and ends. A scan that did
- * not move goes on, unless the store lost something.
+ * condition is compared before its batch is staged, and a scan that failed stays where it was. A write that was answered is done and
+ * does not run again, even if bytes were missing that the engine did not need (the length of a kept segment of the log). A write that
+ * was refused for lack of room changed nothing either, and runs again while room may come back (`patience.ts`). A refused write is
+ * not in the store, and a write in the store is not refused, however often the storage refuses. Committed operations stay committed,
+ * and each attempt comes further. A scan that moved forward within the frame cannot go back, and ends. A scan that did not move goes
+ * on, unless the store lost something.
  */
 
 import type { VarveError } from '../errors.ts';

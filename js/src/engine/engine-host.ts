@@ -135,7 +135,8 @@ export class EngineHost {
 
   /** Closes the snapshots and scans of a client. Unless the client may return, its receipts are dropped too. */
   releaseClient(client: number, mayReturn: boolean): void {
-    if (this.#closing === undefined && this.store.fault.found === undefined) this.store.forgetClient(client, mayReturn);
+    if (this.#closing === undefined && this.store.fault.found === undefined)
+      this.store.releaseClient(client, mayReturn);
   }
 
   /** Numbers about the store. */
@@ -157,7 +158,7 @@ export class EngineHost {
     await this.committed();
   }
 
-  /** Verifies every file, in a worker if possible. The store goes on working and serves the bytes, 1 MiB at a time. */
+  /** Verifies every file, in a worker if possible. The store continues and serves the bytes, 1 MiB at a time. */
   async check(options: CheckOptions = {}): Promise<CheckReport> {
     const module = await loadTools(options.tools);
     options.signal?.throwIfAborted();

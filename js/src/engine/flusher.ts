@@ -1,10 +1,10 @@
 /**
- * Makes relaxed writes durable soon, and tidies up when nothing is written.
+ * Makes relaxed writes durable soon, and seals and shrinks when nothing is written.
  *
  *     write ---- <= 100 ms ----> flush
- *     write ---- 250 ms without another ----> seal the log, let go of files that nobody needs
+ *     write ---- 250 ms without another ----> seal the log, delete files that nobody needs
  *     write ----- 3 s without another ------> give spare room back to the browser, and merge what was overwritten
- *                                             merged ----- 250 ms ----> give its room back, too
+ *                                             merged ----- 250 ms ----> free its room, too
  *
  * Invariant: an unflushed byte waits for at most `FLUSH_MS` and one flush. A seal is written only after a time without
  * writes, because it costs a flush of its own.
@@ -47,11 +47,11 @@ export class Flusher {
     }
   }
 
-  /** Tidies up once nothing is written any more. */
+  /** Seals and shrinks once nothing is written any more. */
   idle(): void {
     if (this.#stopped || this.#idleTimer !== undefined) return;
     this.#writes = this.#store.writesSinceSeal();
-    this.#idleTimer = setTimeout(() => this.#tidy(), IDLE_MS);
+    this.#idleTimer = setTimeout(() => this.#seal(), IDLE_MS);
   }
 
   /** Flushes and seals now: the page is about to go away. */
@@ -72,7 +72,7 @@ export class Flusher {
     this.#attempt(() => this.#store.sync());
   }
 
-  #tidy(): void {
+  #seal(): void {
     this.#idleTimer = undefined;
     if (this.#store.writesSinceSeal() !== this.#writes) {
       this.idle();

@@ -4,7 +4,7 @@
  * Life of a job: it is taken from the engine and run, and its output slots are opened again. Only then is it reported to the
  * engine as finished, because the engine may read an output table in the very next call.
  *
- * Invariant: a job that fails changes nothing: its outputs are abandoned and the engine stays as it was. It is tried
+ * Invariant: a job that fails changes nothing: its outputs are discarded and the engine stays as it was. It is tried
  * again after a pause that doubles, because the cause (most often a full disk) seldom goes away at once.
  */
 
@@ -192,7 +192,7 @@ export class JobRunner {
       } catch {
         // The slot stays closed; the engine does not use it again before the next open.
       }
-      if (!this.#stopped) this.#store.abandon(table);
+      if (!this.#stopped) this.#store.discard(table);
     }
     if (!this.#stopped) this.#store.failJob(ticket.id, isFull);
   }

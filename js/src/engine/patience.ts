@@ -5,8 +5,8 @@
  *     deletes   are always tried again, as long as one succeeds now and then: the engine has room for them as soon as the flush
  *               before them is done
  *
- * Invariant: a frame that finds no room at all ends within the time of one set and one delete, however many it has, because all
- * other frames, and closing, wait for it. A set does not run at all while the storage keeps its last room for deletes.
+ * Invariant: a frame that finds no room at all ends within the time of one set and one delete, however many it has. All other frames,
+ * and closing, wait for it. A set does not run at all while the storage keeps its last room for deletes.
  */
 
 import type { VarveError } from '../errors.ts';

@@ -106,6 +106,6 @@ function keyOf<K, V>({ query, limits }: Exchange<K, V>, segment: string | undefi
 
 function conflict(key: unknown, sequence: number | null): VarveError {
   const state = sequence === null ? 'is absent' : `has ETag ${tagOf(sequence)}`;
-  const detail = `A condition of this request did not hold: the key ${state}. Nothing was written.`;
+  const detail = `A condition of this request was false: the key ${state}. Nothing was written.`;
   return new VarveError('VARVE_CONFLICT', detail, { conflict: { key, sequence } });
 }

@@ -64,7 +64,7 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
     if (flight !== undefined) return flight;
     const methods = route === undefined ? undefined : own(routes, route);
     if (methods === undefined) {
-      // A client without a token does not learn which paths exist.
+      // The response to a client without a token does not show which paths exist.
       await guardAccess(request, 'read', authorize);
       throw new Refusal(404, `There is nothing at this path. The paths are ${Object.keys(routes).join(', ')}.`);
     }

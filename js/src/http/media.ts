@@ -135,7 +135,7 @@ function qualityOf(type: string, ranges: readonly MediaRange[]): number {
 
 /**
  * Whether `JSON.stringify` returns JSON that is read as the same value. A value that contains one object twice does not count as
- * JSON: a small value can contain one object in many places, and its JSON would be many times as long.
+ * JSON. A small value can contain one object in many places, and its JSON would be many times as long.
  */
 function isJson(value: unknown, met: Set<object> = new Set(), depth = 0): boolean {
   switch (typeof value) {

@@ -225,7 +225,7 @@ async function checkVersion(raw: RawStore, version: number): Promise<void> {
 
 function notEmpty(): VarveError {
   return invalid(
-    'The store is not empty. Import into a new store, clear() this one, or pass merge: true to write over what it holds.',
+    'The store is not empty. Import into a new store, clear() this one, or pass merge: true to write over what it has.',
   );
 }
 

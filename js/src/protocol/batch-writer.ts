@@ -16,7 +16,7 @@ import { BatchKind, ItemFlag } from './frame.ts';
 import { type Encoder, rawBytes, reentered } from './frame-writer.ts';
 
 const ITEM_HEADER_BYTES = 12;
-/** Most bytes of a batch (crates/varve/src/types.rs says why). */
+/** Most bytes of a batch (crates/varve/src/types.rs has the reason). */
 const BATCH_BYTES_MAX = 2 ** 28;
 
 /** Collects the items of one batch. */

@@ -14,14 +14,14 @@ export class EngineConflict extends VarveError {
   readonly found: number;
 
   constructor(keyBytes: Uint8Array, found: number) {
-    super('VARVE_CONFLICT', 'A condition of this write did not hold. Read again and retry.');
+    super('VARVE_CONFLICT', 'A condition of this write was false. Read again and retry.');
     this.keyBytes = keyBytes;
     this.found = found;
   }
 }
 
 /** The message for a write whose own condition was not true. */
-const CONDITION = 'A condition of this write did not hold';
+const CONDITION = 'A condition of this write was false';
 
 /** The error that the caller gets: a conflict with its key decoded, any other error unchanged. `what` begins its message. */
 export function namedConflict<K>(error: unknown, keys: KeyFormat<K>, what = CONDITION): unknown {

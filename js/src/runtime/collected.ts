@@ -1,8 +1,8 @@
 /**
- * A last resort for objects that a program forgot to close: the callback runs some time after the object is gone.
+ * A last resort for objects that a program did not close: the callback runs some time after the object is gone.
  *
  * Invariant: nothing depends on it. Where there is no `FinalizationRegistry` (workerd with an older compatibility date), a
- * forgotten object stays open until the store is closed.
+ * object that was not closed stays open until the store is closed.
  */
 
 /** The part of a `FinalizationRegistry` that is used. */

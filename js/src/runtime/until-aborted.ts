@@ -1,8 +1,8 @@
 /**
  * Waiting for a promise that a signal may abort.
  *
- * Invariant: an abort settles the promise at once; the work is asked to stop, and its later result is dropped. No listener stays after
- * its promise has settled.
+ * Invariant: an abort rejects the promise at once; the work is asked to stop, and its later result is dropped. No listener stays after
+ * its promise is resolved or rejected.
  */
 
 /** Resolves with the awaited value, or rejects with the signal's `reason` as soon as it aborts; then `stop` is called. */
@@ -17,10 +17,10 @@ export function untilAborted<T>(
       reject(signal.reason);
       stop?.().catch(() => undefined);
     };
-    const settled = (): void => signal.removeEventListener('abort', abort);
+    const ended = (): void => signal.removeEventListener('abort', abort);
     if (signal.aborted) abort();
     else signal.addEventListener('abort', abort, { once: true });
     awaited.then(resolve, reject);
-    awaited.then(settled, settled);
+    awaited.then(ended, ended);
   });
 }

@@ -54,7 +54,7 @@ export class EngineServer implements FrameOwner {
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
   readonly #clients = new Set<Connection>();
-  /** The timers that forget clients that left. */
+  /** The timers that release the requests of clients that left. */
   readonly #away = new Map<number, ReturnType<typeof setTimeout>>();
   readonly #queue: Waiting[] = [];
   #host: EngineHost | undefined;
@@ -142,11 +142,11 @@ export class EngineServer implements FrameOwner {
     this.#host?.releaseClient(client, mayReturn);
     if (!mayReturn) return;
     clearTimeout(this.#away.get(client));
-    const forget = (): void => {
+    const release = (): void => {
       this.#away.delete(client);
       this.#host?.releaseClient(client, false);
     };
-    this.#away.set(client, setTimeout(forget, RETURN_MS));
+    this.#away.set(client, setTimeout(release, RETURN_MS));
   }
 
   /** Another connection of the same client takes the place of this one: what it has open stays. */
@@ -208,7 +208,7 @@ export class EngineServer implements FrameOwner {
   /** A frame ran. */
   onRun(): void {
     if (this.#isDead) return;
-    this.#tellAfters();
+    this.#answerAfters();
     try {
       this.#host?.upkeep.afterTurn();
     } catch (error) {
@@ -222,10 +222,10 @@ export class EngineServer implements FrameOwner {
     host.onEnd((cause) => this.onFailure(cause));
     // The state that was reported before may have been taken back. So this is another state, even with the same sequence.
     this.#opening = Math.random();
-    this.#tellAfters();
+    this.#answerAfters();
   }
 
-  /** All pending and later calls fail with `error`. Files and lock are released, in case the worker lives on. */
+  /** All pending and later calls fail with `error`. Files and lock are released, in case the worker goes on running. */
   onFailure(error: unknown): void {
     if (this.#isDead) return;
     for (const client of this.#clients) client.send({ type: 'dead', error: toWire(error) });
@@ -233,19 +233,19 @@ export class EngineServer implements FrameOwner {
   }
 
   /** Answers the requests that wait for a write: at once or, after a very recent answer, a little later. */
-  #tellAfters(): void {
+  #answerAfters(): void {
     const host = this.#host;
     if (host === undefined || this.#afters.length === 0 || this.#afterTimer !== undefined) return;
     const value: StoreState = { sequence: host.store.acknowledged(), opening: this.#opening };
     const isOld = (state: StoreState | undefined): boolean =>
       state?.sequence !== value.sequence || state.opening !== value.opening;
-    const told = this.#afters.filter(({ state }) => isOld(state));
-    if (told.length === 0) return;
+    const due = this.#afters.filter(({ state }) => isOld(state));
+    if (due.length === 0) return;
     this.#afters = this.#afters.filter(({ state, from }) => !isOld(state) && !from.isGone);
-    for (const { id, from } of told) from.send({ type: 'result', id, value });
+    for (const { id, from } of due) from.send({ type: 'result', id, value });
     this.#afterTimer = setTimeout(() => {
       this.#afterTimer = undefined;
-      if (!this.#isDead) this.#tellAfters();
+      if (!this.#isDead) this.#answerAfters();
     }, AFTER_MS);
   }
 
@@ -282,11 +282,12 @@ export class EngineServer implements FrameOwner {
           return;
         }
         case 'call':
-          if (request.method === 'compact') void this.#progressing(id, from, (tell) => this.#opened().compact(tell));
+          if (request.method === 'compact')
+            void this.#progressing(id, from, (report) => this.#opened().compact(report));
           else if (request.method === 'after') {
             this.#opened();
             this.#afters.push({ id, from, state: request.args[0] as StoreState | undefined });
-            this.#tellAfters();
+            this.#answerAfters();
           } else if (request.method === 'check') {
             const options = request.args[0] as CheckOptions & { readonly number: number };
             void this.#stoppable(id, from, options.number, (watch) => this.#opened().check({ ...options, ...watch }));
@@ -369,7 +370,7 @@ export class EngineServer implements FrameOwner {
   async #progressing(
     id: number,
     from: Connection,
-    work: (tell: (progress: object) => void) => Promise<unknown>,
+    work: (report: (progress: object) => void) => Promise<unknown>,
   ): Promise<void> {
     try {
       const value = await work((progress) => from.send({ type: 'progress', id, value: progress }));

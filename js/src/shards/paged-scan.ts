@@ -33,7 +33,7 @@ export interface ScanSource<K, V> {
   owner(bytes: Uint8Array): number;
 }
 
-/** What `item` makes of the entries of a range, in order, over all shards. */
+/** The results of `item` for the entries of a range, in order, over all shards. */
 export async function* mergedScan<K, V, T>(
   source: ScanSource<K, V>,
   range: ScanOptions<K>,

@@ -1,5 +1,5 @@
 /**
- * The shared worker that hands ports from clients to leaders. It holds no data and keeps no store.
+ * The shared worker that hands ports from clients to leaders. It has no data and no store.
  *
  *     leader -> broker   { type: 'lead', member }             from now on this line is that member's
  *     client -> broker   { type: 'connect', member } + port   the port is for that member

@@ -4,7 +4,7 @@
  * Invariant: messages that come through an ended link are ignored.
  *
  * A leader that sends nothing for five seconds, although it was asked, is stalled: most likely its page is frozen. Calls that
- * wait for it are rejected with `VARVE_LEADER_STALLED`. Nobody else can lead until the page thaws or dies.
+ * wait for it are rejected with `VARVE_LEADER_STALLED`. Nobody else can lead until the page thaws or ends.
  */
 
 import type { Client, Link } from '../client/client.ts';

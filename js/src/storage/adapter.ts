@@ -1,8 +1,8 @@
 /**
  * A storage that is passed to `open`: files of a server runtime, the database of a Durable Object, or your own.
  *
- * Invariant: an adapter holds a store for one opener at a time: from the `open` that resolved until the device's
- * `closeAll` did. An adapter lives in one realm, so the engine of its stores runs in that realm too.
+ * Invariant: an adapter gives a store to one opener at a time: from the `open` that resolved until the device's
+ * `closeAll` did. An adapter is in one realm, so the engine of its stores runs in that realm too.
  */
 
 import { invalid } from '../errors.ts';

@@ -10,8 +10,8 @@ import type { VarveError } from '../errors.ts';
 import type { SpawnCompactor } from './compactor-port.ts';
 
 /**
- * Why a slot call failed: no room, the storage failed, the slot is not open here, or (a read) the bytes still have to be
- * fetched: the whole call is made again when they are in memory.
+ * Why a slot call failed: no room, the storage failed, the slot is not open here, or the bytes of a read still have to be fetched. In
+ * the last case the whole call is made again when they are in memory.
  */
 export type SlotErrorKind = 'full' | 'io' | 'closed' | 'pending';
 
@@ -48,7 +48,7 @@ export interface SlotDevice {
 export interface DeviceCompactor {
   /** Starts the worker. */
   readonly spawn: SpawnCompactor;
-  /** The text that tells the worker where the slots are. */
+  /** The place of the slots, as a text for the worker. */
   readonly place: string;
 }
 
@@ -104,9 +104,9 @@ export interface DeferredDevice extends ManagedDevice {
   /** Waits for room that may become free, at most until a time of `performance.now()`; resolves with whether slots can become longer. */
   moreRoom(untilMs: number): Promise<boolean>;
   /**
-   * Writes to a slot that nobody reads yet, in a commit of its own, after the writes so far. A write that finds no room leaves the rest
-   * of the device as it was: it is refused with an error of kind `full`, and the contents of the slot are undefined. `mayUseReserve`: for
-   * writes that soon free as much room.
+   * Writes to a slot that nobody reads yet, in a commit of its own, after the writes so far. A write that finds no room leaves the
+   * rest of the device as it was. It is refused with an error of kind `full`, and the contents of the slot are undefined.
+   * `mayUseReserve`: for writes that soon free as much room.
    */
   writeApart(slot: number, bytes: Uint8Array, at: number, mayUseReserve: boolean): Promise<void>;
   /** Frees the room of the bytes that `writeApart` wrote to a slot. The length of the slot stays. */

@@ -34,12 +34,12 @@ export function acquireLock(name: string, { lockTimeout, signal }: LockOptions):
     const giveUp = (): void => waiting.abort();
     const timer = lockTimeout > 0 ? setTimeout(giveUp, lockTimeout) : undefined;
     signal?.addEventListener('abort', giveUp, { once: true });
-    const settle = (): void => {
+    const ended = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', giveUp);
     };
     const granted = (lock: Lock | null): Promise<void> | undefined => {
-      settle();
+      ended();
       if (lock === null) {
         reject(locked(name));
         return undefined;
@@ -56,7 +56,7 @@ export function acquireLock(name: string, { lockTimeout, signal }: LockOptions):
       .request(openLock(name), lockTimeout > 0 ? { signal: waiting.signal } : { ifAvailable: true }, granted)
       .then(() => undefined)
       .catch((cause: unknown) => {
-        settle();
+        ended();
         if (signal?.aborted) reject(signal.reason);
         else if (waiting.signal.aborted) reject(locked(name));
         else reject(new VarveError('VARVE_UNSUPPORTED', 'The browser refused the lock of the store.', { cause }));

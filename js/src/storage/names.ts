@@ -17,7 +17,7 @@ export function escapeName(name: string): string {
   try {
     escaped = encodeURIComponent(name);
   } catch (cause) {
-    throw invalid('A store name must not hold half of a surrogate pair.', { cause });
+    throw invalid('A store name must not have half of a surrogate pair.', { cause });
   }
   escaped = escaped.replace(/[.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
   if (escaped === '' || escaped.length > NAME_BYTES_MAX) {

@@ -1,5 +1,5 @@
 /**
- * Where stores live in the origin private file system.
+ * Where stores are in the origin private file system.
  *
  *     varve/<store name, escaped>/slot-0000, slot-0001, ...
  *

@@ -1,7 +1,7 @@
 /**
  * Slots in the origin private file system, each a synchronous access handle that stays open as long as the store is open.
  *
- * Invariant: a slot is in one of three states: open here, released (another worker may hold it), or closed for good.
+ * Invariant: a slot is in one of three states: open here, released (another worker may have it), or closed for good.
  * Sizes are kept in memory, because asking for one costs Firefox as much as a read. After a write that fell short the size
  * is asked for again, because Firefox miscounts such writes.
  *
@@ -241,9 +241,9 @@ export class OpfsDevice implements ManagedDevice {
     for (const slot of slots) {
       opening.push(openSlot(this.#directory, slot, { create: true, wait, signal, file: files[slot] }));
     }
-    const settled = await Promise.allSettled(opening);
+    const opened = await Promise.allSettled(opening);
     let failed: PromiseRejectedResult | undefined;
-    settled.forEach((result, index) => {
+    opened.forEach((result, index) => {
       if (result.status === 'rejected') failed ??= result;
       else if (failed !== undefined || (this.#closed && first > 0)) result.value.close();
       else this.#keep(first + index, result.value);

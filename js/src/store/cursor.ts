@@ -31,7 +31,7 @@ export function firstBatchBytes(limit: number | undefined): number {
 export interface BatchSource {
   /** Why it was ended from outside, if it was. */
   readonly error: unknown;
-  /** The next batch, or undefined after the last one. Do not call it again before the promise settled. */
+  /** The next batch, or undefined after the last one. Do not call it again before its promise is resolved. */
   take(): Promise<ScanBatch | undefined>;
   /** Ends it. */
   close(): void;
@@ -77,7 +77,7 @@ export class Cursor implements BatchSource, Restorable {
     return this.#error;
   }
 
-  /** The next batch, or undefined after the last one. Do not call it again before the promise settled. */
+  /** The next batch, or undefined after the last one. Do not call it again before its promise is resolved. */
   take(): Promise<ScanBatch | undefined> {
     if (this.#error !== undefined) return Promise.reject(this.#error);
     if (this.#pending === undefined || this.#isClosed) return Promise.resolve(undefined);
@@ -118,7 +118,7 @@ export class Cursor implements BatchSource, Restorable {
     const taken = client.submit(snapshotRestore, undefined, progress.readPoint, levelOfSnapshot(snapshot));
     const opened = client.submit(this.#operations.open, this.#number, progress.rest(snapshot, this.#batchBytes), 0);
     void releaseSnapshot({ client, number: snapshot });
-    // Two leaders may have died in a row: the third also opens what the first was asked to open.
+    // Two leaders may have ended in a row: the third also opens what the first was asked to open.
     opened.then(() => {
       if (this.#number !== number) client.submit(scanClose, number, undefined, 0).catch(ignore);
     }, ignore);
@@ -130,7 +130,7 @@ export class Cursor implements BatchSource, Restorable {
     } else this.#expect(batch);
   }
 
-  /** Settles with the requested batch, which another one may replace. */
+  /** Resolves with the requested batch, which another one may replace. */
   #wait(resolve: (batch: ScanBatch) => void, reject: (error: unknown) => void): void {
     const pending = this.#pending;
     const again = (): boolean => {

@@ -62,9 +62,9 @@ export async function keepLive<K, V>(
 }
 
 /**
- * Returns undefined for errors after which the query is read again, at another read point: the read point cannot answer the query
- * (an import has put the indexes of a collection out of date), or the leader is gone with its read point, or the leader does not
- * answer.
+ * Returns undefined for errors after which the query is read again, at another read point. There are three: the read point cannot
+ * answer the query (an import has put the indexes of a collection out of date), the leader is gone with its read point, or the leader
+ * does not answer.
  */
 function orAgain(error: unknown): undefined {
   if (!hasCode(error, 'VARVE_RETRY', 'VARVE_LEADER_STALLED')) throw error;

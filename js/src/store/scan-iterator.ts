@@ -1,9 +1,9 @@
 /**
  * The iterators that `keys()`, `values()` and `entries()` return.
  *
- * Invariant: items come in order, each once, also when `next()` is called again before the last call settled. The cursor
- * is closed when the items end, when the loop is left, on an error, when the signal aborts, and when an iterator that
- * was never finished is garbage collected.
+ * Invariant: items come in order, each once, also when `next()` is called again before the promise of the last call is resolved. The
+ * cursor is closed when the items end, when the loop is left, on an error, and when the signal aborts. It is also closed when an
+ * iterator that was never finished is garbage collected.
  */
 
 import type { Operations } from '../client/operations.ts';
@@ -81,12 +81,12 @@ export class ScanIterator<T> extends StepIterator<T> {
   /** Runs a step after the ones before it. */
   #queue(step: () => Promise<IteratorResult<T, undefined>>): Promise<IteratorResult<T, undefined>> {
     const result = this.#last === undefined ? step() : this.#last.then(step);
-    const settled: Promise<unknown> = result
+    const ended: Promise<unknown> = result
       .catch(() => undefined)
       .then(() => {
-        if (this.#last === settled) this.#last = undefined;
+        if (this.#last === ended) this.#last = undefined;
       });
-    this.#last = settled;
+    this.#last = ended;
     return result;
   }
 

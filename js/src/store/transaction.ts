@@ -93,7 +93,7 @@ export class Transaction<K, V>
   async has(key: K, options?: WaitOptions): Promise<boolean> {
     checkWait(options);
     const plain = this.#work.plain(key);
-    return this.#work.holds(plain) ?? this.#view.has(plain, options);
+    return this.#work.has(plain) ?? this.#view.has(plain, options);
   }
 
   async hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {

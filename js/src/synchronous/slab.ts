@@ -1,8 +1,8 @@
 /**
  * Copies of values, cut from large buffers.
  *
- * In V8 every new typed array over 64 bytes is expensive, because its memory is allocated off the heap; a view of an existing
- * buffer costs a small part of that. The price: a small value that is kept keeps its whole slab in memory.
+ * In V8 every new typed array over 64 bytes is expensive, because its memory is allocated off the heap. A view of an existing buffer
+ * costs a small part of that. The price: a small value that is kept keeps its whole slab in memory.
  *
  *     memory  ....abcd efgh ijkl....     a value may start and end anywhere in a word
  *     slab    |bcde fghi|                whole words are copied, and the view leaves out what is not the value

@@ -292,7 +292,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
   /**
    * Runs a function that reads and writes, as one step. Its writes are applied together when it has returned; its reads see
    * them at once. If it throws, its writes are discarded and the error is passed on. It must not return a promise. Calls on the store
-   * itself inside the function are not part of the transaction; if they write a key that the transaction has read, the function is
+   * itself inside the function are not part of the transaction. If they write a key that the transaction has read, the function is
    * called again, up to `retries` times. Then `VARVE_CONFLICT` is thrown.
    * @example
    * const left = db.transaction((tx) => {

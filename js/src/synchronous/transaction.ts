@@ -1,8 +1,8 @@
 /**
  * Transactions of the synchronous store.
  *
- * Within one turn nobody else writes, so a transaction runs in one go: it reads a snapshot with its own writes laid over it,
- * and its writes are one batch at its end. Only its own function could write directly to the store meanwhile. Therefore the
+ * Within one turn nobody else writes, so a transaction runs without an interruption. It reads a snapshot with its own writes laid
+ * over it, and its writes are one batch at its end. Only its own function could write directly to the store meanwhile. Therefore the
  * commit checks the keys and ranges that the transaction read; on a conflict the function runs again.
  *
  * Invariant: nothing is written before the function has returned, and then everything or nothing.
@@ -64,7 +64,7 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
   has(key: K, options?: WaitOptions): boolean {
     checkWait(options);
     const plain = this.#work.plain(key);
-    return this.#work.holds(plain) ?? this.#reads.has(plain, this.#snapshot);
+    return this.#work.has(plain) ?? this.#reads.has(plain, this.#snapshot);
   }
 
   count(range: CountOptions<K> = {}): number {

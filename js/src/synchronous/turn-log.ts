@@ -22,7 +22,7 @@ const STAGED_BYTES_MAX = 64 * 1024;
 
 /** Logs what a synchronous store stages. */
 export class TurnLog {
-  /** The error that every call of the store throws from now on: the store is closed or poisoned, or its engine died. */
+  /** The error that every call of the store throws from now on: the store is closed or poisoned, or its engine failed. */
   refusal: VarveError | undefined;
   readonly #host: EngineHost;
   readonly #exports: EngineExports;
@@ -79,7 +79,7 @@ export class TurnLog {
     throw this.refusal ?? cause;
   }
 
-  /** Refuses every later call; if the store died before, with the error that it died of. */
+  /** Refuses every later call; if the store failed before, with the error of that failure. */
   close(): void {
     this.#unwatch();
     if (this.refusal?.code === 'VARVE_POISONED' || this.refusal?.code === 'VARVE_INTERNAL') return;
@@ -116,7 +116,7 @@ export class TurnLog {
 
   /** A write was refused. Earlier writes that had returned as buffered may be lost with it: only this error reports them. */
   #refused(cause: VarveError): VarveError {
-    // The store died in this same call.
+    // The store failed in this same call.
     if (this.refusal !== undefined) return this.refusal;
     if (cause.code === 'VARVE_STORAGE_FULL') {
       this.#isFull = true;

@@ -15,9 +15,9 @@ export class ContractError extends Error {
   }
 }
 
-/** Throws unless `holds` is true. */
-export function expect(holds: boolean, message: string): asserts holds {
-  if (!holds) throw new ContractError(message);
+/** Throws unless `isTrue` is true. */
+export function expect(isTrue: boolean, message: string): asserts isTrue {
+  if (!isTrue) throw new ContractError(message);
 }
 
 /** Throws unless both are the same number, string or boolean, or arrays of such. */

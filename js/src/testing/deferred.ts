@@ -31,7 +31,7 @@ export const deferredClauses: readonly Clause[] = [
     },
   },
   {
-    name: 'an attempt tells when bytes were missing; once they are fetched the same call is answered, while they are held',
+    name: 'an attempt reports that bytes were missing; after they are fetched the same call returns, until they are released',
     async run(subject) {
       const first = await subject.openDeferred();
       put(first, 2, pattern(3, LONG_BYTES), 0);
@@ -51,7 +51,7 @@ export const deferredClauses: readonly Clause[] = [
       }
       expect(attempts > 1, 'bytes of a store that was just opened were here without being fetched.');
       await device.resident(() => device.read(2, new Uint8Array(LONG_BYTES), 0));
-      expect(device.attempt(read) !== undefined, 'bytes that are held are missing.');
+      expect(device.attempt(read) !== undefined, 'bytes that are pinned are missing.');
       expectBytes(into, pattern(3, LONG_BYTES).subarray(3_000_000, 3_001_000), 'what the last of them read');
       device.unpin(held);
       const failing = device.resident(() => {
@@ -164,7 +164,7 @@ export const deferredPowerClauses: readonly Clause[] = [
 
 export const deferredRoomClauses: readonly Clause[] = [
   {
-    name: 'a full storage says so when a write is committed, by an error of kind full; whole turns before it are kept, it is not',
+    name: 'a full storage refuses the commit of a write by an error of kind full; whole turns before it are kept, it is not',
     async run(subject) {
       const { device, bytes, turns } = await filled(subject);
       expectEqual(
@@ -187,9 +187,9 @@ export const deferredRoomClauses: readonly Clause[] = [
     name: 'a write apart that finds no room is refused by an error of kind full, and nothing else is lost',
     async run(subject) {
       const device = await subject.openDeferred();
-      let told: unknown;
+      let reported: unknown;
       device.onFailure = (error) => {
-        told = error;
+        reported = error;
       };
       put(device, 0, pattern(1, 1000), 0);
       await device.committed();
@@ -200,7 +200,7 @@ export const deferredRoomClauses: readonly Clause[] = [
       const isFull = failure instanceof SlotError && failure.kind === 'full';
       expect(isFull, `a write apart that finds no room throws ${String(failure)}.`);
       await device.committed();
-      expectEqual(told, undefined, 'what onFailure was told');
+      expectEqual(reported, undefined, 'what onFailure got');
       await device.discard(1);
       put(device, 0, pattern(4, 1000), 2000);
       device.flush(0);
@@ -256,9 +256,9 @@ interface Filled {
 
 async function filled(subject: Subject): Promise<Filled> {
   const device = await subject.openDeferred();
-  let told: unknown;
+  let reported: unknown;
   device.onFailure = (error) => {
-    told = error;
+    reported = error;
   };
   let bytes = pattern(1, 50_000);
   let turns = 0;
@@ -275,8 +275,8 @@ async function filled(subject: Subject): Promise<Filled> {
       const isFull = failure instanceof SlotError && failure.kind === 'full';
       expect(isFull, `a commit without room is refused by ${String(failure)}.`);
       expect(
-        told instanceof SlotError && told.kind === 'full',
-        `of a failure of ${String(failure)}, onFailure was told ${String(told)}.`,
+        reported instanceof SlotError && reported.kind === 'full',
+        `of a failure of ${String(failure)}, onFailure got ${String(reported)}.`,
       );
       return { device, bytes, turns };
     }

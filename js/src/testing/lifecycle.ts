@@ -14,7 +14,7 @@ const NAMES = ['notes', 'a/b', '..', '.', 'Ünïcødé', '100%', "it's (1)*!~", 
 /** Within this time a waiting caller would have continued, in milliseconds. */
 const PAUSE_MS = 30;
 
-/** After this time no caller that was told to stop should still wait, in milliseconds. */
+/** After this time no caller that was asked to stop should still wait, in milliseconds. */
 const LONG_MS = 20_000;
 
 /** A wait that is longer than that. */
@@ -48,7 +48,7 @@ export const deviceClauses: readonly Clause[] = [
     },
   },
   {
-    name: 'growing ends at slotsMax, and says how far it came',
+    name: 'growing ends at slotsMax, and returns how far it came',
     async run(subject) {
       const device = await subject.open();
       const left = device.slotsMax - device.count();
@@ -124,7 +124,7 @@ export const deviceClauses: readonly Clause[] = [
 
 export const adapterClauses: readonly Clause[] = [
   {
-    name: 'a store has one opener: a second one is VARVE_LOCKED, and the first goes on',
+    name: 'a store has one opener: a second one is VARVE_LOCKED, and the first continues',
     async run(subject) {
       const device = await subject.open();
       put(device, 0, pattern(1, 100), 0);

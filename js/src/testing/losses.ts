@@ -40,7 +40,7 @@ export const powerClauses: readonly Clause[] = [
     },
   },
   {
-    name: 'a flush is done when it is back: nothing later has to happen for it to hold',
+    name: 'a flush is done when it returns: nothing later has to happen for it',
     async run(subject) {
       let device = await subject.open();
       for (let round = 1; round <= 5; round++) {
@@ -129,7 +129,7 @@ function offer(device: ManagedDevice, slot: number, bytes: Uint8Array, at: numbe
 
 export const roomClauses: readonly Clause[] = [
   {
-    name: 'a full storage says so: by a count that is short, or an error of kind full, never by silence',
+    name: 'a full storage reports it: by a count that is short, or an error of kind full, never in silence',
     async run(subject) {
       const device = await subject.open();
       put(device, 0, pattern(1, 50_000), 0);
@@ -144,10 +144,7 @@ export const roomClauses: readonly Clause[] = [
       }
       expect(taken < bytes.length, `${at - 50_000} bytes were taken where there is room for 100,000.`);
       const size = device.size(0);
-      expect(
-        size >= at && size <= at + bytes.length,
-        `the slot is said to have ${size} bytes: ${at} were taken whole.`,
-      );
+      expect(size >= at && size <= at + bytes.length, `the slot reports ${size} bytes, and ${at} were written.`);
       expectEqual((await subject.part(device, 0, size, 10)).length, 0, 'the count of a read at the size');
       expectEqual((await subject.part(device, 0, 0, size)).length, size, 'bytes that can be read of the size');
       expectBytes(await subject.part(device, 0, 0, 50_000), pattern(1, 50_000), 'what was there before');

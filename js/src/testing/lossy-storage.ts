@@ -1,5 +1,5 @@
 /**
- * A storage in memory. It keeps its stores when they are closed, and it can be told to lose power or to be full. It is for the
+ * A storage in memory. It keeps its stores when they are closed, and it can lose power or be full when a test asks for it. It is for the
  * tests of programs, and an example of a storage that keeps the contract.
  *
  * Invariant: it loses everything that may be lost: every byte written since the last flush of its slot. Its limit is exact to

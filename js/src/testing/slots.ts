@@ -21,7 +21,7 @@ export function callsOn(device: ManagedDevice, slot: number): [name: string, cal
 
 export const slotClauses: readonly Clause[] = [
   {
-    name: 'a new store has open slots that hold nothing but zeros, four at least',
+    name: 'a new store has open slots that contain only zeros, four at least',
     async run(subject) {
       const device = await subject.open();
       expect(device.count() >= 4, `a new store has ${device.count()} slots: two manifests and two logs need four.`);
@@ -117,7 +117,7 @@ export const slotClauses: readonly Clause[] = [
     },
   },
   {
-    name: 'a write takes the bytes of the moment: the caller may change its buffer when the call is back',
+    name: 'a write takes the bytes at the call: the caller may change its buffer after the call',
     async run(subject) {
       const device = await subject.open();
       const buffer = pattern(5, 30_000);
@@ -168,7 +168,7 @@ export const slotClauses: readonly Clause[] = [
       );
       put(device, 0, pattern(9, 10), 8000);
       expectBytes(await subject.part(device, 0, 0, 3000), pattern(8, 10_000).subarray(0, 3000), 'what was kept');
-      expectBytes(await subject.part(device, 0, 3000, 5000), new Uint8Array(5000), 'what was cut off');
+      expectBytes(await subject.part(device, 0, 3000, 5000), new Uint8Array(5000), 'the bytes behind the cut');
       device.truncate(0, 0);
       device.truncate(0, 6000);
       expectBytes(await subject.contents(device, 0), new Uint8Array(6000), 'a slot that was emptied and extended');
@@ -218,7 +218,7 @@ export const slotClauses: readonly Clause[] = [
     },
   },
   {
-    name: 'a file larger than 32 bits of offset can be written and read, or as large as the storage is said to take',
+    name: 'a file larger than 32 bits of offset can be written and read, or as large as the storage reports that it takes',
     async run(subject) {
       const far = subject.options.farBytes ?? 16 << 20;
       const device = await subject.open();

@@ -23,8 +23,8 @@ export interface ContractOptions<S extends StorageAdapter = StorageAdapter> {
   /** The same stores as another user of them sees them, such as another worker or process. Default: the storage itself. */
   other?(storage: S): StorageAdapter | Promise<StorageAdapter>;
   /**
-   * Simulates a power cut: ends everything that has a store open, without a close, and removes what a power cut could remove:
-   * any of the bytes that were written and not flushed. With it, the tests of the surviving data are run.
+   * Simulates a power cut. Ends everything that has a store open, without a close, and removes any of the bytes that were written and
+   * not flushed. With it, the tests of the surviving data are run.
    */
   losePower?(storage: S): void | Promise<void>;
   /** Limits the storage to this many more bytes; undefined: any number. With it, the tests of a full storage are run. */

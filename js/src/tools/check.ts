@@ -117,8 +117,8 @@ export async function runCheck(
     if (step === 1) {
       const { exports } = tools;
       const [slot, offset, length] = [exports.need_slot(), exports.need_offset(), exports.need_length()];
-      const holds = ({ at, image }: Piece): boolean => at <= offset && offset + length <= at + image.length;
-      const piece = copied.get(slot)?.find(holds);
+      const contains = ({ at, image }: Piece): boolean => at <= offset && offset + length <= at + image.length;
+      const piece = copied.get(slot)?.find(contains);
       const copy = piece?.image.subarray(offset - piece.at, offset - piece.at + length);
       // An empty file was not copied, and its slot may be lent by now.
       tools.put(copy ?? (length === 0 ? new Uint8Array() : await read(slot, offset, length)));

@@ -103,7 +103,7 @@ export class OverlayScan {
     this.#read?.reached(batch, i);
   }
 
-  /** The caller has learned that the scan has ended. */
+  /** The caller knows that the scan has ended. */
   finish(): void {
     this.#ensureOpen();
     // If the limit ended the scan, nothing was read about the keys that follow.

@@ -114,7 +114,7 @@ function endOf({ end }: HalfOpen): Uint8Array {
   return end.length === 0 ? USERS_END : end;
 }
 
-/** Whether one of the ranges holds a key. */
+/** Whether one of the ranges contains a key. */
 function covers(ranges: readonly HalfOpen[], key: Uint8Array): boolean {
   let low = 0;
   let high = ranges.length;

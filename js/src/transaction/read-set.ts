@@ -35,7 +35,7 @@ export class RangeRead {
     this.#at = i;
   }
 
-  /** The caller has learned that there are no more keys. */
+  /** The caller knows that there are no more keys. */
   finish(): void {
     this.#isWhole = true;
   }

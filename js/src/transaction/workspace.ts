@@ -97,7 +97,7 @@ export class Workspace<K, V> {
   }
 
   /** Whether a key is there after the transaction's writes; undefined if the snapshot must be read, which is then recorded. */
-  holds(key: K): boolean | undefined {
+  has(key: K): boolean | undefined {
     const own = this.find(key);
     return own === undefined ? undefined : own !== DELETED;
   }

@@ -1,6 +1,6 @@
 /**
  * Calls of the engine that throw a `VarveError` instead of returning a negative number. A call that found bytes missing throws a `SlotError`
- * of kind `pending`, as the device did inside it: whoever made the call fetches the bytes and makes it again.
+ * of kind `pending`, as the device did inside it: the caller fetches the bytes and makes the call again.
  */
 
 import { VarveError } from '../errors.ts';

@@ -1,9 +1,9 @@
 /**
  * Views of the engine's memory, and the scratch through which bytes go in.
  *
- * Invariant: a view is only used between `fresh()` and the next call into the engine that may allocate: growing the
- * memory detaches every view, and a detached view reads undefined and silently writes nothing. `fresh()` costs one
- * comparison, so the hot path calls it before each operation and again before it reads an answer.
+ * Invariant: a view is only used between `fresh()` and the next call into the engine that may allocate. Growing the memory detaches
+ * every view. A detached view reads undefined, and its writes have no effect and throw no error. `fresh()` costs one comparison, so
+ * the hot path calls it before each operation and again before it reads an answer.
  *
  *     scratch: [ key | value ]     written from its start, then the two lengths are named
  *     out:     16 cells of u32     pointers, lengths and sequences that a call answers with

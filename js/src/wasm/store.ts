@@ -72,7 +72,7 @@ export class EngineStore {
     return status;
   }
 
-  /** Tells the engine the time; it has no clock of its own. */
+  /** Sets the time of the engine, which has no clock of its own. */
   tick(): void {
     this.#call(() => this.exports.varve_now(this.h, Date.now()));
   }
@@ -107,13 +107,13 @@ export class EngineStore {
     this.#call(() => this.exports.varve_snapshot_close(this.h, snapshot));
   }
 
-  /** Closes everything that a client has open and, unless it may return, forgets the requests that it could have sent again. */
-  forgetClient(client: number, mayReturn: boolean): void {
+  /** Closes everything that a client has open. Unless the client may return, the requests that it could have sent again are removed, too. */
+  releaseClient(client: number, mayReturn: boolean): void {
     const high = Math.floor(client / 0x1_0000_0000);
     this.#call(() => this.exports.varve_forget_client(this.h, client >>> 0, high, Number(mayReturn)));
   }
 
-  /** Takes over the snapshots and scans of a store that was open on the same device before, as far as they can continue. */
+  /** Takes the snapshots and scans of a store that was open on the same device before, as far as they can continue. */
   adopt(former: EngineStore): void {
     attempt(this.#engine, () => this.exports.varve_adopt(this.h, former.h));
   }
@@ -140,17 +140,17 @@ export class EngineStore {
     this.#call(() => this.exports.varve_release(this.h));
   }
 
-  /** Tells the engine how many bytes the quota leaves. Below 0: none are left, and a write was refused for that reason. */
+  /** Sets how many bytes the quota leaves. Below 0: none are left, and a write was refused for that reason. */
   setRoom(bytes: number): void {
     this.#call(() => this.exports.varve_set_room(this.h, bytes));
   }
 
-  /** Tells the engine that a write was refused before it reached the engine, because there was no space. */
+  /** Reports a write that was refused before it reached the engine, because there was no space. */
   wantRoom(): void {
     this.#call(() => this.exports.varve_want_room(this.h));
   }
 
-  /** Tells the engine how many bytes spare files may have in total when a file is deleted. */
+  /** Sets how many bytes spare files may have in total when a file is deleted. */
   setSpare(bytes: number): void {
     this.#call(() => this.exports.varve_set_spare(this.h, bytes));
   }
@@ -213,7 +213,7 @@ export class EngineStore {
     this.#call(() => this.exports.varve_reclaim(this.h, table, size));
   }
 
-  abandon(table: number): void {
+  discard(table: number): void {
     this.#call(() => this.exports.varve_abandon(this.h, table));
   }
 

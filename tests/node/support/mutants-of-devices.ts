@@ -9,7 +9,7 @@ export const DEVICE_BREAKS: Break[] = [
   [
     'a new store that has bytes in it',
     () => broken((device) => answer(device.size(1) === 0 && device.write(1, new Uint8Array([7]), 0), {})),
-    ['a new store has open slots that hold nothing'],
+    ['a new store has open slots that contain only'],
   ],
   [
     'a short read that is not reported',
@@ -68,7 +68,7 @@ export const DEVICE_BREAKS: Break[] = [
           closeAll: () => answer(land(), device.closeAll()),
         };
       }),
-    ['a write takes the bytes of the moment'],
+    ['a write takes the bytes at the call'],
   ],
   [
     'reads into buffers that follow later writes',

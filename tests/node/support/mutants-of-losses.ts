@@ -9,7 +9,7 @@ export const LOSS_BREAKS: Break[] = [
   [
     'flushes that do nothing',
     () => broken((device) => ({ flush: (slot) => void device.size(slot) })),
-    ['flushed bytes survive', 'a flush is done when it is back', 'strict writes survive'],
+    ['flushed bytes survive', 'a flush is done when it returns', 'strict writes survive'],
   ],
   [
     'flushes that are done with the next one',
@@ -23,7 +23,7 @@ export const LOSS_BREAKS: Break[] = [
           },
         };
       }),
-    ['a flush is done when it is back', 'flushed bytes survive'],
+    ['a flush is done when it returns', 'flushed bytes survive'],
   ],
   [
     'a manifest that overtakes the table',
@@ -85,7 +85,7 @@ export const LOSS_BREAKS: Break[] = [
   [
     'a short write that is counted as a full one',
     () => broken((device) => ({ write: (slot, bytes, at) => answer(device.write(slot, bytes, at), bytes.length) })),
-    ['a full storage says so', 'a full storage overwrites'],
+    ['a full storage reports it', 'a full storage overwrites'],
   ],
   [
     'a full storage that is told as a broken one',
@@ -97,7 +97,7 @@ export const LOSS_BREAKS: Break[] = [
           return written;
         },
       })),
-    ['a full storage says so'],
+    ['a full storage reports it'],
   ],
   [
     'a size that counts what did not fit',
@@ -112,7 +112,7 @@ export const LOSS_BREAKS: Break[] = [
           size: (slot) => (slot === 0 ? most : device.size(slot)),
         };
       }),
-    ['a full storage says so'],
+    ['a full storage reports it'],
   ],
   [
     'a full storage that does not overwrite',

@@ -4,8 +4,8 @@
  *     slot   [ header page | 64 KiB | 64 KiB | ... ]
  *     chunk        0            1        2
  *
- * The header page is a chunk of its own: opening a store reads the first page of every slot, and tables and logs, which
- * begin behind it, then fill whole chunks.
+ * The header page is a chunk of its own, because opening a store reads the first page of every slot. Tables and logs begin behind it
+ * and fill whole chunks.
  *
  * Invariant: bytes of a chunk behind the end of its slot are zeros.
  */

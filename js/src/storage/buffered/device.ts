@@ -273,7 +273,7 @@ export class BufferedDevice implements DeferredDevice {
 
   /** Fetches the bytes that the last attempts lacked, as of one point in time, and pins them; `unpin` unpins them. */
   async fetch(held: PinnedBytes[]): Promise<void> {
-    // Bytes that were cut off stay in the store until that commit is done.
+    // Bytes behind a cut stay in the store until that commit is done.
     if (this.#slots.isDropping || this.#isDropping) await this.committed();
     await this.#fetch(this.#slots.takeMissing(), held as Chunk[]);
   }

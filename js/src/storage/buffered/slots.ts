@@ -111,8 +111,8 @@ export class BufferedSlots {
   }
 
   /**
-   * The chunks that opening reads first and that are not in memory: the first pages of all slots that have one, and the rest of some small
-   * slots, such as logs.
+   * The chunks that opening reads first and that are not in memory: the first page of each slot, and the rest of some small slots,
+   * such as logs.
    */
   beginnings(): Chunk[] {
     const written = this.#slots.flatMap(({ top }, slot) => (top > 0 ? [{ slot, index: 0 }] : []));
@@ -190,7 +190,7 @@ export class BufferedSlots {
     this.write(slot, bytes, at);
     this.dirtyBytes = dirtyBytes;
     return () => {
-      for (let index = 1; chunkStart(index) < place.top; index++) this.#forget(slot, index);
+      for (let index = 1; chunkStart(index) < place.top; index++) this.#remove(slot, index);
       Object.assign(place, { size, top });
       this.#cuts.delete(slot);
     };
@@ -215,7 +215,7 @@ export class BufferedSlots {
     if (bytes < place.top) {
       const last = chunkAt(bytes);
       const first = firstBehind(bytes);
-      for (let index = first; chunkStart(index) < place.top; index++) this.#forget(slot, index);
+      for (let index = first; chunkStart(index) < place.top; index++) this.#remove(slot, index);
       if (first > last) {
         const from = bytes - chunkStart(last);
         this.#change(slot, last, from, chunkBytes(last), (chunk) => chunk.clear(from, chunkBytes(last)));
@@ -235,12 +235,12 @@ export class BufferedSlots {
       while (this.#slots.length <= slot) this.#slots.push({ size: 0, top: 0, readTo: 0 });
       const place = this.#slot(slot);
       for (const chunk of [...this.#chunks.values()]) {
-        if (chunk.slot === slot && chunkStart(chunk.index) >= cut) this.#forget(slot, chunk.index);
+        if (chunk.slot === slot && chunkStart(chunk.index) >= cut) this.#remove(slot, chunk.index);
       }
       // It is no longer known which of the bytes below are zeros.
       place.top = place.size = size;
     }
-    for (const { slot, index } of puts) this.#forget(slot, index);
+    for (const { slot, index } of puts) this.#remove(slot, index);
     for (const { slot, index, from, bytes } of patches) {
       const chunk = this.#chunk(slot, index) ?? this.#make(slot, index, false);
       chunk.fill(bytes, from);
@@ -362,22 +362,22 @@ export class BufferedSlots {
 
   #change(slot: number, index: number, from: number, to: number, apply: (chunk: Chunk) => void): void {
     const chunk = this.#chunk(slot, index) ?? this.#make(slot, index, chunkStart(index) >= this.#slot(slot).top);
-    this.#remember(chunk);
+    this.#keepForUndo(chunk);
     apply(chunk);
     chunk.dirty.add(from, to);
     this.#dirty.add(chunk);
     this.dirtyBytes += to - from;
   }
 
-  #forget(slot: number, index: number): void {
+  #remove(slot: number, index: number): void {
     const chunk = this.#chunk(slot, index);
     if (chunk === undefined) return;
-    this.#remember(chunk);
+    this.#keepForUndo(chunk);
     this.#chunks.delete(keyOf(slot, index));
     this.#dirty.delete(chunk);
   }
 
-  #remember(chunk: Chunk): void {
+  #keepForUndo(chunk: Chunk): void {
     if (this.#undo === undefined || this.#undo.chunks.has(chunk) || chunk.dirty.bytes > 0) return;
     const copy = new Chunk(chunk.slot, chunk.index, chunk.known === undefined);
     copy.bytes.set(chunk.bytes);

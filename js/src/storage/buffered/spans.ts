@@ -57,7 +57,7 @@ export class Spans {
     return copy;
   }
 
-  /** Forgets all of them. */
+  /** Removes all of them. */
   clear(): void {
     this.#ends.length = 0;
   }

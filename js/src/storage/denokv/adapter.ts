@@ -1,7 +1,7 @@
 /**
  * Stores in a database of Deno KV.
  *
- * Invariant: an isolate holds a store for as long as it renews its lease. An isolate that takes the store over fences it first.
+ * Invariant: an isolate has a store for as long as it renews its lease. An isolate that takes the store over fences it first.
  */
 
 import { VarveError } from '../../errors.ts';
@@ -32,7 +32,7 @@ export class DenoKvStorage implements StorageAdapter {
 
   async open(name: string, options: LockOptions): Promise<BufferedDevice> {
     const chunks = this.#chunks(name, { ...options, create: true });
-    return told(async () => {
+    return withVarveErrors(async () => {
       try {
         return await BufferedDevice.open(chunks);
       } catch (error) {
@@ -51,12 +51,12 @@ export class DenoKvStorage implements StorageAdapter {
       }
       return names;
     };
-    return told(() => asked(list));
+    return withVarveErrors(() => asked(list));
   }
 
   async delete(name: string, options: LockOptions): Promise<boolean> {
     const chunks = this.#chunks(name, { ...options, create: false });
-    return told(async () => {
+    return withVarveErrors(async () => {
       const { prefix } = this.#settings;
       const wasThere = isStore(await asked(() => this.#kv.get(headKey({ prefix, name }), STRONG)));
       try {
@@ -76,8 +76,8 @@ export class DenoKvStorage implements StorageAdapter {
   }
 }
 
-/** Turns a `SlotError` on the way to a store into the error that the user gets. */
-async function told<T>(ask: () => Promise<T>): Promise<T> {
+/** Turns a `SlotError` into the error that the user gets. */
+async function withVarveErrors<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {

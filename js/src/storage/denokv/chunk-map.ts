@@ -36,7 +36,7 @@ export class ChunkMap {
     generations[index] = generation;
   }
 
-  /** Forgets the chunks of `slot` from `index` on. */
+  /** Removes the chunks of `slot` from `index` on. */
   cut(slot: number, index: number): void {
     const generations = this.#slots.get(slot);
     if (generations !== undefined && generations.length > index) generations.length = index;

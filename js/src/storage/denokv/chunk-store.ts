@@ -7,11 +7,11 @@
  *     [..., 'data', name, 'debris', number, part]           what the commit of that number may leave behind
  *     [..., 'data', name, 'reserve', piece, part]           room that is set aside
  *
- * A commit is one atomic operation where it fits into one: it overwrites the chunks that were there, and its row counts because
- * it exists, which costs no write of the head. A larger commit stages its chunks under a generation of their own, in as many
- * operations as necessary. The last operation also makes the head count the row. Until then nobody reads the staged chunks, and
- * after that nobody reads the chunks that they replaced. This holder or the next one then deletes the chunks that nobody reads: a
- * note of both kinds is written before the first chunk is.
+ * A commit is one atomic operation where it fits into one. It overwrites the chunks that were there, and its row counts because it
+ * exists, which costs no write of the head. A larger commit stages its chunks under a generation of their own, in as many operations
+ * as necessary. The last operation also makes the head count the row. Until then nobody reads the staged chunks, and after that
+ * nobody reads the chunks that they replaced. This holder or the next one then deletes the chunks that nobody reads: a note of both
+ * kinds is written before the first chunk is.
  *
  * Every operation checks the head, so operations of a holder whose store was taken over fail as a whole (head.ts). Every read asks
  * for the head along with the chunks.

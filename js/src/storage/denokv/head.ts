@@ -1,5 +1,5 @@
 /**
- * The head of a store: one key that records who holds the store until when, and which rows of its journal count.
+ * The head of a store: one key that records who has the store until when, and which rows of its journal count.
  *
  *     claim    the head has no holder, or one whose lease ran out  ->  set it, checking that it is as it was read
  *     write    set and delete anything, checking that the head is as I wrote it last; it is written too when that is due
@@ -68,7 +68,7 @@ export interface ClaimOptions extends LockOptions {
   readonly create: boolean;
 }
 
-/** The head of a store that this isolate holds. */
+/** The head of a store that this isolate has. */
 export class Head {
   readonly key: KvKey;
   readonly #kv: Kv;
@@ -90,7 +90,7 @@ export class Head {
 
   /**
    * Claims a store; undefined where there is none and `create` is false.
-   * @throws `VARVE_LOCKED` when somebody holds it for longer than `lockTimeout`, the signal's `reason` when it aborts, `VARVE_VERSION`.
+   * @throws `VARVE_LOCKED` when somebody has it for longer than `lockTimeout`, the signal's `reason` when it aborts, `VARVE_VERSION`.
    */
   static async claim(kv: Kv, key: KvKey, options: ClaimOptions): Promise<Head | undefined> {
     const { lockTimeout, signal, store, leaseMs, create } = options;
@@ -295,7 +295,7 @@ function locked(store: string, value: HeadValue | null): VarveError {
   const left = Math.max(0, (value?.holder?.until ?? 0) - Date.now());
   return new VarveError(
     'VARVE_LOCKED',
-    `Another process or isolate has the store "${store}" open. Close it there, or wait longer: if it died, the store is free in ${left} ms.`,
+    `Another process or isolate has the store "${store}" open. Close it there, or wait longer: if it ended, the store is free in ${left} ms.`,
   );
 }
 

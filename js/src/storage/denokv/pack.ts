@@ -1,8 +1,8 @@
 /**
  * Cutting changes into atomic operations that Deno KV takes.
  *
- * Invariant: each group that `pack` returns fits within the platform's limits beside the head that every operation checks and may write:
- * 1,000 mutations, 80 KiB of keys, 800 KiB in all. It counts at least as much as the platform does: a key twice.
+ * Invariant: each group that `pack` returns fits within the platform's limits, beside the head, which every operation checks and may
+ * write. The limits: 1,000 mutations, 80 KiB of keys, 800 KiB in all. It counts at least as much as the platform does: a key twice.
  */
 
 import type { KvKey, KvKeyPart } from './platform.ts';

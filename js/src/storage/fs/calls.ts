@@ -57,7 +57,7 @@ export function syncDirectory(calls: FileCalls, path: string): void {
 
 /**
  * Makes a directory and the missing ones above it. Each entry is made durable in its parent, except in a parent that may not be read
- * (Deno with permission for the directory of stores alone): whoever withheld that permission decides how durable the entry is.
+ * (Deno with permission for the directory of stores alone).
  */
 export function makeDirectory(calls: FileCalls, path: string): void {
   try {

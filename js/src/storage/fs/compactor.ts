@@ -1,5 +1,5 @@
 /**
- * The compactor of stores in files: a worker thread, and its way to lent slots.
+ * The compactor of stores in files: a worker thread, and its access to lent slots.
  *
  * Invariant: files are not exclusive, unlike handles of OPFS. So a worker is ended in two steps. First it gets the message to halt,
  * closes its files and reports that. Only then does it count as ended, so that its slots can be taken back or the store released.
@@ -19,7 +19,7 @@ import { writeAll } from './slot-file.ts';
 export const HALT = { type: 'halt' } as const;
 export const HALTED = { type: 'halted' } as const;
 
-/** The text that tells the worker where the slots of a store are. */
+/** The place of the slots of a store, as a text for the worker. */
 export function toText(place: Place): string {
   return JSON.stringify(place);
 }
@@ -28,11 +28,11 @@ export function toText(place: Place): string {
 export async function fileOutputs(text: string, calls: FileCalls = NODE_CALLS): Promise<OpenOutput> {
   const place = JSON.parse(text) as Place;
   return async (slot) => {
-    let file: number | undefined = told(() => openSlot(calls, place, slot));
+    let file: number | undefined = withSlotErrors(() => openSlot(calls, place, slot));
     const use = <T>(call: (file: number) => T): T => {
       if (file === undefined) throw new SlotError('closed', `Slot ${slot} is closed again.`);
       const open = file;
-      return told(() => call(open));
+      return withSlotErrors(() => call(open));
     };
     return {
       write: (bytes, at) => use((open) => writeAll(calls, open, bytes, at)),
@@ -46,8 +46,8 @@ export async function fileOutputs(text: string, calls: FileCalls = NODE_CALLS): 
 }
 
 /**
- * Whether there can be a compactor: its script is where the package has it (a bundler may not have copied it), and this is not
- * Deno, which takes 0.6 s to transfer a MiB to a thread of `node:worker_threads` (2.9).
+ * Whether there can be a compactor: its script is where the package has it (a bundler may not have copied it), and this is not Deno.
+ * Deno 2.9 takes 0.6 s to transfer a MiB to a thread of `node:worker_threads`.
  */
 export function hasFileCompactor(): boolean {
   if ('Deno' in globalThis) return false;
@@ -74,12 +74,12 @@ export function spawnFileCompactor(): CompactorPort {
   return {
     postMessage: (message, transfer) => worker.postMessage(message, transfer as ArrayBuffer[]),
     addEventListener: (type: string, listener: (event: never) => void) => {
-      const tell = listener as (event: object) => void;
+      const call = listener as (event: object) => void;
       if (type === 'message') {
-        worker.on('message', (data: { type?: unknown }) => data.type !== HALTED.type && tell({ data }));
+        worker.on('message', (data: { type?: unknown }) => data.type !== HALTED.type && call({ data }));
       } else {
         const fail = (message: string, error?: Error): void =>
-          tell({ message, error, preventDefault: () => undefined });
+          call({ message, error, preventDefault: () => undefined });
         worker.on('error', (error) => fail(error.message, error));
         worker.on('exit', (code) => ending === undefined && fail(`it ended with code ${code}`));
       }
@@ -110,7 +110,7 @@ function script(): URL {
   return new URL('./file-compactor-worker.js', import.meta.url);
 }
 
-function told<T>(call: () => T): T {
+function withSlotErrors<T>(call: () => T): T {
   try {
     return call();
   } catch (error) {

@@ -130,8 +130,8 @@ export class FileDevice implements ManagedDevice {
     try {
       // Syncs the data, and the part of the inode that reading the data back needs: the size.
       this.#calls.fdatasyncSync(file);
-      // The slot itself is not checked: on Linux from 6.13 a file whose times were read writes them with its next flush, so a
-      // strict write would take half as long again.
+      // The slot itself is not checked. On Linux from 6.13 a file whose times were read writes them with its next flush, so a strict
+      // write would take half as long again.
       if (!isClaimed(this.#place)) throw lostPlace(this.#place);
     } catch (error) {
       throw this.#refused(error);
@@ -241,7 +241,7 @@ export class FileDevice implements ManagedDevice {
     return this.#file(slot);
   }
 
-  /** The `SlotError` for a failed call; the first call that found the directory gone also tells the host. */
+  /** The `SlotError` for a failed call; the first call that found the directory gone also reports it to the host. */
   #refused(error: unknown): SlotError {
     if (this.#lost === undefined && error instanceof VarveError && error.code === 'VARVE_POISONED') {
       this.#lost = error;

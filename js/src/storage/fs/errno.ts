@@ -54,15 +54,15 @@ export function slotError(error: unknown): SlotError {
 export function refusal(error: unknown): unknown {
   if (error instanceof VarveError) return error;
   const why = error instanceof Error ? error.message : String(error);
-  const told = (code: 'VARVE_STORAGE_FULL' | 'VARVE_UNSUPPORTED' | 'VARVE_IO', message: string) =>
+  const failed = (code: 'VARVE_STORAGE_FULL' | 'VARVE_UNSUPPORTED' | 'VARVE_IO', message: string) =>
     new VarveError(code, `${message} (${why})`, { cause: error });
-  if (isFull(error)) return told('VARVE_STORAGE_FULL', 'There is no room to create the store: free some.');
+  if (isFull(error)) return failed('VARVE_STORAGE_FULL', 'There is no room to create the store: free some.');
   if (isTooMany(error)) {
-    return told('VARVE_UNSUPPORTED', 'The process has too many files open: raise its limit, as with ulimit -n.');
+    return failed('VARVE_UNSUPPORTED', 'The process has too many files open: raise its limit, as with ulimit -n.');
   }
   const code = errnoOf(error);
   if (isForbidden(error) || code === 'ENOTDIR') {
-    return told('VARVE_UNSUPPORTED', 'The directory of the store may not be read and written.');
+    return failed('VARVE_UNSUPPORTED', 'The directory of the store may not be read and written.');
   }
-  return code === undefined ? error : told('VARVE_IO', 'The directory of the store could not be used.');
+  return code === undefined ? error : failed('VARVE_IO', 'The directory of the store could not be used.');
 }

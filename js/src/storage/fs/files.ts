@@ -96,7 +96,7 @@ export class FileStorage implements StorageAdapter {
   }
 }
 
-/** Whether the file is a slot. A link with such a name is not: whoever made it keeps the file elsewhere. */
+/** Whether the file is a slot. A link with such a name is not: its file is elsewhere. */
 function isSlot(entry: Dirent): boolean {
   return slotNumber(entry.name) !== undefined && entry.isFile();
 }

@@ -9,7 +9,7 @@
  *     /proc/<pid>/stat    Linux: shows when the process started. This tells a reused pid from its first owner, and a killed
  *                         process that nobody has waited for (a zombie) from a running one
  *     kill(pid, 0)        everywhere, but Deno asks for --allow-run; a pid that was reused looks alive
- *     a lock on the file  between Deno processes, with no permission: the system releases it when the holder dies
+ *     a lock on the file  between Deno processes, with no permission: the system releases it when the holder ends
  */
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -27,7 +27,7 @@ export interface Holder {
   readonly thread: number;
   /** The host name of the machine; empty where it may not be read. */
   readonly host: string;
-  /** Whether the claim's file is locked for as long as the holder lives. */
+  /** Whether the claim's file is locked for as long as the holder runs. */
   readonly locksFile: boolean;
 }
 
@@ -53,7 +53,7 @@ export function lockFile(path: string): { close(): void } | undefined {
   return file;
 }
 
-/** Whether `holder`, whose claim is the file `path`, still lives; `me` is the caller. */
+/** Whether `holder`, whose claim is the file `path`, still runs; `me` is the caller. */
 export function isAlive(holder: Holder, path: string, me: Holder): boolean {
   if (holder.locksFile && deno !== undefined) return isLocked(path);
   if (holder.host !== '' && me.host !== '' && holder.host !== me.host) return true;

@@ -1,10 +1,10 @@
 /**
  * The directory of an open store, and whether it is still the opener's.
  *
- * A path alone does not identify a directory: the directory can be removed, renamed or replaced by a backup while a store in it is
- * open, and code that opens the path then finds another store. The claim shows this: either its path leads to the very file that the
+ * A path alone does not identify a directory. The directory can be removed, renamed or replaced by a backup while a store in it is
+ * open. Code that opens the path then finds another store. The claim shows this: either its path leads to the very file that the
  * claim made (device and inode), or the directory is no longer the claim's. Some runtimes report other numbers for an open file than
- * for its path (devices on Windows, libuv 1.49 and 1.50): a number that differs for a claim that was just made is not compared.
+ * for its path (devices on Windows, libuv 1.49 and 1.50). A number that differs for a claim that was just made is not compared.
  *
  * Invariant: a slot that `openSlot` returns lies in the directory of the claim, and is no symbolic link. Both are checked after the
  * file was opened, so it does not matter what happened to the path before.

@@ -9,7 +9,7 @@
  *     epoch 1   [1,0] [1,1] ... [1,17] [1,18]      the last one, empty, was added by epoch 2
  *     epoch 2   [2,0] [2,1] ...
  *
- * Where there is no room for these rows, the first commit adds them before its own: a full store opens, and the former holder is
+ * Where there is no room for these rows, the first commit adds them before its own. So a full store opens, and the former holder is
  * kept out as soon as anything is written.
  *
  * Chromium keeps short values in a log-structured store. Values that are overwritten or deleted there still count against the quota, for
@@ -208,7 +208,7 @@ export class IndexedDbChunks implements ChunkStore {
     }
   }
 
-  /** Remembers that a commit of `bytes` bytes was refused. */
+  /** Records that a commit of `bytes` bytes was refused. */
   async #learn(bytes: number): Promise<void> {
     const origin = await originStorage();
     if (origin !== undefined) this.#bytesMax = Math.min(this.#bytesMax, origin.usageBytes + bytes);
@@ -296,7 +296,7 @@ export class IndexedDbChunks implements ChunkStore {
         const isLost = this.#database !== database || LOST.includes(nameOf(error));
         if (!isLost || error instanceof SlotError || attempt === ATTEMPTS_MAX) throw slotError(error);
         database.close();
-        this.#forget(database);
+        this.#drop(database);
       }
     }
   }
@@ -304,7 +304,7 @@ export class IndexedDbChunks implements ChunkStore {
   async #connect(create: boolean): Promise<StoreDatabase> {
     if (this.#isClosed) throw new SlotError('closed', 'The connection was closed.');
     if (this.#connecting === undefined) {
-      const connecting = openDatabase(this.#name, { create, onLost: () => this.#forget(this.#database) });
+      const connecting = openDatabase(this.#name, { create, onLost: () => this.#drop(this.#database) });
       this.#connecting = connecting;
       try {
         this.#database = await connecting;
@@ -319,7 +319,7 @@ export class IndexedDbChunks implements ChunkStore {
     return this.#connecting;
   }
 
-  #forget(database: StoreDatabase | undefined): void {
+  #drop(database: StoreDatabase | undefined): void {
     if (database !== this.#database) return;
     this.#database = undefined;
     this.#connecting = undefined;
