@@ -365,7 +365,7 @@ async function main(): Promise<void> {
   byId('reload', HTMLButtonElement).addEventListener('click', () => location.reload());
   try {
     const { store, tookMs } = await openCities((error) => status.locked(error));
-    status.tell(store.storage, store.recovery);
+    status.show(store.storage, store.recovery);
     const gazetteer = new Gazetteer(store);
     await gazetteer.start();
     await new App(gazetteer, askedCities()).start(tookMs);

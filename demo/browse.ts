@@ -88,7 +88,7 @@ export class Browse {
       this.#after = rows.at(-1)?.key;
       this.#replace(rows);
       this.#scroller.scrollTop = scrollTop;
-      this.#tell(rows.length, performance.now() - start);
+      this.#showCount(rows.length, performance.now() - start);
     } catch (error) {
       if (!running.signal.aborted) this.#events.onError(error);
     }
@@ -119,7 +119,7 @@ export class Browse {
       this.#isAtEnd = rows.length < PAGE_ROWS;
       this.#after = rows.at(-1)?.key ?? this.#after;
       this.#list.append(...rows.map((row) => this.#line(row)));
-      this.#tell(rows.length, performance.now() - start);
+      this.#showCount(rows.length, performance.now() - start);
     } catch (error) {
       if (!signal.aborted) this.#events.onError(error);
     }
@@ -158,7 +158,7 @@ export class Browse {
     return this.#gazetteer.byCountry(country, page);
   }
 
-  #tell(rows: number, tookMs: number): void {
+  #showCount(rows: number, tookMs: number): void {
     const shown = this.#list.childElementCount;
     if (shown === 0) return setText(this.#status, 'Nothing here yet.');
     const end = this.#isAtEnd ? 'that is all' : 'scroll for more';

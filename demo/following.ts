@@ -57,18 +57,18 @@ export class Following {
     for (const range of [CITIES, META]) this.#follow(range, running.signal);
   }
 
-  /** Stops following, and forgets the gathered changes. */
+  /** Stops following, and drops the gathered changes. */
   stop(): void {
     this.#running?.abort();
     this.#running = undefined;
-    this.#forget();
+    this.#reset();
   }
 
   async #follow(range: KeyRange, signal: AbortSignal): Promise<void> {
     try {
       for await (const change of this.#store.watch(range, { signal })) {
         this.#take(change);
-        this.#tellSoon();
+        this.#reportSoon();
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -78,7 +78,7 @@ export class Following {
       this.#follow(range, signal);
       // Changes made meanwhile are unknown.
       this.#isAnew = true;
-      this.#tellSoon();
+      this.#reportSoon();
     }
   }
 
@@ -94,22 +94,22 @@ export class Following {
     else if (kind === 'meta' && value !== undefined) this.#progress = value as Progress;
   }
 
-  #tellSoon(): void {
-    this.#timer ??= setTimeout(() => this.#tell(), GATHER_MS);
+  #reportSoon(): void {
+    this.#timer ??= setTimeout(() => this.#report(), GATHER_MS);
   }
 
-  #tell(): void {
+  #report(): void {
     const changes = {
       cities: this.#cities,
       counts: this.#counts,
       progress: this.#progress,
       isAnew: this.#isAnew,
     };
-    this.#forget();
+    this.#reset();
     this.#events.onChanges(changes);
   }
 
-  #forget(): void {
+  #reset(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#cities = new Map();

@@ -1,6 +1,6 @@
 // The cities in their store: how they are written, found, listed, changed and counted.
-// Invariant: a record, its index keys and the count of its country change in one transaction over the stored state, so that
-// they never disagree, even if the page is closed at any time or other tabs write.
+// Invariant: a record, its index keys and the count of its country change in one transaction over the stored state. So they never
+// disagree, even if the page is closed at any time or other tabs write.
 
 import type { Key, KeyRange, ScanOptions, Store, Transaction } from 'varve';
 import { type City, fold, indexKeys, recordKey, type Summary, summaryOf, TOP_LETTERS } from './city.ts';
@@ -112,7 +112,7 @@ export class Gazetteer {
     this.take(counts, progress);
   }
 
-  /** Forgets everything. */
+  /** Deletes everything. */
   async clear(): Promise<void> {
     await this.store.clear();
     // Reads that are still under way no longer count.

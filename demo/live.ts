@@ -1,6 +1,7 @@
 // The page "The engine, live": a picture of an LSM engine at work, and the controls that drive it.
-// Life cycle: open a store made for it, with little memory so that its memtable is small and fills while one watches; write to it as
-// fast as the visitor wants; look at it some times a second. The page can also show the cities, but does not write to them.
+// Life cycle: It opens a store made for it, with little memory, so that the memtable is small and fills while one watches. It writes
+// to the store as fast as the visitor wants, and reads its stats some times a second. The page can also show the cities, but does not
+// write to them.
 
 import { open, type StoreStats } from 'varve';
 import { byId, setText } from './dom.ts';
@@ -63,7 +64,7 @@ class Live {
   #look(stats: StoreStats): void {
     const events = this.#picture.show(stats);
     this.#gauges.show(stats, performance.now());
-    this.#story.tell(events);
+    this.#story.show(events);
     setText(byId('live-summary', HTMLElement), summaryOf(stats));
     if (this.#generator.made < KEYS || this.#isFull) return;
     this.#isFull = true;
@@ -79,7 +80,7 @@ class Live {
     this.#showRunning();
   }
 
-  /** Nobody watches: stops writing. */
+  /** Stops writing. */
   #pause(): void {
     if (!this.#generator.isRunning) return;
     this.#generator.stop();
@@ -133,7 +134,7 @@ class Live {
       this.#generator.stop();
       this.#showRunning();
       await this.#store.clear();
-      this.#generator.forget();
+      this.#generator.restart();
       this.#isFull = false;
       await this.#store.compact();
       this.#story.clear();

@@ -1,11 +1,12 @@
 // Opening the store of the cities, and the parameters in the address.
-// Invariant: a store that is open elsewhere without being shared, or that a busy tab leads, is waited for, however long; the page says so.
+// Invariant: a store that is open elsewhere without being shared, or that a busy tab leads, is waited for, however long, and the page
+// shows this.
 
 import { open, VarveError } from 'varve';
 import type { CityStore } from './gazetteer.ts';
 
 const STORE = 'cities';
-/** How long to wait for an opener that does not share the store before the page says so, and then between two attempts. */
+/** How long to wait for an opener that does not share the store before the page shows this, and then between two attempts. */
 const WAIT_MS = 1000;
 const WAIT_LOCKED_MS = 30_000;
 

@@ -19,7 +19,7 @@ export class Status {
   }
 
   /** Where the store is kept and what opening it found. */
-  tell(storage: StorageReport, recovery: RecoveryReport): void {
+  show(storage: StorageReport, recovery: RecoveryReport): void {
     const why = storage.reason === undefined ? '' : `: ${storage.reason}`;
     const places: Record<string, string> = {
       opfs: 'OPFS, files of this origin on this device',
@@ -78,6 +78,6 @@ function recoverySentence({ state, records, recordsDropped }: RecoveryReport): s
     case 'replayed':
       return `${formatCount(records)} log records replayed.`;
     case 'torn':
-      return `${formatCount(records)} log records replayed; a torn end was cut off, ${formatCount(recordsDropped)} records with it.`;
+      return `${formatCount(records)} log records replayed; a torn end was dropped, ${formatCount(recordsDropped)} records with it.`;
   }
 }

@@ -1,6 +1,6 @@
 // Builds everything that ships or is shown: crates -> js/pkg and build (wasm) -> dist (the npm package) -> build/site (pages).
-// Invariants: the engine is compiled only when its sources changed; the workers and the wasm are beside index.js and
-// are found by `new URL(.., import.meta.url)` alone; a size over its budget fails the build.
+// Invariants: The engine is compiled only when its sources changed. The workers and the wasm are beside index.js and are found by
+// `new URL(.., import.meta.url)` alone. A size over its budget fails the build.
 
 import { createHash } from 'node:crypto';
 import {

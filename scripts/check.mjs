@@ -54,6 +54,6 @@ await main(async () => {
     }
   }
   if (failed.length > 0)
-    throw new Problem(`Failed: ${failed.join(', ')}. \`npm run fix\` mends formatting and some lints.`);
+    throw new Problem(`Failed: ${failed.join(', ')}. \`npm run fix\` corrects formatting and some lints.`);
   console.log('All checks passed.');
 });

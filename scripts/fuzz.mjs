@@ -1,8 +1,8 @@
-// `npm run fuzz -- [--seconds S] [--target NAME] [--seed N] [--minutes M]`: runs every fuzz target of the engine (or one) for S seconds
-// (20) under libFuzzer, which keeps inputs that reach new code in target/fuzz/corpus and begins with those next time; then the
-// property tests over and over with fresh inputs for M minutes (5; 0 for none). Optimised, but with every assertion and overflow check
-// on. A failure leaves its input in target/fuzz/failures and prints how to reproduce it; proptest prints the smallest input.
-// `npm run fuzz -- --api [--seconds S] [--seed N] [--place NAME] [--path PATH]`: the model fuzz of the JavaScript API instead, for S seconds
+// `npm run fuzz -- [--seconds S] [--target NAME] [--seed N] [--minutes M]`: runs every fuzz target of the engine (or one) for S
+// seconds (20) under libFuzzer. It keeps inputs that reach new code in target/fuzz/corpus and begins with those next time. Then it
+// repeats the property tests with fresh inputs for M minutes (5; 0 for none). Optimised, but with every assertion and overflow check
+// on. A failure leaves its input in target/fuzz/failures and prints how to reproduce it; proptest prints the smallest input. `npm run
+// fuzz -- --api [--seconds S] [--seed N] [--place NAME] [--path PATH]`: the model fuzz of the JavaScript API instead, for S seconds
 // over all places (60), or over one of them; a failure prints the `--path` that reproduces it.
 
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';

@@ -1,8 +1,8 @@
-// `npm run test:mutants -- [--only TEXT] [--rust] [--list] [--no-control]`: puts faults that were found from outside back into a copy of
-// the tree, one at a time, and runs a general suite, which must fail: a fuzz, a life, a full storage, hostile input; not the test that was
-// written for the fault. `--only` takes mutants whose fault or name has that text; `--rust` takes those of the engine as well, which
-// compiles the engine anew for each. Invariant: an edit matches exactly once; a copy that does not build, or a suite that fails without
-// the mutant, is no catch.
+// `npm run test:mutants -- [--only TEXT] [--rust] [--list] [--no-control]`: puts faults that were found from outside back into a copy
+// of the tree, one at a time. Then it runs a general suite, which must fail: a fuzz, a life, a full storage, hostile input. It does
+// not run the test that was written for the fault. `--only` takes mutants whose fault or name has that text; `--rust` takes those of
+// the engine as well, which compiles the engine anew for each. Invariant: an edit matches exactly once; a copy that does not build,
+// or a suite that fails without the mutant, is no catch.
 
 import { spawn } from 'node:child_process';
 import {
@@ -160,7 +160,7 @@ const MUTANTS = [
   },
   {
     fault: 12,
-    name: 'a check reads slots that hold no table, which may be lent since',
+    name: 'a check reads slots that contain no table, which may be lent since',
     by: { suite: 'js', filter: 'upkeep', env: { VARVE_UPKEEP_SECONDS: '90' } },
     edits: [[`${SRC}/tools/check.ts`, 'length === 0 ? new Uint8Array() : await', 'await']],
   },
@@ -204,7 +204,7 @@ const MUTANTS = [
   },
   {
     fault: 16,
-    name: 'a store is deleted, and its folder stays without a word',
+    name: 'a store is deleted, and its folder stays without an error',
     by: fuzz('files'),
     edits: [[`${SRC}/storage/fs/files.ts`, 'if (others.length > 0) throw kept(', 'if (others.length > 0) void kept(']],
   },
@@ -228,7 +228,7 @@ const MUTANTS = [
   },
   {
     fault: 19,
-    name: 'options that nobody knows are taken',
+    name: 'unknown options are accepted',
     by: fuzz('files'),
     edits: [
       [`${SRC}/options.ts`, 'if (!Object.hasOwn(known, name))', "if (!Object.hasOwn(known, name) && name === '')"],
@@ -236,7 +236,7 @@ const MUTANTS = [
   },
   {
     fault: 19,
-    name: 'junk is told as a damaged export',
+    name: 'junk is reported as a damaged export',
     by: { suite: 'js', filter: 'export-import' },
     edits: [
       [
@@ -299,7 +299,7 @@ const OF_THE_ENGINE = [
   },
   {
     fault: 9,
-    name: 'a slot holds one file',
+    name: 'a slot contains one file',
     by: { suite: 'runtimes', filter: 'tests/runtimes/turn', env: { VARVE_TURN_MEGABYTES: '100' } },
     edits: [['crates/varve/src/storage/slot_header.rs', 'CLAIMS_MAX: usize = 40;', 'CLAIMS_MAX: usize = 1;']],
   },
@@ -405,10 +405,10 @@ async function tried(copy, mutant) {
   copy.mutate(mutant);
   try {
     const failure = await copy.firstFailure(mutant.by);
-    return failure === undefined ? { isCaught: false, told: 'SURVIVED' } : { isCaught: true, told: failure };
+    return failure === undefined ? { isCaught: false, outcome: 'SURVIVED' } : { isCaught: true, outcome: failure };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    return { isCaught: false, told: `NOT TRIED: ${error.message}` };
+    return { isCaught: false, outcome: `NOT TRIED: ${error.message}` };
   } finally {
     copy.restore(mutant);
   }
@@ -435,7 +435,7 @@ await main(async () => {
   await run('node', ['scripts/build.mjs']);
   const copy = new Copy();
   try {
-    /** @type {{ mutant: Mutant, isCaught: boolean, told: string }[]} */
+    /** @type {{ mutant: Mutant, isCaught: boolean, outcome: string }[]} */
     const results = [];
     const controlled = new Set();
     for (const mutant of mutants) {
@@ -447,11 +447,11 @@ await main(async () => {
       }
       const result = await tried(copy, mutant);
       results.push({ mutant, ...result });
-      console.log(`${mutant.fault} ${mutant.name}: ${result.told}\n`);
+      console.log(`${mutant.fault} ${mutant.name}: ${result.outcome}\n`);
     }
     console.log('fault\tmutant\tsuite\tcaught by');
-    for (const { mutant, told } of results) {
-      console.log(`${mutant.fault}\t${mutant.name}\t${nameOf(mutant.by)}\t${told.slice(0, 160)}`);
+    for (const { mutant, outcome } of results) {
+      console.log(`${mutant.fault}\t${mutant.name}\t${nameOf(mutant.by)}\t${outcome.slice(0, 160)}`);
     }
     const missed = results.filter(({ isCaught }) => !isCaught);
     console.log(`${results.length - missed.length} passed, ${missed.length} failed`);

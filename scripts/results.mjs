@@ -42,14 +42,14 @@ export async function measureResults(args, runEntry, target) {
     for (const [name, entry, flags] of parts) {
       await runEntry(entry, [...flags, '--json', join(folder, `${name}.json`)]).catch((error) => {
         if (!(error instanceof Problem)) throw error;
-        problems.push(`The part "${name}" did not end well: what it printed says why.`);
+        problems.push(`The part "${name}" did not end well: see the reason in its output.`);
       });
       // For example a flag that it does not know; the other suites would take ten minutes for nothing.
       if (name === 'browser' && !existsSync(join(folder, 'browser.json'))) break;
     }
     const files = parts.map(([name]) => join(folder, `${name}.json`)).filter((file) => existsSync(file));
     if (files.length === 0)
-      throw new Problem('Without a run of the browser there is no page: what it printed says why.');
+      throw new Problem('Without a run of the browser there is no page: see the reason in its output.');
     const told = problems.flatMap((problem) => ['--problem', problem]);
     await runEntry(page, ['--from', files.join(','), ...out, ...told]);
   } finally {

@@ -1,8 +1,7 @@
 // Builds the pages (demo, bench) into build/site. Each page folder gets its own copy of the package under varve/, and
-// `import 'varve'` becomes an import of that file: the pages load the package exactly as it ships, without a bundler's
-// help, and a folder can be served from anywhere.
-// By convention a page is every *.html directly in its folder, with the module scripts that it names; each
-// *-worker.ts below it is a worker script of the same name beside them.
+// `import 'varve'` becomes an import of that file. So the pages load the package exactly as it ships, without a bundler, and a folder
+// can be served from anywhere. By convention a page is every *.html directly in its folder, with the module scripts that it names.
+// Each *-worker.ts below it is a worker script of the same name beside them.
 
 import { createHash } from 'node:crypto';
 import {

@@ -13,7 +13,7 @@ export const CLOSURES = join(root, 'build', 'closures.json');
 /**
  * The largest allowed size of a file after gzip, in bytes, with all that it loads at once. The engine and the client (index.js, which
  * a page loads) had promised budgets. The client's was 20 KiB; the client outgrew it when every call began to refuse unknown options,
- * and to ask the platform for the types of keys and values. The engine's was 100 KiB; the engine outgrew it when it learned to apply
+ * and to ask the platform for the types of keys and values. The engine's was 100 KiB; the engine outgrew it when it began to apply
  * writes once for many tabs, to report changes, to put many files into a slot, and to skip dead entries. The budget of every other
  * file is its size plus a tenth.
  */

@@ -31,8 +31,8 @@ const extra = given.filter((name) => !(name in SUITES));
 const TIMES = { VARVE_SIM_SECONDS: '60', VARVE_FUZZ_SECONDS: '20' };
 
 /**
- * A failing property test is reduced within a minute, and without a backtrace of each of its thousands of failures: if the
- * caller asks for backtraces, those alone would take hours.
+ * A failing property test is reduced within a minute, and without a backtrace of each of its thousands of failures. If the caller
+ * asks for backtraces, those alone would take hours.
  */
 const FAILING = { RUST_BACKTRACE: '0', PROPTEST_MAX_SHRINK_TIME: '60000' };
 

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 /** The repository. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Tools that npm cannot install live here, shared by every clone on the machine. */
+/** Tools that npm cannot install are here, shared by every clone on the machine. */
 export const cache = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'varve-tools');
 
 /** The caller's environment with the project's tools first on the path. */
@@ -24,7 +24,7 @@ export const env = {
   ].join(delimiter),
 };
 
-/** A problem that the person running the script can fix; its message says how. */
+/** A problem that the person running the script can fix; its message explains how. */
 export class Problem extends Error {}
 
 /**

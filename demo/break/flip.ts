@@ -22,7 +22,7 @@ export async function flip(timeline: Timeline): Promise<void> {
   for (let flips = 1; flips <= FLIPS_MAX; flips += 1) {
     timeline.add('broken', await flipByte());
     if (await isTold(timeline)) return salvage(timeline, ledger);
-    timeline.add('told', 'check() found no problem, because nothing reads that byte. The next byte follows.');
+    timeline.add('reported', 'check() found no problem, because nothing reads that byte. The next byte follows.');
   }
   timeline.add('wrong', `After ${FLIPS_MAX} flipped bytes no damage was reported.`);
 }
@@ -66,7 +66,7 @@ async function isTold(timeline: Timeline): Promise<boolean> {
     db = await open(STORE, { storage: 'opfs' });
   } catch (error) {
     if (!isCorrupt(error)) throw error;
-    timeline.add('told', `open: ${sentence(error)}`);
+    timeline.add('reported', `open: ${sentence(error)}`);
     return true;
   }
   try {
@@ -77,12 +77,12 @@ async function isTold(timeline: Timeline): Promise<boolean> {
       timeline.add('done', `${formatCount(read)} entries were read without an error.`);
     } catch (error) {
       if (!isCorrupt(error)) throw error;
-      timeline.add('told', `Reading stopped after ${plural(read, 'entry', 'entries')}: ${sentence(error)}`);
+      timeline.add('reported', `Reading stopped after ${plural(read, 'entry', 'entries')}: ${sentence(error)}`);
     }
     const { problems, blocks } = await db.check();
     for (const { file, message, offset } of problems.slice(0, 4)) {
       const where = offset === undefined ? '' : ` at byte ${formatCount(offset)}`;
-      timeline.add('told', `check(), over ${plural(blocks, 'block', 'blocks')}: ${file}${where}: ${message}.`);
+      timeline.add('reported', `check(), over ${plural(blocks, 'block', 'blocks')}: ${file}${where}: ${message}.`);
     }
     return problems.length > 0;
   } finally {
@@ -98,7 +98,7 @@ async function salvage(timeline: Timeline, ledger: Ledger): Promise<void> {
   for (const { file, message, bytes, from, to, data } of lost.slice(0, 4)) {
     const keys = data ? `, keys between ${keyText(from)} and ${keyText(to)}` : ', no entries in it';
     const size = bytes === undefined ? '' : ` (${formatBytes(bytes)})`;
-    timeline.add('told', `Lost in ${file}: ${message}${size}${keys}.`);
+    timeline.add('reported', `Lost in ${file}: ${message}${size}${keys}.`);
   }
   const db: Entries = await open(REPAIRED, { storage: 'opfs' });
   const { kept, missing, extra } = await ledger.audit(db);

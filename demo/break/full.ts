@@ -48,7 +48,7 @@ async function fill(db: Entries, ledger: Ledger, timeline: Timeline): Promise<nu
         'broken',
         `The disk is full after ${plural(ledger.size, 'acknowledged write', 'acknowledged writes')}.`,
       );
-      timeline.add('told', sentence(error));
+      timeline.add('reported', sentence(error));
       return key;
     }
     if (key % 8 === 0) await showDisk(db);
@@ -74,7 +74,7 @@ async function goOn(db: Entries, disk: LossyStorage, ledger: Ledger, timeline: T
     timeline.add('done', `compact() freed their room: ${plural(MORE, 'write', 'writes')} succeeded on the same disk.`);
   } catch (error) {
     if (!isFull(error)) throw error;
-    timeline.add('told', `A merge needs some room itself: ${sentence(error)}`);
+    timeline.add('reported', `A merge needs some room itself: ${sentence(error)}`);
     room += (await db.stats()).disk.bytes;
     disk.setRoom(ROOM_BYTES);
     await writeMore(db, ledger, next);

@@ -36,16 +36,16 @@ export async function kill(timeline: Timeline): Promise<void> {
     );
     const { killed, pauseMs, inFlight } = await writeThrough(db, ledger, strip, () => {
       workers.at(-1)?.terminate();
-      timeline.add('broken', 'The worker was ended in the middle of the writes. The store was not told.');
+      timeline.add('broken', 'The worker was ended in the middle of the writes. The store got no notice.');
     });
     const calls = plural(inFlight, 'call was', 'calls were');
     timeline.add(
-      'told',
+      'reported',
       `No call failed. ${calls} under way. For ${formatDuration(pauseMs)} there was no answer, then the writes continued.`,
     );
     await tellRecovery(timeline);
     const { sharing } = await db.stats();
-    timeline.add('told', `${sharing?.leads ? 'This tab leads again' : 'Another tab leads now'}.`);
+    timeline.add('reported', `${sharing?.leads ? 'This tab leads again' : 'Another tab leads now'}.`);
     const { kept, missing, extra } = await ledger.audit(db);
     strip.draw(killed);
     if (missing.length > 0 || extra.length > 0) {
@@ -73,7 +73,7 @@ async function tellRecovery(timeline: Timeline): Promise<void> {
     recordsDropped === 0 ? '' : `, ${plural(recordsDropped, 'record', 'records')} behind a torn one dropped`;
   const words =
     state === 'clean' ? 'a sealed log' : `${plural(records, 'record', 'records')} of the log replayed${dropped}`;
-  timeline.add('told', `Recovery found the store "${state}": ${words}.`);
+  timeline.add('reported', `Recovery found the store "${state}": ${words}.`);
 }
 
 interface Written {

@@ -5,12 +5,12 @@ import { element } from '../dom.ts';
 import { formatDuration } from '../format.ts';
 
 /** The kind of step: an action, deliberate damage, a report of the store, a verified fact, an unexpected fault. */
-export type StepKind = 'done' | 'broken' | 'told' | 'verified' | 'wrong';
+export type StepKind = 'done' | 'broken' | 'reported' | 'verified' | 'wrong';
 
 const NAMES: Readonly<Record<StepKind, string>> = {
   done: 'Done',
   broken: 'Broken',
-  told: 'Report',
+  reported: 'Report',
   verified: 'Verified',
   wrong: 'Wrong',
 };

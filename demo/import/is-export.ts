@@ -1,5 +1,4 @@
-// Tells an export of Varve from everything else.
-// Invariant: it looks only at the first four bytes; the import checks whether the rest is complete.
+// Recognizes an export of Varve. Invariant: it looks only at the first four bytes; the import checks whether the rest is complete.
 
 const MAGIC = 'VRVX';
 

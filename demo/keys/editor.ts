@@ -1,6 +1,6 @@
 // One entry: its key, its value as JSON, and the actions on it.
-// Invariant: a value is written only over the one that was shown: if another writer changed it meanwhile, the page says so and nothing
-// is written. A value that JSON cannot express is shown and not edited.
+// Invariant: a value is written only over the one that was shown: if another writer changed it meanwhile, the page shows this and
+// nothing is written. A value that JSON cannot express is shown and not edited.
 
 import { type Key, VarveError } from 'varve';
 import { byId, setText } from '../dom.ts';
@@ -62,7 +62,7 @@ export class Editor {
     this.#save.disabled = false;
     this.#delete.hidden = true;
     setText(this.#title, 'New entry');
-    setText(this.#facts, 'A key is JSON or a bare word: note, 42, ["note", 42].');
+    setText(this.#facts, 'A key is JSON or a word without quotes: note, 42, ["note", 42].');
     this.#say('');
   }
 

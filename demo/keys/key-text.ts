@@ -1,6 +1,6 @@
 // Keys as one types them: JSON, with tags for types that JSON does not have.
 //
-//   "text"  text  42  true  ["note", 42]       a bare word is a text
+//   "text"  text  42  true  ["note", 42]       a word without quotes is a text
 //   {"bigint": "12"}  {"date": "2026-01-31T12:00:00.000Z"}  {"bytes": "00ff"}  {"number": "-Infinity"}
 //
 // Invariant: what `keyText` writes `parseKey` reads as the same key.
@@ -47,7 +47,7 @@ export function parseKey(text: string): Key {
     // A date or a name that begins with a digit.
     if (/^[\d-]/.test(trimmed)) return trimmed;
     throw new Error(
-      'This is not JSON. Write a list of keys as ["note", 42], and a text "in quotes" or as a bare word.',
+      'This is not JSON. Write a list of keys as ["note", 42], and a text "in quotes" or as one word without quotes.',
     );
   }
   return keyFromJson(json);

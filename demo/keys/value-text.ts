@@ -1,5 +1,5 @@
 // Values as JSON, where JSON can express all of them; otherwise the nearest JSON, and then they are only shown.
-// Invariant: `isExact` holds only for text that reads back as the same value. Nothing that a store can hold makes it fail.
+// Invariant: `isExact` is true only for text that reads back as the same value. No value of a store makes it fail.
 
 /** A value as text. */
 export interface ValueText {

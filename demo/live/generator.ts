@@ -89,7 +89,7 @@ export class Generator {
   }
 
   /** Begins again with an empty store. */
-  forget(): void {
+  restart(): void {
     this.#next = 0;
   }
 

@@ -1,6 +1,6 @@
-// One level of the picture: in level 0 tables lie on each other, since each may contain any key; below they lie side by side,
-// each with its own stretch of the keys.
-// Invariant: as many blocks as tables, up to `BLOCKS_MAX`; a block that stays is not touched, so that only new ones play the animation.
+// One level of the picture: in level 0 tables lie on each other, since each may contain any key. Below they lie side by side, each
+// with its own stretch of the keys. Invariant: as many blocks as tables, up to `BLOCKS_MAX`; a block that stays is not touched, so
+// that only new ones play the animation.
 
 import type { StoreStats } from 'varve';
 import { setText } from '../dom.ts';

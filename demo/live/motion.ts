@@ -1,5 +1,5 @@
 // The motion in the picture: drops that fall in, a memtable that sinks and becomes a table, tables that sink and merge.
-// Invariant: motion adds nothing to what the picture says; where the visitor wants none, or the page is not visible, there is none.
+// Invariant: motion adds nothing to what the picture shows; where the visitor wants none, or the page is not visible, there is none.
 // At most `MOVING_MAX` things move at once.
 
 import { mayMove } from '../dom.ts';

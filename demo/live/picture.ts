@@ -57,7 +57,7 @@ export class Picture {
     return events;
   }
 
-  /** Forgets the look before: the next one is of another store. */
+  /** Begins again: the next stats are of another store. */
   restart(): void {
     this.#stats = undefined;
     this.motion.clear();
@@ -178,7 +178,7 @@ export class Picture {
     if (layout === undefined) return;
     this.#rain(written, layout);
     for (const event of events) {
-      if (event.kind === 'flush') this.#settle(event.tables, layout);
+      if (event.kind === 'flush') this.#flush(event.tables, layout);
       else if (event.kind === 'compaction') this.#sink(event.from, event.into, event.tables, layout);
       else if (event.kind === 'move') this.#sink([event.into - 1], event.into, event.tables, layout);
     }
@@ -195,7 +195,7 @@ export class Picture {
   }
 
   /** Memtables become tables of level 0. */
-  #settle(tables: number, { frozen, memtable }: Layout): void {
+  #flush(tables: number, { frozen, memtable }: Layout): void {
     const to = this.#rows.get(0)?.newest;
     if (to === undefined) return;
     const from = { ...(tables > 1 ? frozen : memtable), height: 26 };
@@ -218,7 +218,7 @@ export class Picture {
         level === 0
           ? { ...from, y: from.y + from.height - (i + 1) * (from.height / 20), height: 4 }
           : { ...from, x: from.x + (i * from.width) / count, width: from.width / count - 2 };
-      // Each lands as a separate layer: together they fill the level, and hide nothing on their way.
+      // Each becomes a separate layer. Together they fill the level, and hide nothing on their way.
       const landing =
         level === 0
           ? { ...to, y: to.y + ((i + 0.5) * to.height) / count - 2, height: 4 }

@@ -11,7 +11,7 @@ const clock = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hour12: false
 export class Story {
   readonly #list = byId('live-story', HTMLOListElement);
 
-  tell(events: readonly EngineEvent[]): void {
+  show(events: readonly EngineEvent[]): void {
     for (const event of events) this.say(sentenceOf(event), event.kind);
   }
 
