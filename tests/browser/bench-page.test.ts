@@ -109,7 +109,7 @@ test('two runs are compared', async () => {
   expect(await page.textContent('#compared tbody td:last-child')).toMatch(/^(slower|quicker|within noise)$/);
 });
 
-test('nothing that axe knows is wrong with the page, light or dark, on a phone too', async () => {
+test('axe finds no fault in the page, light or dark, on a phone too', async () => {
   await page.click('#options summary');
   await page.emulateMedia({ colorScheme: 'light' });
   expect(await violationsNow(page)).toEqual([]);

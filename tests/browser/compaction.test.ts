@@ -55,7 +55,7 @@ test('a page that overwrites its keys many times reads what it wrote, while and 
   expect(errors).toEqual([]);
 });
 
-test('so does a worker with the synchronous API', async () => {
+test('a worker with the synchronous API reads what it wrote, while and after tables are merged', async () => {
   const { page, errors } = await profile.openPage('/blank.html');
   const { worker } = await openWorker(page, '/churn-worker.js');
   judge(await worker.evaluate((number) => churn('worker', number), seed + 1), WORKER);

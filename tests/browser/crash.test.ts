@@ -108,7 +108,7 @@ test.for(rounds.map((round) => ({ round, ending: endings[round] as Ending })))(
   },
 );
 
-test('a store without a log that is killed holds a prefix of its history: the part that was flushed to tables', async () => {
+test('a store without a log that is killed has a prefix of its history: the part that was flushed to tables', async () => {
   const names = ['page-without-log', 'worker-without-log'] as const;
   const open = async () => [
     await page.evaluate((name) => writer.open(name, { durability: 'memory' }), names[0]),

@@ -197,7 +197,7 @@ test('a change of an entry that another tab changed meanwhile is refused', async
   await second.waitForFunction(() => document.querySelector<HTMLTextAreaElement>('#editor-value')?.value === '2');
 });
 
-test('the picture shows written entries in memtable, log and levels, and says so in words', async () => {
+test('the picture shows written entries in memtable, log and levels, and also in words', async () => {
   const page = await openPage('live.html');
   await page.fill('#live-writes', '10');
   await page.click('#live-run');

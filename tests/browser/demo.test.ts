@@ -167,7 +167,7 @@ test('a city is found, changed, deleted and put back with the keyboard alone', a
   expect(await page.inputValue('#details-population')).toBe('200001');
 });
 
-test('loading goes on where an earlier visit stopped', async () => {
+test('loading continues where an earlier visit stopped', async () => {
   const first = await openLoaded();
   await first.close();
   const page = await openDemo('?cities=7000');

@@ -311,7 +311,7 @@ test('a full origin refuses writes without room for them; the session continues,
   expect(after).toEqual({ counts: [all, all], problems: [] });
 });
 
-test('acknowledged writes survive the death of the browser', async () => {
+test('acknowledged writes survive a kill of the browser', async () => {
   await page.evaluate(async () => {
     globalThis.db = await varve.open<number, string>('killed', { storage: 'indexeddb' });
     for (let i = 0; i < 200; i++) await db.set(i, `value ${i}`, { durability: i % 2 === 0 ? 'strict' : 'relaxed' });

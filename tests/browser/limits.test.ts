@@ -125,7 +125,7 @@ test('values that cannot be stored are refused, and the value before stays', asy
   expect(inWorker).toEqual({ codes: ['VARVE_INVALID_VALUE'], value: 'before' });
 });
 
-test('a closed store refuses every call with VARVE_CLOSED, and closing it again is nothing', async () => {
+test('a closed store refuses every call with VARVE_CLOSED, and closing it again does nothing', async () => {
   await openStore('closed');
   const inPage = await page.evaluate(async () => {
     await store.setMany([

@@ -95,7 +95,7 @@ function contentsSync(worker: Worker): Promise<number[]> {
 
 const SMALL = Array.from({ length: BEFORE }, (_, i) => i);
 
-test('a page that fills its quota is refused, loses nothing, deletes, and goes on when there is room', async () => {
+test('a page that fills its quota is refused, loses nothing, deletes, and continues when there is room', async () => {
   const { page, errors } = await profile.openPage();
   const open = async (): Promise<string> =>
     page.evaluate(async () => {
@@ -144,7 +144,7 @@ test('a page that fills its quota is refused, loses nothing, deletes, and goes o
   expect(errors).toEqual([]);
 });
 
-test('a worker with the synchronous API that fills its quota is refused, loses nothing, deletes, and goes on', async () => {
+test('a worker with the synchronous API that fills its quota is refused, loses nothing, deletes, and continues', async () => {
   const { page, errors } = await profile.openPage('/blank.html');
   const { worker } = await openWorker(page);
   const open = async (): Promise<string> =>

@@ -135,7 +135,7 @@ function keysOf(worker: Worker, name: string): Promise<{ state: string; keys: nu
   }, name);
 }
 
-test('a torn record is cut off for good: it does not come back when its bytes do, also after a kill', async () => {
+test('a torn record is dropped for good: it does not come back when its bytes do, also after a kill', async () => {
   const opened = await profile.openPage('/blank.html');
   const { worker, terminate } = await openWorker(opened.page);
   const all = await worker.evaluate(async () => {

@@ -48,7 +48,7 @@ test.for(['opfs', 'indexeddb'] as const)('a soak in %s stays flat', { timeout: T
   expect(growthOf(laps)).toEqual([]);
 });
 
-test('one that leaves stores open does not', { timeout: 600_000 }, async () => {
+test('a soak that leaves stores open does not stay flat', { timeout: 600_000 }, async () => {
   const grown = growthOf(await soakFor('opfs', 0, 0, { seed, leak: 'closing' })).join('; ');
   for (const what of ['workers', 'wasmMemories', 'handles']) expect(grown).toContain(what);
 });

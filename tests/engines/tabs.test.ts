@@ -90,13 +90,13 @@ describe.each(ENGINES)('$name', (engine) => {
       await first.evaluate(() => db.close());
     });
 
-    test('the second tab goes on when the first closes the store', () =>
+    test('the second tab continues when the first closes the store', () =>
       inherit('closed', () => first.evaluate(() => db.close())));
 
-    test('the second tab goes on when the first is loaded again', () =>
+    test('the second tab continues when the first is loaded again', () =>
       inherit('reloaded', () => rest(engine).then(() => first.reload())));
 
-    test('the second tab goes on when the first is closed', async () => {
+    test('the second tab continues when the first is closed', async () => {
       await inherit('left', () => rest(engine).then(() => first.close()));
       first = await session.browser.openTab();
     });
@@ -116,7 +116,7 @@ describe.each(ENGINES)('$name', (engine) => {
 
     // Where all tabs of a site are one process, no tab is left to take over; tests/engines/kill.test.ts kills that browser.
     if (engine.hasTabProcesses) {
-      test('the second tab goes on when the process of the first is killed', async () => {
+      test('the second tab continues when the process of the first is killed', async () => {
         await inherit('killed', () => session.browser.killTab(first));
         first = await session.browser.openTab();
       });

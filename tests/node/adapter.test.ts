@@ -68,7 +68,7 @@ test('a storage that fetches bytes for reads may keep a quarter of the memory', 
   await db.close();
 });
 
-test('a second opener is refused, and the first goes on', async () => {
+test('a second opener is refused, and the first continues', async () => {
   const storage = new KeptDevices();
   const db = await open('one', { storage, wasm });
   await expect(open('one', { storage, wasm, lockTimeout: 1 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });

@@ -229,7 +229,7 @@ test('as many of the chunks that were read stay as the host allows', async () =>
   expect(chunks.reads).toBe(reads);
 });
 
-test('a commit that fails ends all writing, reads go on, and opening again gives the committed bytes', async () => {
+test('a commit that fails ends all writing, reads continue, and opening again gives the committed bytes', async () => {
   const state = new ChunkState();
   const chunks = new FakeChunks(state);
   const device = await BufferedDevice.open(chunks);
@@ -253,7 +253,7 @@ test('a commit that fails ends all writing, reads go on, and opening again gives
   expect(bytes[0]).toEqual(Uint8Array.of(1, 1, 1));
 });
 
-test('after a commit that was refused slots are not even added, until the device has gone back', async () => {
+test('after a refused commit no slots are added, until the device has gone back', async () => {
   const state = new ChunkState();
   const chunks = new FakeChunks(state);
   const device = await BufferedDevice.open(chunks);
@@ -276,7 +276,7 @@ test('after a commit that was refused slots are not even added, until the device
   expect([device.count(), image(device)[0]]).toEqual([10, Uint8Array.of(1)]);
 });
 
-test('a change apart that cannot even be made is refused, and waits for nothing', async () => {
+test('a change apart that cannot be made is refused, and waits for nothing', async () => {
   const device = await BufferedDevice.open(new FakeChunks());
   const error = new SlotError('io', 'It cannot be made.');
   vi.spyOn(BufferedSlots.prototype, 'writeApart').mockImplementationOnce(() => {
@@ -296,7 +296,7 @@ test('a holder whose store was taken over commits nothing more', async () => {
   expect((await heir.resident(() => image(heir)))[0]).toEqual(Uint8Array.of(1));
 });
 
-test('an attempt to recover that misses something is taken back before the next one', async () => {
+test('an attempt to recover that misses bytes is undone before the next one', async () => {
   const state = new ChunkState();
   const first = await BufferedDevice.open(new FakeChunks(state));
   for (let slot = 0; slot < 3; slot++) first.write(slot, new Uint8Array(70 * KIB).fill(slot + 1), 0);

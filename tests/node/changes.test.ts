@@ -228,7 +228,7 @@ describe('changes end', () => {
   });
 });
 
-test('steps that are asked for together come in order', async () => {
+test('steps that are requested together come in order', async () => {
   const db = await opened();
   const changes = db.changes();
   const steps = Array.from({ length: 5 }, () => changes.next());
@@ -236,7 +236,7 @@ test('steps that are asked for together come in order', async () => {
   expect((await Promise.all(steps)).map(({ value }) => value?.type === 'set' && value.value)).toEqual([0, 1, 2, 3, 4]);
 });
 
-test('a reader that stays away holds nothing up, and reads on where it was', async () => {
+test('a reader that pauses delays nothing, and continues where it was', async () => {
   const db = await opened({ historyBytes: 2 ** 20 });
   const changes = db.changes();
   await db.set('first', 0);

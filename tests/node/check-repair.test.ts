@@ -76,7 +76,7 @@ function flip(file: { bytes: Uint8Array }, offset: number): void {
   file.bytes[offset] = (file.bytes[offset] ?? 0) ^ 0x10;
 }
 
-test.each(['memory', 'opfs'] as const)('a sound store in %s is ok, and all of it was looked at', async (storage) => {
+test.each(['memory', 'opfs'] as const)('a sound store in %s is ok, and all of it was checked', async (storage) => {
   const store = await openTest('test', { storage });
   await fill(store);
   const seen: number[] = [];
@@ -90,7 +90,7 @@ test.each(['memory', 'opfs'] as const)('a sound store in %s is ok, and all of it
   expect(seen).toEqual([...seen].sort((a, b) => a - b));
 });
 
-test('a check names the damaged block while reads and writes go on', async () => {
+test('a check names the damaged block while reads and writes continue', async () => {
   const store = await openTest();
   await fill(store);
   flip(await fileOf('test', 3), PAGE_BYTES + 10_000);
@@ -118,7 +118,7 @@ test('tables that a compaction replaces meanwhile are checked as they were', asy
   for (const report of await Promise.all(checks)) expect(report.problems).toEqual([]);
 });
 
-test('a check asks nothing of slots that hold no table once it has looked at them: they may be lent by then', async () => {
+test('a check does not read slots without a table again after it has copied them, because they may be lent by then', async () => {
   const storage = new KeptDevices();
   const options = { storage, wasm, memoryBytes: 2 ** 20 };
   const store = await open<Key, unknown>('kept', options);
@@ -167,7 +167,7 @@ test('over a storage that commits later a check has the read point at which all 
   expect(report).toMatchObject({ ok: true, problems: [] });
 });
 
-test('a table that cannot be read is a problem, no reason to stop, and the store goes on', async () => {
+test('a table that cannot be read is a problem, but the check and the store continue', async () => {
   const storage = new KeptDevices();
   const opening = vi.spyOn(storage, 'open');
   const store = await open<Key, unknown>('kept', { storage, wasm, memoryBytes: 2 ** 20 });
@@ -232,7 +232,7 @@ test('a signal ends the check that it was given to, and no other', async () => {
   expect((await other).ok).toBe(true);
 });
 
-test('where the tools cannot be loaded the error of a check says how to pass their place', async () => {
+test('where the tools cannot be loaded the error of a check explains how to pass their place', async () => {
   const store = await openTest();
   await expect(store.check({ tools: 'http://127.0.0.1:1/tools.wasm' })).rejects.toMatchObject({
     code: 'VARVE_UNSUPPORTED',
@@ -328,7 +328,7 @@ test('a repair refuses stores that it must not touch, and leaves nothing behind 
 test.each([
   ['varve/synchronous', repairSync],
   ['varve/inline', repairInline],
-])('%s repairs too', async (_, repair) => {
+])('%s can repair a store', async (_, repair) => {
   const store = await openSyncTest();
   store.set('a', 1, { expiresIn: 1e9 });
   store.set('b', 2, { durability: 'strict' });

@@ -38,7 +38,7 @@ describe('batching', () => {
     expect(engine.frames.length).toBeLessThanOrEqual(2);
   });
 
-  test('a frame over 1 MiB leaves early, in order', async () => {
+  test('a frame over 1 MiB is sent early, in order', async () => {
     const { db, engine } = await openFake<string, Uint8Array>();
     const writes = Array.from({ length: 5 }, (_, i) => db.set(`k${i}`, new Uint8Array(400_000)));
     const receipts = await Promise.all(writes);
@@ -59,7 +59,7 @@ describe('batching', () => {
     expect(engine.frames.length).toBe(3);
   });
 
-  test('frames name the first request whose answer is awaited, and nobody where no other engine will be asked', async () => {
+  test('frames name the first request whose answer is awaited, and no client where no other engine will be asked', async () => {
     const { db, engine } = await openFake<string, number>();
     await db.get('a');
     engine.hold();
@@ -124,7 +124,7 @@ describe('errors', () => {
     expect(await db.get('a')).toBe(12);
   });
 
-  test('the death of the worker rejects everything, then and afterwards', async () => {
+  test('the end of the worker rejects everything, then and afterwards', async () => {
     const { db, engine } = await openFake<string, number>();
     engine.hold();
     const sent = db.get('a');
@@ -192,7 +192,7 @@ describe('errors', () => {
 });
 
 describe('abort', () => {
-  test('before the frame leaves, the operation is not sent', async () => {
+  test('before the frame is sent, the operation is not sent', async () => {
     const { db, engine } = await openFake<string, number>();
     const controller = new AbortController();
     const a = db.set('a', 1);
@@ -216,7 +216,7 @@ describe('abort', () => {
     expect(await db.get('a')).toBe(undefined);
   });
 
-  test('after the frame left ends the waiting; its late answer is dropped', async () => {
+  test('after the frame was sent ends the waiting; its late answer is dropped', async () => {
     const { db, engine } = await openFake<string, number>();
     engine.hold();
     const controller = new AbortController();
@@ -284,7 +284,7 @@ describe('close', () => {
     await expect(db.get('a')).rejects.toThrow(code('VARVE_CLOSED'));
   });
 
-  test('twice is once', async () => {
+  test('twice is the same as once', async () => {
     const { db, engine } = await openFake<string, number>();
     await Promise.all([db.close(), db.close()]);
     await db.close();

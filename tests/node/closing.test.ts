@@ -33,7 +33,7 @@ test('a device that cannot be closed releases the lock', async () => {
   await (await opened(new Locked())).close();
 });
 
-test('so does one of a store that did not open, whose error is reported', async () => {
+test('a device that cannot be closed releases the lock of a store that did not open, and the error is reported', async () => {
   const device = new Stuck();
   vi.spyOn(device, 'read').mockImplementation(() => {
     throw new Error('no bytes');

@@ -31,7 +31,7 @@ describe('unique values that two documents have after an import', () => {
     };
   }
 
-  test('are refused, listed, and right again once they are mended', async () => {
+  test('are refused, listed, and right again after they are corrected', async () => {
     const { db, notes, all } = await merged();
     await expect(notes.count('title')).rejects.toThrow(code('VARVE_CONFLICT'));
     await expect(notes.ready()).rejects.toThrow('The documents 1 and 2 of \'notes\' both have the value "same"');
@@ -56,7 +56,7 @@ describe('unique values that two documents have after an import', () => {
     await expectKept(db, await notes.find().toArray());
   });
 
-  test('are right again also without reindex, whichever of the two is mended', async () => {
+  test('are right again also without reindex, whichever of the two is corrected', async () => {
     const { db, notes } = await merged();
     await expect(notes.ready()).rejects.toThrow(code('VARVE_CONFLICT'));
     await db.set(notes.keyOf(1), note(1, { title: 'First' }));
@@ -71,7 +71,7 @@ describe('unique values that two documents have after an import', () => {
 describe('reindex', () => {
   const all = Array.from({ length: 600 }, (_, i) => note(i, { tags: ['a'] }));
 
-  test('builds every index anew, under tabs that go on using it, and tells how far it is', async () => {
+  test('builds every index anew while tabs use it, and reports its progress', async () => {
     const [db, other] = (await openTabs(2)) as [Db, Db];
     const [notes, theirs] = [notesOf(db), notesOf(other)];
     await notes.insertMany(all);
@@ -87,7 +87,7 @@ describe('reindex', () => {
     await expectKept(db, [...all, note(1000)]);
   });
 
-  test('ends with its signal, and the next use goes on with it', async () => {
+  test('ends with its signal, and the next use continues it', async () => {
     const db = await openAsync();
     const notes = notesOf(db);
     await notes.insertMany(all);
@@ -108,7 +108,7 @@ describe('reindex', () => {
     await expectKept(db, all);
   });
 
-  test('goes on for who else waits', async () => {
+  test('continues for other callers that wait', async () => {
     const db = await openAsync();
     await collection<Note>()(db, 'notes', { key: 'id' }).insertMany(all);
     const notes = notesOf(db);
@@ -121,7 +121,7 @@ describe('reindex', () => {
 });
 
 describe('check', () => {
-  test('tells which entries are missing, wrong, or of nobody, and of which documents', async () => {
+  test('reports which entries are missing, wrong, or of no document, and of which documents', async () => {
     const db = await openAsync();
     const notes = notesOf(db);
     await notes.insertMany([note(1, { tags: ['a'] }), note(2), note(3)]);
@@ -185,7 +185,7 @@ describe('check', () => {
     ]);
   });
 
-  test('tells of documents that an index makes nothing of, and how far it is, until its signal', async () => {
+  test('reports documents that an index cannot take, and its progress, until its signal', async () => {
     const db = await openAsync();
     const notes = notesOf(db);
     await notes.insertMany(Array.from({ length: 300 }, (_, i) => note(i)));

@@ -54,7 +54,7 @@ describe.each([
     ]);
   });
 
-  test.each(['insert', 'put'] as const)('%s takes all that the document holds', async (method) => {
+  test.each(['insert', 'put'] as const)('%s takes all that the document has', async (method) => {
     const { db, notes, plain } = await opened();
     const [one, other] = [loose(1), loose(1)];
     const written = [notes[method](one), plain[method](other)];
@@ -137,7 +137,7 @@ test.each(['insert', 'put'] as const)('%s in a transaction takes the document as
   await expectKept(db, [{ ...loose(1), tags: ['x'] }, loose(2)]);
 });
 
-test('entries are those of what is stored, whatever a getter tells whom', async () => {
+test('entries follow from the stored document, whatever a getter returns', async () => {
   const db = await openAsync();
   const notes = notesOf(db);
   let reads = 0;
@@ -157,7 +157,7 @@ test('entries are those of what is stored, whatever a getter tells whom', async 
   await expectKept(db, await notes.find().toArray());
 });
 
-test('a put that is tried again writes what it was given', async () => {
+test('a put that is tried again writes the document of the call', async () => {
   const db = await openAsync();
   const notes = notesOf(db);
   await notes.insert(loose(1));
@@ -172,7 +172,7 @@ test('a put that is tried again writes what it was given', async () => {
   await expectKept(db, [{ ...loose(1), title }]);
 });
 
-test('keys are what they are, not what they say they are', async () => {
+test('the type of a key is read from the key itself, not from its properties', async () => {
   const db = await openAsync();
   const things = collection<{ id: Key; n: number }>()(db, 'things', { key: 'id' });
   class Liar extends Date {

@@ -127,7 +127,7 @@ describe('an import over a store that has the collection', () => {
     expect(await notes.in(after).count('tags', 'b')).toBe(1);
   });
 
-  test('that is interrupted leaves the indexes right between, and after it went on', async () => {
+  test('that is interrupted leaves the indexes right, then and after it continued', async () => {
     const db = await openAsync();
     const notes = notesOf(db);
     const local = Array.from({ length: 60 }, (_, i) => note(i, { tags: ['local'], title: `Local ${i}` }));
@@ -259,7 +259,7 @@ describe('an import and another tab, in turns', () => {
     await expectKept(db, [note(0, { tags: ['a'] }), note(1, { tags: ['b'] }), ...all.slice(2), note(1000)]);
   });
 
-  test('leave transactions alone that others write beside', async () => {
+  test('do not disturb transactions that others write meanwhile', async () => {
     const [db, other] = (await openTabs(2)) as [Db, Db];
     const [notes, theirs] = [notesOf(db), notesOf(other)];
     await notes.insertMany([note(1), note(2)]);
@@ -275,7 +275,7 @@ describe('an import and another tab, in turns', () => {
 });
 
 describe('an import into an empty store', () => {
-  test('of documents alone has the indexes built at the first use, and tells how far it is', async () => {
+  test('of documents alone has the indexes built at the first use, and reports the progress', async () => {
     const db = await openAsync();
     const all = Array.from({ length: 300 }, (_, i) => note(i, { tags: ['a'] }));
     await db.import(stream(await plainExport(documents(all))));
@@ -301,7 +301,7 @@ describe('an import into an empty store', () => {
     await expectKept(db, [note(1), note(2), note(3), note(4)]);
   });
 
-  test('that was emptied under tabs of which one has not met the last generation', async () => {
+  test('that was emptied while one of its tabs did not know the last generation', async () => {
     const [db, other] = (await openTabs(2)) as [Db, Db];
     const [notes, theirs] = [notesOf(db), notesOf(other)];
     await notes.insertMany([note(1), note(2)]);
@@ -413,7 +413,7 @@ describe('an export', () => {
     expect(await collect(target)).toStrictEqual(own);
   });
 
-  test('of a range leaves them away, too', async () => {
+  test('of a range has none, either', async () => {
     const db = await filled();
     const target = await openAsync();
     await target.import(db.export({ gte: ['notes', 'by', 'tags'], lt: ['notes', 'doc', 3] }));

@@ -38,7 +38,7 @@ async function entryCounts(db: Db): Promise<Record<string, number>> {
   return counts;
 }
 
-describe('the signal of a call is heeded', () => {
+describe('the signal of a call ends it', () => {
   type Calls = Record<string, (notes: ReturnType<typeof notesOf>, signal: AbortSignal) => Promise<unknown>>;
   const CALLS: Calls = {
     get: (notes, signal) => notes.get(1, { signal }),
@@ -142,7 +142,7 @@ describe('the signal of a call is heeded', () => {
 describe('a definition that has changed', () => {
   const all = Array.from({ length: 600 }, (_, i) => note(i, { tags: ['a', `${i}`], folder: 'f', aliases: [`x${i}`] }));
 
-  test('builds what is new, drops what is not there any more, and tells how far it is', async () => {
+  test('builds new indexes, drops former ones, and reports the progress', async () => {
     const db = await openAsync();
     const old = collection<Note>()(db, 'notes', { key: 'id', indexes: { edited: 'edited', gone: 'title' } });
     await old.insertMany(all);
@@ -174,7 +174,7 @@ describe('a definition that has changed', () => {
     expect(Math.max(...done)).toBe(600);
   });
 
-  test('shuts out the code that it was defined by before', async () => {
+  test('refuses the code of the former definition', async () => {
     const [db, other] = (await openTabs(2)) as [Db, Db];
     const old = former(db);
     await old.insertMany([note(1), note(2)]);
@@ -195,7 +195,7 @@ describe('a definition that has changed', () => {
     await expectKept(db, [note(1), note(2)]);
   });
 
-  test('shuts it out also after the store was emptied', async () => {
+  test('refuses that code also after the store was emptied', async () => {
     const [db, other] = (await openTabs(2)) as [Db, Db];
     const old = former(db);
     await old.insert(note(1));
@@ -227,7 +227,7 @@ describe('a definition that has changed', () => {
     expect(await db.getEntry(['notes', 'by', 'gone', 'a', 1])).toStrictEqual(gone);
   });
 
-  test('that asks for unique values where there are none fails, and the former one goes on', async () => {
+  test('that requires unique values where there are none fails, and the former one stays', async () => {
     const db = await openAsync();
     const loose = () => collection<Note>()(db, 'notes', { key: 'id', indexes: { folder: 'folder' } });
     await loose().insertMany([note(1, { folder: 'a' }), note(2, { folder: 'b' }), note(3, { folder: 'a' })]);
@@ -286,7 +286,7 @@ describe('a definition that has changed', () => {
     }
   });
 
-  test('goes on where a tab that died has left it', async () => {
+  test('continues where a tab ended in the middle', async () => {
     const [db, other] = (await openTabs(2)) as [Db, Db];
     await collection<Note>()(db, 'notes', { key: 'id' }).insertMany(all);
     // It fails after the first page, as if its tab were closed.
@@ -389,7 +389,7 @@ describe('in a transaction', () => {
   });
 });
 
-test('a snapshot has the documents of its moment, by every index', async () => {
+test('a snapshot has the documents of its read point, by every index', async () => {
   const db = await openAsync();
   const notes = notesOf(db);
   await using empty = await db.snapshot();
@@ -406,7 +406,7 @@ test('a snapshot has the documents of its moment, by every index', async () => {
   await expect(definedAnew.in(then).find('gone').toArray()).rejects.toThrow(code('VARVE_RETRY'));
 });
 
-test('a store is no moment to read a collection in', async () => {
+test('anything but a snapshot or a transaction is refused as the view of a collection', async () => {
   const db = await openAsync();
   const notes = notesOf(db);
   for (const wrong of [db, await openAsync(), {}, null, undefined, 5]) {
@@ -414,7 +414,7 @@ test('a store is no moment to read a collection in', async () => {
   }
 });
 
-test('a snapshot whose check has failed once is asked again', async () => {
+test('a snapshot whose check has failed once is checked again', async () => {
   const db = await openAsync();
   const notes = notesOf(db);
   await notes.insert(note(1));
@@ -438,7 +438,7 @@ test('a live query follows a collection', async () => {
   stop();
 });
 
-test('changes, scans and counts of the store tell of documents and entries, and of nothing that is kept beside them', async () => {
+test('changes, scans and counts of the store show documents and entries, and no reserved keys', async () => {
   const db = await openAsync();
   const notes = notesOf(db);
   await notes.ready();
@@ -459,7 +459,7 @@ test('changes, scans and counts of the store tell of documents and entries, and 
   expect([await db.count(), await db.keys().next()]).toStrictEqual([1, { done: false, value: 'last' }]);
 });
 
-test('a change of one document is told by the key that the store has it under', async () => {
+test('a change of one document is reported with its key in the store', async () => {
   const db = await openAsync();
   const notes = notesOf(db);
   await notes.ready();

@@ -38,7 +38,7 @@ test('keys compare as their bytes do, and have one text each', () => {
   );
 });
 
-test('nothing that is let through comes after the top, and nothing deeper is let through', () => {
+test('no accepted key comes after the top, and no deeper key is accepted', () => {
   let deepest: Key = new Date(8.64e15);
   for (let i = 0; i < NESTING_MAX; i++) deepest = [deepest, deepest];
   expect(checkKey(deepest, 'It')).toStrictEqual(deepest);
@@ -72,7 +72,7 @@ function begins(value: Key, prefix: string | Uint8Array | readonly Key[]): boole
 
 const PREFIX = fc.oneof(TEXT, BYTES, fc.array(PLAIN, { maxLength: 2 }));
 
-test('a range has the entries of the values that are looked for, whatever keys follow them', () => {
+test('a range has the entries of the requested values, whatever keys follow them', () => {
   const bounds = fc.record(
     { gt: KEY, gte: KEY, lt: KEY, lte: KEY, prefix: PREFIX },
     { requiredKeys: [], noNullPrototype: true },
@@ -98,7 +98,7 @@ test('a range has the entries of the values that are looked for, whatever keys f
   );
 });
 
-test('behind a beginning comes what is greater than all that begin so', () => {
+test('the end of a prefix is above all keys that begin with it', () => {
   expect(afterPrefix('ab')).toBe('ac');
   expect(afterPrefix('a\ud7ff')).toBe('a\ue000');
   expect(afterPrefix('a\u{10ffff}')).toBe('b');

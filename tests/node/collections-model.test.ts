@@ -194,7 +194,7 @@ async function rerun(steps: readonly Step[], inside: Writer, model: Model): Prom
   for (const step of steps) expect(await run(step, inside).catch(orConflict)).toStrictEqual(model.apply(step));
 }
 
-test('clients that write at once leave documents and indexes in step', { timeout: 300_000 }, async () => {
+test('documents and indexes agree after several clients wrote at once', { timeout: 300_000 }, async () => {
   let conflicts = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(STEP, { maxLength: 15 }), { minLength: 2, maxLength: 3 }), async (scripts) => {
@@ -220,7 +220,7 @@ test('clients that write at once leave documents and indexes in step', { timeout
   expect(conflicts).toBeGreaterThan(0);
 });
 
-test('of many that want one value, one gets it', async () => {
+test('of many documents with one value for a unique index, one is written', async () => {
   const stores = await openTabs(2);
   const clients = stores.map((db) => notesOf(db));
   const racing = Array.from({ length: 20 }, (_, i) => {

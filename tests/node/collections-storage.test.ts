@@ -43,7 +43,7 @@ test('a full storage refuses a document with all of its entries', async () => {
   await db.close();
 });
 
-test('a loss of power leaves documents and entries as they were at one moment', async () => {
+test('a loss of power leaves documents and entries as they were at one read point', async () => {
   const storage = new LossyStorage();
   let { db, notes } = await opened(storage);
   const model = new Map<number, Note>();

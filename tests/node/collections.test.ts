@@ -165,7 +165,7 @@ describe('one document', () => {
 });
 
 describe('several documents', () => {
-  test('are inserted all or none, also when two of them are in the way of each other', async () => {
+  test('are inserted all or none, also when two of them conflict', async () => {
     const db = await openAsync();
     const notes = notesOf(db);
     const sound = [note(1), note(2)];
@@ -259,7 +259,7 @@ describe('finding', () => {
     ]);
   });
 
-  test('is of the moment at which a walk begins, however long it takes', async () => {
+  test('has the read point of its beginning, however long it takes', async () => {
     const db = await openAsync();
     const notes = notesOf(db);
     const all = Array.from({ length: 400 }, (_, i) => note(i, { tags: ['all'] }));
@@ -284,7 +284,7 @@ describe('finding', () => {
     );
   });
 
-  test('holds nothing once it is over, or left', async () => {
+  test('keeps nothing open after it is over, or left', async () => {
     const { db, notes } = await filled();
     for await (const _ of notes.find('tags', { gte: 'a' })) break;
     for await (const _ of notes.find('edited')) break;

@@ -133,7 +133,7 @@ describe('conditions', () => {
     );
   });
 
-  test('of a batch hold all, or nothing of it is written', async () => {
+  test('of a batch are all true, or nothing of it is written', async () => {
     for (const db of [await openAsync(), await openSync()]) {
       const { sequence } = await db.set('taken', 1);
       const batch = db
@@ -165,7 +165,7 @@ describe('conditions', () => {
 });
 
 describe('update', () => {
-  test('loses nothing to others who update the same key', async () => {
+  test('loses no update when others update the same key', async () => {
     const db = await openAsync();
     const add = (n: unknown): number => ((n as number | undefined) ?? 0) + 1;
     await Promise.all(Array.from({ length: 10 }, () => db.update('n', add)));
@@ -181,7 +181,7 @@ describe('update', () => {
     expect(await db.getEntry('k')).toStrictEqual({ value: 'undefined!', sequence: 1, expires: new Date(T0 + 5) });
   });
 
-  test('hands on what the function throws, and writes nothing', async () => {
+  test('passes on the error of the function, and writes nothing', async () => {
     const db = await openAsync();
     const failing = (): never => {
       throw new Error('no');

@@ -59,7 +59,7 @@ test('a write that was done does not run again, whatever was missing beside it; 
   expect(await runsOf(Op.batch, ERROR)).toBe(2);
 });
 
-test('a read that came upon missing bytes runs again, even if it was answered', async () => {
+test('a read that found bytes missing runs again, even if it was answered', async () => {
   expect(await runsOf(Op.scanNext, OK)).toBe(2);
   expect(await runsOf(Op.changes, OK)).toBe(2);
 });
@@ -114,7 +114,7 @@ test('the sets of a frame that find no room wait for it together, not each by it
   expect(runs.slice(2)).toEqual(Array(99).fill(0));
 });
 
-test('while the storage keeps what there is for deletes, the sets of a frame do not even wait each by itself', async () => {
+test('while the storage keeps its room for deletes, the sets of a frame do not wait one by one', async () => {
   const { runs, rooms } = await onFull([Op.has, ...Array(100).fill(Op.set)], () => true, true);
   expect(rooms).toBeLessThanOrEqual(51);
   expect(runs).toEqual([1, ...Array(100).fill(0)]);

@@ -159,7 +159,7 @@ test('a transaction compares what it read with tables that are not in memory', a
   await db.close();
 });
 
-test('a write that the storage refuses is acknowledged to nobody, and reads beside it are answered without it', async () => {
+test('a write that the storage refuses is not acknowledged, and reads beside it are answered without it', async () => {
   const storage = new ChunkAdapter();
   const db = await open('full', { storage, wasm });
   await db.set('kept', 1, { durability: 'strict' });
@@ -177,7 +177,7 @@ test('a write that the storage refuses is acknowledged to nobody, and reads besi
 });
 
 test.each([2, 3])(
-  'of deletes that are tried again each is told what became of it, whichever commit is refused then (%i)',
+  'each of several deletes that are tried again gets its outcome, whichever commit is refused then (%i)',
   async (second) => {
     const storage = new ChunkAdapter();
     const db = await open('full', { storage, wasm });
@@ -198,7 +198,7 @@ test.each([2, 3])(
   },
 );
 
-test('a write that is under way when the store is closed is told that it is refused', async () => {
+test('a write that is under way when the store is closed is refused with an error', async () => {
   const storage = new ChunkAdapter();
   const db = await open('full', { storage, wasm });
   await db.set('kept', 1);

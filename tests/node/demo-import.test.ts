@@ -34,7 +34,7 @@ test('JSON that is malformed is refused with its line', () => {
   expect(() => readRows('a.json', ' ')).toThrow('It is empty');
 });
 
-test('a line that is no JSON is left out, and told with its place', () => {
+test('a line that is no JSON is left out, and reported with its place', () => {
   const { format, rows, bad } = readRows('pasted', '{"id":1}\n{"id":\n\n{"id":3}\n');
   expect(format).toBe('JSON lines');
   expect(rows.map(({ value }) => value)).toEqual([{ id: 1 }, { id: 3 }]);
@@ -86,7 +86,7 @@ test('every key reads back as it is shown', () => {
   expect(() => parseKey('{"map":"1"}')).toThrow('is not a key');
 });
 
-test('a value is edited only where JSON says all of it', () => {
+test('a value is edited only where JSON can express all of it', () => {
   for (const value of [null, 'a', 1.5, [true, { a: [] }]]) expect(valueText(value).isExact).toBe(true);
   const cycle: { self?: unknown } = {};
   for (const value of [1n, new Date(0), new Map(), new Uint8Array(1), { a: undefined }, -0, Number.NaN]) {

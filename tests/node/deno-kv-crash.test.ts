@@ -123,7 +123,7 @@ test.each(['dead before', 'dead after'] as const)(
   },
 );
 
-test('a successor that dies while it takes the store over, at any of its calls, keeps nothing from the next one', {
+test('a successor that ends during its takeover, at any of its calls, does not keep the store from the next one', {
   timeout: 120_000,
 }, async () => {
   // The first holder dies within the large commit of the third step, so something is staged.
@@ -153,7 +153,7 @@ test('a successor that dies while it takes the store over, at any of its calls, 
   }
 });
 
-test('a deletion that dies at any of its calls is gone on with by the next one, whether it deletes or opens', async () => {
+test('a deletion that ends at any of its calls is finished by the next caller, whether it deletes or opens', async () => {
   const remove = (kv: FakeKv): Promise<unknown> =>
     Promise.race([new DenoKvStorage(kv, SETTINGS).delete('store', { lockTimeout: 0 }), kv.died]);
   for (let call = 1; ; call++) {
@@ -177,7 +177,7 @@ test('a deletion that dies at any of its calls is gone on with by the next one, 
 });
 
 test.each([1, 2, 3, 4])(
-  'a device equals one in memory, in all operations and deaths (seed %i)',
+  'a device equals one in memory, in all operations and crashes (seed %i)',
   { timeout: 120_000 },
   async (seed) => {
     const random = randomFrom(seed);

@@ -77,7 +77,7 @@ test('a small commit is one operation, and a hundred sets of one turn are', asyn
   await db.close();
 });
 
-test('a commit that one operation does not hold is several, within the limits, and leaves nothing behind', async () => {
+test('a commit that is too large for one operation is several, within the limits, and leaves nothing behind', async () => {
   const state = new FakeKvState();
   const { storage } = storageOn(state);
   const device = await storage.open('large', { lockTimeout: 0 });
@@ -168,7 +168,7 @@ test('a second opener is refused, waits for the first to close, and is aborted b
   await second.close();
 });
 
-test('a lease is renewed while nothing is written, so nobody gets the store', async () => {
+test('a lease is renewed while nothing is written, so no other process gets the store', async () => {
   vi.useFakeTimers({ toFake: [...CLOCKS] });
   const state = new FakeKvState();
   const device = await storageOn(state, 1500).storage.open('idle', { lockTimeout: 0 });
@@ -185,7 +185,7 @@ test('a lease is renewed while nothing is written, so nobody gets the store', as
   expect([state.commits, vi.getTimerCount()]).toEqual([closed, 0]);
 });
 
-test('a process that died leaves its store to the next one when the lease is over, and not before', async () => {
+test('the store of a process that ended goes to the next one when the lease is over, and not before', async () => {
   vi.useFakeTimers({ toFake: [...CLOCKS] });
   const state = new FakeKvState();
   const dead = storageOn(state, 2000);

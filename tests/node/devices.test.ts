@@ -50,7 +50,7 @@ describe.each([
     },
   ],
 ])('the %s device', (_, open) => {
-  test('begins with eight open slots that hold nothing but zeros', async () => {
+  test('begins with eight open slots that contain only zeros', async () => {
     const device = await open();
     expect(device.count()).toBe(8);
     for (let slot = 0; slot < 8; slot++) {
@@ -109,7 +109,7 @@ describe.each([
 });
 
 describe('a full storage', () => {
-  test('memory tells it by a short count', () => {
+  test('memory reports it by a short count', () => {
     const device = new MemoryDevice({ maxBytes: 6 });
     expect(device.write(0, text('1234'), 0)).toBe(4);
     expect(device.write(1, text('5678'), 0)).toBe(2);
@@ -149,7 +149,7 @@ describe('OPFS', () => {
     await expect(OpfsDevice.open('held', { wait: 5 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   });
 
-  test('slots that another worker lets go of while we wait are opened', async () => {
+  test('slots that another worker releases during the wait are opened', async () => {
     const first = await openOpfs('handover');
     const second = openOpfs('handover', 5000);
     await first.closeAll();
@@ -199,14 +199,14 @@ describe('OPFS', () => {
     expect([...opfs.root.directories.keys()]).toEqual(['varve']);
   });
 
-  test('a refusal of the browser means memory, and says why', async () => {
+  test('after a refusal of the browser it is memory, with the reason', async () => {
     opfs.refusal = new DOMException('Security error when calling GetDirectory', 'SecurityError');
     const { device, report } = await openDevice('private', undefined, { wait: 0 });
     expect(device.kind).toBe('memory');
     expect(report).toEqual({ kind: 'memory', reason: expect.stringContaining('SecurityError') });
   });
 
-  test('without synchronous handles it is memory, and says why', async () => {
+  test('without synchronous handles it is memory, with the reason', async () => {
     vi.stubGlobal('FileSystemFileHandle', class {});
     const { report } = await openDevice('page', undefined, { wait: 0 });
     expect(report).toEqual({ kind: 'memory', reason: expect.stringContaining('dedicated workers') });

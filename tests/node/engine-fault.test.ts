@@ -165,7 +165,7 @@ describe('varve, through the engine worker', () => {
     return { store, trap: traps.at(-1) as Set<string> };
   }
 
-  test('a trap in one store leaves the others of the realm alive', async () => {
+  test('a trap in one store does not affect the others of the realm', async () => {
     const { store, trap } = await openAsync();
     const { store: other } = await openAsync('other');
     const { store: third } = await openTrapped('third');

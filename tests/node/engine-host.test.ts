@@ -163,7 +163,7 @@ describe('recovery', () => {
   });
 
   // The story: a store of 18 MB took 1.36 times its data after ten seconds without a call: the room of the merge was given back last.
-  test('an idle store gives the room of its last merge back at once', async () => {
+  test('an idle store frees the room of its last merge at once', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const host = await openHost(withCompactor());
     const store = storeOf(host);
@@ -228,7 +228,7 @@ describe.each([
   });
 
   // When no separate slot is available for an output, the engine writes the output between the existing files.
-  test('go on in a storage that gives no more files', async () => {
+  test('continue in a storage that gives no more files', async () => {
     const growing = vi.spyOn(OpfsDevice.prototype, 'grow').mockResolvedValue(0);
     const host = await openHost(options());
     const store = storeOf(host);
@@ -302,7 +302,7 @@ describe('a full disk', () => {
     },
   );
 
-  test('takes no sets of the synchronous store, but still its deletes', async () => {
+  test('refuses sets of the synchronous store, but accepts its deletes', async () => {
     const host = await openHost();
     const store = storeOf(host);
     for (let n = 0; n < 200; n++) store.set(n, value(n));
@@ -320,7 +320,7 @@ describe('a full disk', () => {
     expect([...storeOf(await openHost()).keys()]).toHaveLength(kept - 150);
   });
 
-  test('says how much a compaction lacks, which goes on when there is room', async () => {
+  test('shows how much a compaction lacks, which continues when there is room', async () => {
     const host = await openHost();
     const store = storeOf(host);
     const bytes = (n: number): Uint8Array => crypto.getRandomValues(new Uint8Array(64 << 10)).fill(n, 0, 8);
@@ -375,7 +375,7 @@ describe('a full disk', () => {
     expect(storeOf(await openHost()).has(0)).toBe(false);
   });
 
-  test('a write that is refused is told when it is made, and nothing else is', async () => {
+  test('a refused write fails when it is made, and nothing else fails', async () => {
     const store = storeOf(await openHost());
     for (let n = 0; n < 200; n++) store.set(n, value(n));
     store.flush();
@@ -416,7 +416,7 @@ describe('a full disk', () => {
   });
 
   // A write that had returned as buffered was once lost with the write that used up the room, and every later call was VARVE_POISONED.
-  test('deferred writes on a full storage are logged or refused at once, and the store goes on', async () => {
+  test('deferred writes on a full storage are logged or refused at once, and the store continues', async () => {
     const store = storeOf(await openHost());
     store.set('kept', 1);
     store.commit();
@@ -438,7 +438,7 @@ describe('a full disk', () => {
   });
 
   // Small writes of the same turn lay before the large one that was refused.
-  test('a large write that is refused takes no small one of its turn along', async () => {
+  test('a large write that is refused does not undo a small one of its turn', async () => {
     const store = storeOf(await openHost());
     const kept: number[] = [];
     opfs.quota = opfs.used() + 300_000;
@@ -492,7 +492,7 @@ describe('a full disk', () => {
   });
 });
 
-test('a store that is only looked into begins no job for a while', async () => {
+test('a store that is only read begins no job for a while', async () => {
   const first = storeOf(await openHost());
   for (let n = 0; n < 20; n++) first.set(n, n);
   await first.close();
@@ -505,7 +505,7 @@ test('a store that is only looked into begins no job for a while', async () => {
   expect(compactors).toHaveLength(1);
 });
 
-test('a host that goes back starts no job either before those are back who had something open with the leader before', async () => {
+test('a host that goes back starts no job before the clients of the former leader are back', async () => {
   const chunks = new FakeChunks();
   let back = (): void => undefined;
   const hold = (): Promise<void> =>
@@ -533,14 +533,14 @@ test('a host that goes back starts no job either before those are back who had s
   await expect.poll(() => taken.mock.calls.length).toBeGreaterThan(0);
 });
 
-test('a storage that does not say how much room it has is not taken for one without any after a write was refused', async () => {
+test('a storage of unknown room is not treated as a full one after a write was refused', async () => {
   const host = await openHost({ device: await BufferedDevice.open(new FakeChunks()) });
   const told = vi.spyOn(EngineStore.prototype, 'setRoom');
   await host.upkeep.makeRoom(0, 0);
   expect(told).not.toHaveBeenCalled();
 });
 
-test('how much room there is, is asked when a store is opened', async () => {
+test('the host asks how much room there is when a store is opened', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   let asked = 0;
   const asks = (device: MemoryDevice): MemoryDevice =>
@@ -559,7 +559,7 @@ test('how much room there is, is asked when a store is opened', async () => {
   expect(asked).toBe(2);
 });
 
-test('a compactor that dies fails its job, which is done by the next one', async () => {
+test('the job of a compactor that ended fails, and the next compactor does it', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const host = await openHost(withCompactor());
   const store = storeOf(host);

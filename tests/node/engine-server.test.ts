@@ -31,7 +31,7 @@ async function openTest(options: OpenOptions<Key, unknown> = {}): Promise<Store<
 }
 
 test.each(['memory', 'opfs'] as const)(
-  'writes that outrun flushes all arrive and read back, in %s',
+  'writes that are faster than flushes all arrive and read back, in %s',
   async (storage) => {
     const store = await openTest({ storage });
     const random = randomFrom(7);
@@ -68,7 +68,7 @@ test('operations of one turn see each other and come back in order', async () =>
   expect([first.sequence, one, gone.sequence, none, many]).toEqual([1, 1, 2, undefined, [undefined, undefined]]);
 });
 
-test('compact tells its progress, and the store answers meanwhile', async () => {
+test('compact reports its progress, and the store answers meanwhile', async () => {
   const store = await openTest();
   const random = randomFrom(7);
   const value = (n: number): string => `value ${n} ${random(2 ** 32)}`.repeat(8);
@@ -102,7 +102,7 @@ test('a store closed and opened again is clean and whole', async () => {
   expect(await again.get('after')).toEqual(new Date(5));
 });
 
-test('a second client of the same store is told VARVE_LOCKED', async () => {
+test('a second client of the same store gets VARVE_LOCKED', async () => {
   await openTest();
   await expect(openTest({ lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
 });

@@ -59,7 +59,7 @@ test('entries that were written are read; any others are read or refused', () =>
   );
 });
 
-test('a block of a batch of entries with the longest entry behind them is none that is too long', async () => {
+test('a block with a batch of entries and the longest entry behind them is not too long', async () => {
   const previous = new Uint8Array(32);
   const head = async (length: number): Promise<Uint8Array> => {
     const words = new Uint8Array(new Uint32Array([length, 1]).buffer);
@@ -72,7 +72,7 @@ test('a block of a batch of entries with the longest entry behind them is none t
   await expect(head(BODY_BYTES_MAX + 1).then((long) => decodeHead(previous, long, 0))).rejects.toEqual(corrupt);
 });
 
-test('ends and records of other lengths are none', () => {
+test('ends and records of other lengths are refused', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 120 }), (bytes) => {
       if (bytes.length === 16) expect(readEnd(bytes, 0).entries).toBeGreaterThanOrEqual(0);
@@ -92,7 +92,7 @@ test('ends and records of other lengths are none', () => {
   expect(decodeRecord(undefined)).toBe(undefined);
 });
 
-test('keys that a store keeps for itself, and keys that are none, are no part of an export', async () => {
+test('an export has no reserved keys and no invalid ones', async () => {
   const key = (...bytes: number[]): Uint8Array => Uint8Array.of(...bytes);
   for (const wrong of [key(), key(0xff, 1), key(0x05), key(0x30, 1), new Uint8Array(70_000).fill(0x20)]) {
     const header = await encodeHeader({ id: new Uint8Array(16), sequence: 1, version: 0 });

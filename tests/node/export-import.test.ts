@@ -76,7 +76,7 @@ describe('a round trip', () => {
     expect(await contents(other)).toStrictEqual(await contents(db));
   });
 
-  test('it is of the moment of the call', async () => {
+  test('it has the read point of the call', async () => {
     const db = await large();
     const before = await contents(db);
     const stream = db.export();
@@ -88,7 +88,7 @@ describe('a round trip', () => {
     await expect.poll(async () => (await db.stats()).snapshots, PATIENT).toBe(0);
   });
 
-  test('it is of the range of the call, whatever becomes of its options', async () => {
+  test('it has the range of the call, also if its options change later', async () => {
     const db = await large(100);
     const range = { prefix: ['n'], gte: ['n', 90] as [string, number] };
     const stream = db.export(range);
@@ -149,7 +149,7 @@ describe('versions', () => {
 });
 
 describe('damage', () => {
-  test('a small export cut off anywhere is told, with the offset', async () => {
+  test('a small export that is truncated anywhere is reported, with the offset', async () => {
     const db = await store();
     await db.setMany([
       ['a', 1],
@@ -168,7 +168,7 @@ describe('damage', () => {
     }
   });
 
-  test('a flipped bit anywhere is told, and nothing of its block is there', async () => {
+  test('a flipped bit anywhere is reported, and nothing of its block is there', async () => {
     const db = await store();
     await db.set('a', 'one', { expiresIn: 1e9 });
     await db.set('b', 'two');
@@ -212,7 +212,7 @@ describe('damage', () => {
     }
   });
 
-  test('an export of newer code, and bytes that are none', async () => {
+  test('an export of newer code, and bytes that are no export', async () => {
     const other = await store();
     for (const text of ['', 'V', '[]', 'VRV{', '{"notes":[]}', 'x'.repeat(1000)]) {
       const error = (await other.import(chunks(new TextEncoder().encode(text), 100)).catch((error) => error)) as Error;
@@ -228,7 +228,7 @@ describe('damage', () => {
   });
 });
 
-describe('going on', () => {
+describe('continuing an import', () => {
   const failing = async function* (bytes: Uint8Array, length: number): AsyncGenerator<Uint8Array, void, undefined> {
     yield* chunks(bytes.subarray(0, length), 10_000);
     throw new Error('the line is dead');
@@ -280,7 +280,7 @@ describe('going on', () => {
     expect(await db.count()).toBe(4000);
   });
 
-  test('with another export it does not go on, unless the store was emptied', async () => {
+  test('with another export it does not continue, unless the store was emptied', async () => {
     const exported = await bytesOf((await large()).export());
     const small = await bytesOf((await large(10)).export());
     const other = await store();
@@ -292,7 +292,7 @@ describe('going on', () => {
     expect(await other.count()).toBe(10);
   });
 
-  test('with an offset that was not kept to, it is damage', async () => {
+  test('with bytes from another offset than requested, it is damage', async () => {
     const exported = await bytesOf((await large()).export());
     const other = await store();
     await expect(other.import(failing(exported, 400_000))).rejects.toThrow('the line is dead');
@@ -300,7 +300,7 @@ describe('going on', () => {
     await expect(importing).rejects.toMatchObject({ code: 'VARVE_CORRUPT' });
   });
 
-  test('a signal ends it at once, also while nothing comes', async () => {
+  test('a signal ends it at once, also while it waits for bytes', async () => {
     const exported = await bytesOf((await large()).export());
     const other = await store();
     const abort = new AbortController();
@@ -324,7 +324,7 @@ describe('going on', () => {
 });
 
 describe('streaming', () => {
-  test('nothing is read that nobody takes, and a reader that leaves lets go of the snapshot', async () => {
+  test('only requested bytes are read, and a cancelled reader releases the snapshot', async () => {
     const db = await large(20_000);
     const seen: number[] = [];
     const stream = db.export({ onProgress: ({ entries }) => seen.push(entries) });
@@ -339,7 +339,7 @@ describe('streaming', () => {
     expect(seen.length).toBeLessThan(4);
   });
 
-  test('an import holds a block and a chunk, however long the export is', async () => {
+  test('an import keeps a block and a chunk in memory, however long the export is', async () => {
     const exported = await bytesOf((await large(20_000)).export());
     const longest = Math.max(...boundaries(exported).map((end, i, ends) => end - (ends[i - 1] ?? 0)));
     const other = await store();
@@ -377,7 +377,7 @@ describe('streaming', () => {
     await expect(bytesOf(db.export())).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
   });
 
-  test('where there is no SHA-256 it says so', async () => {
+  test('where there is no SHA-256 the error names it', async () => {
     const db = await large(1);
     vi.spyOn(globalThis.crypto, 'subtle', 'get').mockReturnValue(undefined as never);
     await expect(bytesOf(db.export())).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
@@ -406,7 +406,7 @@ describe('the golden file', () => {
     vi.useRealTimers();
   });
 
-  test('reads as what it was made of', async () => {
+  test('has the entries that it was made of', async () => {
     const db = await store({ version: 7 } as never);
     await db.import(chunks(golden, 1));
     expect(await db.count()).toBe(entries.length);

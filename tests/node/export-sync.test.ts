@@ -45,7 +45,7 @@ test('a store goes from one API to the other and back', async () => {
   await asynchronous.close();
 });
 
-test('it is of the moment of the call, and its snapshot is let go', async () => {
+test('it has the read point of the call, and its snapshot is released', async () => {
   const db = await store();
   await fill(db);
   const stream = db.export({ gte: 100 });
@@ -62,7 +62,7 @@ test('it is of the moment of the call, and its snapshot is let go', async () => 
   await expect.poll(() => [db.stats().snapshots, db.stats().scans], PATIENT).toEqual([0, 0]);
 });
 
-test('an import goes on where it broke off', async () => {
+test('an import continues where it stopped', async () => {
   const db = await store();
   await fill(db);
   const exported = await bytesOf(db.export());
@@ -79,7 +79,7 @@ test('an import goes on where it broke off', async () => {
   expect([...other]).toStrictEqual([...db]);
 });
 
-test('an export is of the range of the call; one that makes no sense ends its stream, and holds nothing', async () => {
+test('an export has the range of the call; an invalid one ends its stream, and keeps nothing open', async () => {
   const db = await store();
   db.setMany([
     ['a', 1],

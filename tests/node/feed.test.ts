@@ -65,7 +65,7 @@ function happen(model: FeedModel, followers: readonly Follower[], random: Random
   }
 }
 
-test('random histories of writes, commits, refusals and leaders leave no follower behind', async () => {
+test('followers get every change in random histories of writes, commits, refusals and leaders', async () => {
   for (let seed = 1; seed <= 150; seed++) {
     const random = new Random(seed);
     const model = new FeedModel();
@@ -99,7 +99,7 @@ test('random histories of writes, commits, refusals and leaders leave no followe
   }
 });
 
-test('a follower that leaves while nothing is written keeps nothing here, and one that waits is woken once', async () => {
+test('a follower that leaves while nothing is written uses no memory, and one that waits is woken once', async () => {
   const model = new FeedModel();
   const feed = new Feed(model.client);
   const wanted = pageWanted(new Uint8Array(0), new Uint8Array(0), true, 64);

@@ -55,7 +55,7 @@ describe('a folder or file that is no store', () => {
 
 describe('a store with something else in its folder', () => {
   test.each(['.DS_Store', 'slot-0002.bak', 'lock'])(
-    '(%s) is deleted; the folder stays, and it is said why',
+    '(%s) is deleted; the folder stays, and the error gives the reason',
     async (name) => {
       await make('notes');
       fs.writeFileSync(at('notes', name), 'of somebody else');

@@ -66,7 +66,7 @@ function removeClaims(): void {
   for (const name of fs.readdirSync(folder())) if (name.startsWith('lock')) fs.unlinkSync(join(folder(), name));
 }
 
-test('a store opens where a runtime says another device of a path than of the open file, and still knows its folder', async () => {
+test('a store opens where a runtime reports different devices for a path and its open file, and still recognizes its folder', async () => {
   added.dev = 7;
   const db = await open('notes', { storage: storage(), wasm });
   await db.set('before', 1, strict);
@@ -80,7 +80,7 @@ test('a store opens where a runtime says another device of a path than of the op
 });
 
 describe.each(takes)('a store whose folder is %s', (_, take) => {
-  test('acknowledges nothing as strict, says why for every call, and closes', async () => {
+  test('acknowledges nothing as strict, gives the reason for every call, and closes', async () => {
     const db = await open('notes', { storage: storage(), wasm });
     await db.set('before', 1, strict);
     take();
@@ -91,7 +91,7 @@ describe.each(takes)('a store whose folder is %s', (_, take) => {
     await db.close();
   });
 
-  test('says so to a flush after relaxed writes', async () => {
+  test('fails a flush after relaxed writes', async () => {
     const db = await open('notes', { storage: storage(), wasm });
     await db.set('a', 1);
     take();
@@ -100,7 +100,7 @@ describe.each(takes)('a store whose folder is %s', (_, take) => {
     await db.close();
   });
 
-  test('says so to close if nothing was said before', async () => {
+  test('fails the close if no call failed before', async () => {
     const db = await open('notes', { storage: storage(), wasm });
     await db.set('a', 1);
     take();
@@ -182,7 +182,7 @@ describe('a second opener of the path', () => {
     60_000,
   );
 
-  test('finds a claim that came with a copy of the open store, and is told whose it is', async () => {
+  test('finds a claim that came with a copy of the open store, and its error names the holder', async () => {
     const first = await open('notes', { storage: storage(), wasm });
     await first.set('a', 1, strict);
     fs.cpSync(place(), `${place()}.backup`, { recursive: true });

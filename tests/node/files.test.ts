@@ -153,14 +153,14 @@ describe('a store in files', () => {
     }
   });
 
-  test('how much room the disk has is told', async () => {
+  test('the room of the disk is reported', async () => {
     const device = await new FileStorage(directory, { slotsMax: 100 }).open('one', wait);
     const { bavail, bsize } = fs.statfsSync(directory);
     expect((await device.freeBytes()) ?? 0).toBeGreaterThan((bavail * bsize) / 2);
     await device.closeAll();
   });
 
-  test('a directory that may not be used says so', async () => {
+  test('a directory that may not be used is refused with VARVE_UNSUPPORTED', async () => {
     fs.writeFileSync(join(directory, 'file'), '');
     const storage = files(join(directory, 'file'));
     await expect(open('x', { storage, wasm })).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
@@ -168,7 +168,7 @@ describe('a store in files', () => {
 });
 
 describe('the claim', () => {
-  test('a second opener is refused and told who it is; the first goes on, and leaves no claim', async () => {
+  test('a second opener is refused with the holder in the error; the first continues, and leaves no claim', async () => {
     const storage = new FileStorage(directory, { slotsMax: 100 });
     const device = await storage.open('one', wait);
     const refused = storage.open('one', wait);
@@ -195,7 +195,7 @@ describe('the claim', () => {
     await device.closeAll();
   });
 
-  test('of many that open at once, one has the store at a time, and in the end all had it', async () => {
+  test('of many that open at once, one has the store at a time, and in the end each had it', async () => {
     const storage = new FileStorage(directory, { slotsMax: 100 });
     let holders = 0;
     let most = 0;
@@ -212,7 +212,7 @@ describe('the claim', () => {
     expect(claims('one')).toEqual([]);
   });
 
-  test('of many that ask once at the same moment, one gets it', async () => {
+  test('of many that ask once at the same time, one gets it', async () => {
     const storage = new FileStorage(directory, { slotsMax: 100 });
     const asked = await Promise.allSettled(Array.from({ length: 8 }, () => storage.open('one', wait)));
     const opened = asked.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
@@ -220,7 +220,7 @@ describe('the claim', () => {
     await opened[0]?.closeAll();
   });
 
-  test('of a process that runs it is kept, of one that was killed it is not', async () => {
+  test('of a process that runs it is kept, and of a killed process it is removed', async () => {
     const child = await idle();
     leaveClaim('one', { pid: child.pid, started: startOf(child.pid) });
     const storage = new FileStorage(directory, { slotsMax: 100 });
@@ -243,7 +243,7 @@ describe('the claim', () => {
     for (const name of ['one', 'two']) await (await storage.open(name, wait)).closeAll();
   });
 
-  test('of another machine it is kept, because nobody can ask there', async () => {
+  test('of another machine it is kept, because it cannot be checked from here', async () => {
     const path = leaveClaim('one', { pid: 1, started: '1', host: 'elsewhere' });
     const storage = new FileStorage(directory, { slotsMax: 100 });
     await expect(storage.open('one', wait)).rejects.toMatchObject({
@@ -313,7 +313,7 @@ describe('calls that the system refuses', () => {
     await device.closeAll();
   });
 
-  test('a write that falls short goes on, and tells the count where the rest is refused', async () => {
+  test('a short write is continued, and returns its count where the rest is refused', async () => {
     let room = 1000;
     const writeSync: FileCalls['writeSync'] = (file, bytes, from, length, at) => {
       if (room === 0) throw failure('ENOSPC');
@@ -333,7 +333,7 @@ describe('calls that the system refuses', () => {
     await device.closeAll();
   });
 
-  test('a read that falls short goes on to the end of the file', async () => {
+  test('a short read is continued to the end of the file', async () => {
     const readSync: FileCalls['readSync'] = (file, into, from, length, at) =>
       fs.readSync(file, into, from, Math.min(length, 3), at);
     const device = await withCalls({ readSync }).open('one', wait);
@@ -348,7 +348,7 @@ describe('calls that the system refuses', () => {
     await device.closeAll();
   });
 
-  test('a flush that fails is told', async () => {
+  test('a flush that fails is reported', async () => {
     const fdatasyncSync = () => {
       throw failure('EIO');
     };

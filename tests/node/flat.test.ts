@@ -26,7 +26,7 @@ test('a count that grows from lap to lap is not flat', () => {
   expect(timing((n) => 0.1 + n / 10)).toEqual(['get of times: from 0.6 to 3.6']);
 });
 
-test('of a few laps nothing is said', () => {
+test('too few laps are refused', () => {
   const few = Array.from({ length: LAPS_MIN - 1 }, () => ({ counts: { cursors: 1 }, times: {} }));
   expect(() => growthOf(few)).toThrow('too few');
 });

@@ -51,7 +51,7 @@ async function opened(): Promise<{ db: Store<Key, unknown>; sent: Sent }> {
   return { db: store, sent };
 }
 
-test('a follower that comes back is told what one ahead of it has seen and waits behind', async () => {
+test('a follower that comes back gets the changes that one ahead of it has seen', async () => {
   const { db, sent } = await opened();
   const slow = db.changes();
   const first = slow.next();
@@ -70,7 +70,7 @@ test('a follower that comes back is told what one ahead of it has seen and waits
   expect((await slow.next()).value).toMatchObject({ key: 'c' });
 });
 
-test('a follower behind more than one look of the engine is told what comes', async () => {
+test('a follower that is more than one page behind gets later changes', async () => {
   const { db, sent } = await opened();
   const value = 'v'.repeat(1000);
   await db.setMany(Array.from({ length: 1500 }, (_, i) => [i, value]));
@@ -185,7 +185,7 @@ function write({ db }: Tab, random: Random, value: string): Promise<{ sequence: 
 }
 
 describe.each(['opfs', 'indexeddb'] as const)('in %s', (storage) => {
-  test('followers in every tab come to see the last write, whoever leads meanwhile', async () => {
+  test('followers in every tab see the last write in the end, whichever tab leads meanwhile', async () => {
     for (let seed = 1; seed <= 5; seed++) {
       vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
       vi.stubGlobal('navigator', { storage: new FakeOpfs().storage, locks: new FakeLocks() });

@@ -69,7 +69,7 @@ const REFUSED = [
   nested(20_000),
 ];
 
-test.each(KEPT)('%s is the key that it says', async (json, key) => {
+test.each(KEPT)('%s is the key that it writes', async (json, key) => {
   const path = `/kv?key=${encodeURIComponent(json)}`;
   expect((await http.put(path, 'v')).status).toBeLessThan(300);
   expect(await http.db.get(key)).toBe('v');

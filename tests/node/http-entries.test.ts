@@ -266,7 +266,7 @@ describe('writing', () => {
     }
   });
 
-  test('an entry can expire, and its answer says when', async () => {
+  test('an entry can expire, and its answer has the time', async () => {
     const before = Date.now();
     await http.put('/kv/token?expiresIn=60000', 'x');
     const expires = new Date((await http.send('GET', '/kv/token')).headers.get('varve-expires') as string).getTime();
@@ -297,7 +297,7 @@ describe('writing', () => {
 describe('conditions', () => {
   const conflict = { status: 412, code: 'VARVE_CONFLICT' };
 
-  test('If-None-Match spares what the client has', async () => {
+  test('If-None-Match sends no value that the client has', async () => {
     await http.put('/kv/a', 1);
     const get = async (tags: string) =>
       (await http.send('GET', '/kv/a', { headers: { 'if-none-match': tags } })).status;

@@ -81,7 +81,7 @@ describe('JSON that JSON.parse would lose or change', () => {
     expect(await http.db.count()).toBe(1);
   });
 
-  test('says what it is', async () => {
+  test('is named in the error', async () => {
     const refusal = async (body: string) =>
       (await problem(await http.send('PUT', '/kv/v', { body, headers: JSON_BODY }))).detail;
     expect(await refusal('{"a":1,"a":2}')).toBe('The member "a" is given twice.');

@@ -76,7 +76,7 @@ describe('sites', () => {
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, '*']);
   });
 
-  test('hosts that are not named are sent away', async () => {
+  test('hosts that are not in the list are refused', async () => {
     const handler = createHandler(http.db, { hosts: ['varve.test', 'localhost:8080'] });
     const status = async (url: string) => (await handler(new Request(url))).status;
     expect(await status('http://varve.test/kv/a')).toBe(200);
@@ -272,7 +272,7 @@ test('an error to try again, or of a full store, has its status and the time to 
   }
 });
 
-test('a request that its client gives up is given up in the store', async () => {
+test('a request that its client aborts is aborted in the store', async () => {
   const signal = AbortSignal.abort();
   expect(await problem(await http.send('GET', '/range', { signal }))).toEqual({
     status: 499,
@@ -281,7 +281,7 @@ test('a request that its client gives up is given up in the store', async () => 
   expect((await http.send('GET', '/count', { signal })).status).toBe(499);
 });
 
-test('a failure of the store is reported although the client has gone', async () => {
+test('a failure of the store is reported although the client has disconnected', async () => {
   const gone = new AbortController();
   const failure = new VarveError('VARVE_IO', 'The disk failed.');
   const failing = Object.assign(Object.create(http.db) as typeof http.db, {

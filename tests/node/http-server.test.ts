@@ -59,7 +59,7 @@ test('entries, conditions and batches work as they do without a server', async (
   expect(await (await fetch(`${url}/kv/bin`, { headers })).bytes()).toEqual(binary);
 });
 
-test('a slow client is waited for: the store is read no further than the sockets hold', async () => {
+test('a slow client is waited for: the store is read no further than the buffers of the sockets', async () => {
   const { store, given } = counted(http.db);
   const url = await address({}, store);
   const count = 20_000;
@@ -97,7 +97,7 @@ test('a client that leaves ends its scan', async () => {
   await expect.poll(async () => (await http.db.stats()).scans, PATIENT).toBe(0);
 });
 
-test('a body that never ends is cut off at the limit', async () => {
+test('a body that never ends is refused at the limit', async () => {
   const url = await address({ limits: { body: 100_000 } });
   const request = httpRequest(`${url}/kv/a`, {
     method: 'PUT',
@@ -117,7 +117,7 @@ test('a body that never ends is cut off at the limit', async () => {
   expect(await http.db.has('a')).toBe(false);
 });
 
-test('a hundred clients at once get what they asked for', async () => {
+test('a hundred clients at once get their answers', async () => {
   const url = await address();
   const answers = await Promise.all(
     Array.from({ length: 100 }, async (_, i) => {

@@ -124,7 +124,7 @@ test.each([
   expect(lost.length).toBeGreaterThan(0);
 });
 
-test('a repair that there is no room for leaves nothing behind, and one of varve/synchronous says where to turn', async () => {
+test('a repair without room leaves nothing behind, and the error of varve/synchronous names repair() of varve', async () => {
   await fill();
   await expect(repairSync('test', { tools })).rejects.toMatchObject({
     code: 'VARVE_UNSUPPORTED',

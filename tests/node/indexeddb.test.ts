@@ -122,7 +122,7 @@ test('a reader whose store was taken over gets an error, and no bytes of the nex
   await Promise.all([zombie.closeAll(), heir.closeAll()]);
 });
 
-test.each([1, 2, 3])('the fence holds through %i more openings, foldings included', async (openings) => {
+test.each([1, 2, 3])('the fence stays through %i more openings, foldings included', async (openings) => {
   const zombie = new IndexedDbChunks('fences');
   await zombie.takeOver();
   const commit = { row: new Uint8Array(8), drops: [], puts: [], folds: false, isStrict: false };
@@ -194,7 +194,7 @@ test('a deletion of the database does not wait for the store, which then reports
   await again.close();
 });
 
-test('a full quota refuses the write, keeps what was acknowledged, and the session goes on when there is room again', async () => {
+test('a full quota refuses the write, keeps what was acknowledged, and the session continues when there is room again', async () => {
   const db = await open('quota', { storage: 'indexeddb', wasm });
   await db.set('kept', 1);
   vi.spyOn(IDBTransaction.prototype, 'commit').mockImplementation(function (this: IDBTransaction) {
@@ -224,7 +224,7 @@ test('a browser that keeps no Blobs, as in private windows of WebKit, has a rese
   await chunks.close();
 });
 
-test('a reserve that cannot be put says why, on the connection that there is', async () => {
+test('a reserve that cannot be put is reported with the reason, on the same connection', async () => {
   const chunks = new IndexedDbChunks('unputable');
   await chunks.takeOver();
   const opened = connections();
@@ -317,7 +317,7 @@ test('a second opener shares the store, and reads what the first wrote', async (
   await second.close();
 });
 
-test('a synchronous store refuses a storage that answers later, and the error names the way out', async () => {
+test('a synchronous store refuses a storage that answers later, and the error names open()', async () => {
   await (await open('later', { wasm, storage: 'indexeddb' })).close();
   const refusal = { code: 'VARVE_UNSUPPORTED', message: expect.stringContaining('use open()') };
   await expect(sync.open('later', { wasm })).rejects.toMatchObject(refusal);
@@ -327,25 +327,28 @@ test('a synchronous store refuses a storage that answers later, and the error na
 test.each([
   ['opfs', 'indexeddb'],
   ['indexeddb', 'opfs'],
-] as const)('a store whose %s was wiped is lost, not new; without its note in %s nobody can tell', async (kind, _) => {
-  withOpfs();
-  const state = async (): Promise<string> => {
-    const db = await open('canary', { wasm, storage: kind });
-    await db.close();
-    return db.recovery.state;
-  };
-  const wipe = async (which: 'opfs' | 'indexeddb'): Promise<void> => {
-    if (which === 'opfs') {
-      opfs = new FakeOpfs();
-      withOpfs();
-    } else vi.stubGlobal('indexedDB', new IDBFactory());
-  };
-  expect([await state(), await state()]).toEqual(['new', 'clean']);
-  await wipe(kind);
-  expect([await state(), await state()]).toEqual(['lost', 'clean']);
-  await wipe('opfs');
-  await wipe('indexeddb');
-  expect(await state()).toBe('new');
-  await deleteStore('canary');
-  expect(await state()).toBe('new');
-});
+] as const)(
+  'a store whose %s was wiped is lost, not new; without its note in %s it is reported as new',
+  async (kind, _) => {
+    withOpfs();
+    const state = async (): Promise<string> => {
+      const db = await open('canary', { wasm, storage: kind });
+      await db.close();
+      return db.recovery.state;
+    };
+    const wipe = async (which: 'opfs' | 'indexeddb'): Promise<void> => {
+      if (which === 'opfs') {
+        opfs = new FakeOpfs();
+        withOpfs();
+      } else vi.stubGlobal('indexedDB', new IDBFactory());
+    };
+    expect([await state(), await state()]).toEqual(['new', 'clean']);
+    await wipe(kind);
+    expect([await state(), await state()]).toEqual(['lost', 'clean']);
+    await wipe('opfs');
+    await wipe('indexeddb');
+    expect(await state()).toBe('new');
+    await deleteStore('canary');
+    expect(await state()).toBe('new');
+  },
+);

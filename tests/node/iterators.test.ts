@@ -128,7 +128,7 @@ describe('frames carry', () => {
   });
 });
 
-describe('the moment of an iterator', () => {
+describe('the read point of an iterator', () => {
   test('is its call, between the writes before and after it', async () => {
     const { db } = await openFake<string, number>();
     db.set('a', 1);
@@ -188,7 +188,7 @@ describe('the end of an iterator', () => {
     expect(named(engine.ops, CLOSE).length).toBe(1);
   });
 
-  test('an iterator that nobody holds is closed when it is collected', async () => {
+  test('an iterator without references is closed when it is collected', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const { db, engine } = await filled(2000, 100);
@@ -282,7 +282,7 @@ describe('errors', () => {
     while (engine.openScans.size > 0) await turn();
   });
 
-  test('of an iterator that nobody consumes disturb nobody', async () => {
+  test('of an iterator that is not consumed have no effect', async () => {
     const { db, engine } = await filled(1);
     engine.fault = () => ({ code: 1, message: 'Damaged.' });
     db.entries();

@@ -45,7 +45,7 @@ test('an engine that refuses to plan the next job is asked again after a pause',
   }
 });
 
-test('a job that can be neither finished nor given up keeps nobody from closing', async () => {
+test('a job that can be neither finished nor given up does not prevent closing', async () => {
   const refuse = (): never => {
     throw new VarveError('VARVE_INTERNAL', 'the engine stopped');
   };

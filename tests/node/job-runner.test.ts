@@ -48,7 +48,7 @@ async function runJob(end: 'fails' | 'is done', finishJob: () => void = () => un
  * slot of the first output stayed with a table that nothing referred to, until the store was opened again. On a full disk each attempt
  * took another slot.
  */
-test('a job that fails gives the slots of all its outputs back', async () => {
+test('a job that fails returns the slots of all its outputs', async () => {
   const calls = await runJob('fails');
   expect(calls.filter((call) => call.startsWith('discard')).sort()).toEqual(['discard 7', 'discard 8']);
   expect(calls.filter((call) => call.startsWith('retake'))).toEqual(['retake 107', 'retake 108']);

@@ -85,7 +85,7 @@ describe('an engine whose memory cannot grow beyond 32 MiB', () => {
   const options = { wasm: limitedEngine(readFileSync(wasm), 32 * MIB), storage: 'memory', memoryBytes: MIB } as const;
   const value = new Uint8Array(MIB).fill(5);
 
-  test('refuses a value that it has no room for, and goes on: synchronous', async () => {
+  test('refuses a value that it has no room for, and continues: synchronous', async () => {
     const db = await openSync('limited', { ...options, compactor: false });
     expect(() => db.set('large', new Uint8Array(40 * MIB))).toThrow(expect.objectContaining(noMemory));
     // It fits on the way in, but not a second time.
@@ -95,7 +95,7 @@ describe('an engine whose memory cannot grow beyond 32 MiB', () => {
     await db.close();
   });
 
-  test('refuses a frame or an answer that it has no room for, and goes on', async () => {
+  test('refuses a frame or an answer that it has no room for, and continues', async () => {
     const db = await openInline('limited', options);
     for (let key = 0; key < 12; key++) await db.set(key, value);
     await expect(db.set('large', new Uint8Array(40 * MIB))).rejects.toMatchObject(noMemory);

@@ -165,7 +165,7 @@ test('a query that replaces another keeps its last value until the next one is t
   stop();
 });
 
-test('a query reads what it was given at the call, whatever becomes of that', async () => {
+test('a query keeps the arguments of its call, also if they change later', async () => {
   const db = await opened();
   const day = (ms: number): Key => ['day', new Date(ms)];
   await db.setMany([
@@ -207,7 +207,7 @@ test('a query reads what it was given at the call, whatever becomes of that', as
   await expect.poll(() => [0, 3, 4].map((i) => lives[i]?.value), PATIENT).toEqual([[[['red', 3], 'rrr']], '1', '1st']);
 });
 
-test('a replaced query runs when somebody subscribes, and one that makes no sense leaves the old one', async () => {
+test('a replaced query runs when somebody subscribes, and an invalid one leaves the old one', async () => {
   const db = await opened();
   await db.batch().set('a', 1).set('b', 2).commit();
   const query = vi.fn(async (view: { get(key: Key): Promise<unknown> }) => view.get('b'));
@@ -226,7 +226,7 @@ test('a replaced query runs when somebody subscribes, and one that makes no sens
   stop();
 });
 
-test('a query goes on when the leader goes away while it reads, or does not answer', async () => {
+test('a query continues when the leader ends while it reads, or does not answer', async () => {
   const db = await opened();
   await db.set('a', 1);
   const query = vi.fn(async (view: { get(key: Key): Promise<unknown> }) => view.get('a'));
@@ -298,7 +298,7 @@ test('the error of a query is reported and ends it, and so is the error of a clo
   await expect.poll(() => errors, PATIENT).toEqual([broken, expect.objectContaining({ code: 'VARVE_CLOSED' })]);
 });
 
-test('a store that is closed before a query is read leaves no rejection that nobody hears of', async () => {
+test('a store that is closed before a query is read leaves no unhandled rejection', async () => {
   const unheard: unknown[] = [];
   const note = (error: unknown): void => void unheard.push(error);
   process.on('unhandledRejection', note);

@@ -18,7 +18,7 @@ class LateLocks extends FakeLocks {
 
 afterEach(() => vi.unstubAllGlobals());
 
-test('a lock can be had without waiting once its release is over', async () => {
+test('a lock is granted without waiting after its release', async () => {
   vi.stubGlobal('navigator', { locks: new LateLocks() });
   for (const lockTimeout of [0, 1000, 0]) {
     const lock = await acquireLock('notes', { lockTimeout });

@@ -43,7 +43,7 @@ describe('open', () => {
     expect(db.recovery).toEqual({ state: 'new', records: 0, recordsDropped: 0 });
   });
 
-  test('hands a compiled module over as it is', async () => {
+  test('passes a compiled module on as it is', async () => {
     const engine = new FakeEngine();
     const module = new WebAssembly.Module(new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]));
     await openStore('notes', { wasm: module }, () => engine);

@@ -52,7 +52,7 @@ test('a closed store is not called, whenever the answer comes', async () => {
   expect(rooms).toEqual([]);
 });
 
-test('a browser that refuses or says nothing changes nothing', async () => {
+test('a browser that refuses or does not answer changes nothing', async () => {
   for (const estimate of [() => Promise.reject(new TypeError('no')), async () => ({})]) {
     const { quota, rooms } = told(estimate);
     quota.look();

@@ -62,7 +62,7 @@ describe('bounds', () => {
     }
   });
 
-  test('a bound that a codec makes a key of is none that is left away', () => {
+  test('a bound that a codec turns into a key counts as a bound', () => {
     const keys = { name: 'nullable', encode: (key: string | null) => key ?? 0, decode: (key: Key) => key as string };
     expect(encodeRange({ lt: null }, keys)).toStrictEqual(encodeRange({ lt: 0 }, undefined));
     expect(encodeRange({ gte: null }, keys)).toStrictEqual(encodeRange({ gte: 0 }, undefined));
@@ -136,7 +136,7 @@ describe('prefix', () => {
 });
 
 describe('ranges to delete', () => {
-  test('hold exactly the keys of the range', () => {
+  test('contain exactly the keys of the range', () => {
     const random = new Random(21);
     for (let i = 0; i < 2000; i++) {
       const keys = Array.from({ length: 6 }, () => random.key());

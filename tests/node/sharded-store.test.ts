@@ -148,7 +148,7 @@ test('one call goes to each shard that has some of the keys', async () => {
   await namespace.close();
 });
 
-test('an option that nobody knows is refused, and nothing is written', async () => {
+test('an unknown option is refused, and nothing is written', async () => {
   const namespace = new FakeNamespace();
   const db = shards(namespace, { count: 2 });
   await db.set(1, 'one');
@@ -243,7 +243,7 @@ test('the options of every store: a signal ends the wait, a durability is checke
   await namespace.close();
 });
 
-test('when a shard fails, the error says what the others did', async () => {
+test('when a shard fails, the error states what the others did', async () => {
   const namespace = new FakeNamespace();
   const db = shards(namespace, { names: ['a', 'b'] });
   const keyIn = (name: string) => Array.from({ length: 99 }, (_, i) => i).find((i) => db.shardOf(i) === name) as number;

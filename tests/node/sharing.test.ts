@@ -96,7 +96,7 @@ test.each(['opfs', 'indexeddb'] as const)('a tab that does not lead closes behin
   expect(await first.db.get('b')).toBe(2);
 });
 
-test('when the worker of the leader is ended, both tabs go on', async () => {
+test('when the worker of the leader is ended, both tabs continue', async () => {
   const first = await openTab();
   const second = await openTab();
   await first.db.set('a', 1);
@@ -132,7 +132,7 @@ test('a frame whose answers came in part when the leader was ended is answered w
   expect(await first.db.get(0)).toBe('later');
 });
 
-test('a tab alone goes on with a new worker when its own is ended', async () => {
+test('a tab alone continues with a new worker when its own is ended', async () => {
   const tab = await openTab();
   await tab.db.set('a', 1);
   tab.worker().terminate?.();
@@ -140,7 +140,7 @@ test('a tab alone goes on with a new worker when its own is ended', async () => 
   expect(await leads(tab)).toBe(true);
 });
 
-describe.each(['opfs', 'indexeddb'] as const)('a call under way when the leader died, in %s', (storage) => {
+describe.each(['opfs', 'indexeddb'] as const)('a call under way when the leader ended, in %s', (storage) => {
   test('is done exactly once', async () => {
     const first = await openTab({ storage });
     const second = await openTab({ storage });
@@ -180,7 +180,7 @@ describe.each(['opfs', 'indexeddb'] as const)('a call under way when the leader 
   });
 });
 
-describe('after the leader died', () => {
+describe('after the leader ended', () => {
   const rows = (count: number, what: string): [Key, unknown][] =>
     Array.from({ length: count }, (_, i) => [i, `${what} ${i}`]);
   const filled = async (count = 5000): Promise<[Tab, Tab]> => {
@@ -190,7 +190,7 @@ describe('after the leader died', () => {
     return [first, second];
   };
 
-  test.each([false, true])('goes on: iterators, reverse %s', async (reverse) => {
+  test.each([false, true])('an iterator continues, reverse %s', async (reverse) => {
     const [first, second] = await filled();
     const seen: Record<string, unknown[]> = { keys: [], values: [], entries: [] };
     const iterators = {
@@ -222,7 +222,7 @@ describe('after the leader died', () => {
     expect(seen['entries']).toEqual(expected.slice(0, 4500).map((i) => [i, `value ${i}`]));
   });
 
-  test('goes on: snapshots and counts', async () => {
+  test('snapshots and counts continue', async () => {
     const [first, second] = await filled();
     const snapshot = await second.db.snapshot();
     await first.db.clear();
@@ -233,7 +233,7 @@ describe('after the leader died', () => {
     await snapshot.close();
   });
 
-  test('goes on: transactions', async () => {
+  test('transactions continue', async () => {
     const [first, second] = await filled();
     let attempts = 0;
     await second.db.transaction(async (tx) => {
@@ -245,7 +245,7 @@ describe('after the leader died', () => {
     expect(await second.db.get('copy')).toBe('value 1');
   });
 
-  test('fails with VARVE_RETRY where a merge took what it saw, and a transaction runs again', async () => {
+  test('a read fails with VARVE_RETRY where a merge removed what it saw, and a transaction runs again', async () => {
     const [first, second] = await filled(20_000);
     const snapshot = await second.db.snapshot();
     const iterator = second.db.entries();
@@ -325,7 +325,7 @@ test('a leader whose page is hidden lets one lead whose page is seen', async () 
   }
 });
 
-test('newer code in another tab takes the store over, and this one is told to reload', async () => {
+test('newer code in another tab takes the store over, and the error here asks to reload', async () => {
   const tab = await openTab();
   await tab.db.set('a', 1);
   const channel = new BroadcastChannel(channelOf('shared'));
@@ -345,7 +345,7 @@ test('newer code in another tab takes the store over, and this one is told to re
   expect(await next.db.get('a')).toBe(1);
 });
 
-test('a store is deleted once its tabs have closed it, which they are asked for', async () => {
+test('a deletion asks the tabs to close the store, and then deletes it', async () => {
   const first = await openTab();
   const second = await openTab();
   await first.db.set('a', 1);
@@ -358,7 +358,7 @@ test('a store is deleted once its tabs have closed it, which they are asked for'
   expect(next.db.recovery.state).toBe('new');
 });
 
-test('a tab that needs what the leader has not is refused', async () => {
+test('a tab that needs an option that the leader does not have is refused', async () => {
   await openTab({ durability: 'memory' });
   await expect(openTab({ durability: 'strict' })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   await expect(openTab({ durability: 'memory', storage: 'indexeddb' })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });

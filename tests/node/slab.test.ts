@@ -8,7 +8,7 @@ const u8 = Uint8Array.from({ length: 32_768 }, (_, i) => (i * 31 + (i >> 8)) & 0
 const memory = { u8, i32: new Int32Array(u8.buffer) } as unknown as EngineMemory;
 const LENGTHS = [0, 1, 63, 64, 65, 66, 67, 68, 100, 127, 1023, 1024, 1025, 8191, 8192, 8193, 20_000];
 
-test('a copy holds what was there, wherever it begins and ends', () => {
+test('a copy has the bytes that were there, wherever it begins and ends', () => {
   const slab = new Slab();
   for (const length of LENGTHS) {
     for (let start = 0; start < 8; start++) {

@@ -93,7 +93,7 @@ test.each(Array.from({ length: 12 }, (_, i) => 4000 + i))(
   },
 );
 
-test('a small write is one row, whatever the slot holds already', { timeout: 60_000 }, async () => {
+test('a small write is one row, whatever the slot contains already', { timeout: 60_000 }, async () => {
   const sql = new FakeSql();
   const device = deviceOn(sql);
   let at = 0;
@@ -148,7 +148,7 @@ test('the gate is closed from the first write of a turn on, before anything is w
   expect([sql.isGateClosed, sql.rowsWritten]).toEqual([true, 0]);
 });
 
-test('a device that is full writes short, and goes on', () => {
+test('a full device writes less than requested, and continues', () => {
   const device = deviceOn(new FakeSql(), 10_000);
   expect(device.write(0, new Uint8Array(8000).fill(1), 0)).toBe(8000);
   expect(device.write(1, new Uint8Array(3000).fill(1), 0)).toBe(2000);
@@ -220,7 +220,7 @@ test('rows that cannot be written end the object, and the store answers no more'
   expect(() => db.set('more', 1, { durability: 'strict' })).toThrow();
 });
 
-test('stores of one object are told apart, listed, deleted, and open once', async () => {
+test('stores of one object are separate, listed, deleted, and open once', async () => {
   const sql = new FakeSql();
   const { storage } = objectOn(sql);
   const other = objectOn(sql).storage;

@@ -81,7 +81,7 @@ async function construct(ctx: FakeContext, options: VarveObjectOptions = {}): Pr
   return notes;
 }
 
-test('an object that went without a word is succeeded by another, and its engine goes with it', {
+test('an object that is evicted without notice has a successor, and its engine is released', {
   timeout: 60_000,
 }, async () => {
   const storage = new FakeStorage();
@@ -95,7 +95,7 @@ test('an object that went without a word is succeeded by another, and its engine
   await vi.waitFor(async () => expect(await alive()).toBeLessThan(4), { timeout: 20_000 });
 });
 
-test('objects that went without a word and have no successor are let go of', { timeout: 60_000 }, async () => {
+test('objects that are evicted without notice and have no successor are released', { timeout: 60_000 }, async () => {
   const before = await alive();
   for (let one = 0; one < 10; one++) await constructBriefly(new FakeContext(`alone ${one}`), { memoryBytes: 2 ** 20 });
   await vi.waitFor(async () => expect(await alive()).toBeLessThan(before + 4), { timeout: 20_000 });
@@ -203,7 +203,7 @@ test('after an alarm that failed there is another one', { timeout: 60_000 }, asy
   expect(object.notes.stats().memtable.frozen).toBe(0);
 });
 
-test('a page takes in values that are large, or refer to themselves', async () => {
+test('a page contains values that are large, or refer to themselves', async () => {
   const { notes } = await construct(new FakeContext('page'));
   const cyclic: { self?: unknown } = {};
   cyclic.self = cyclic;
@@ -227,7 +227,7 @@ test('an option that an object does not have is refused, and so are options that
   }
 });
 
-test('without the engine an object says what is missing', { timeout: 60_000 }, async () => {
+test('the error of an object without the engine names what is missing', { timeout: 60_000 }, async () => {
   const ctx = new FakeContext('bare');
   new Notes(ctx, {});
   await expect(ctx.opened).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });

@@ -220,7 +220,7 @@ describe('writes', () => {
     expect([...store.keys()]).toEqual([]);
   });
 
-  test('a codec that calls the store while it encodes is refused, and the store goes on', async () => {
+  test('a codec that calls the store while it encodes is refused, and the store continues', async () => {
     const store = await openMemory();
     const mischief = {
       get trap(): number {
@@ -247,7 +247,7 @@ describe('reads', () => {
     expect(scanned).toEqual(values);
   });
 
-  test('an entry carries the sequence of its write', async () => {
+  test('an entry has the sequence of its write', async () => {
     const store = await openMemory();
     store.set('a', 1);
     store.set('b', 2);

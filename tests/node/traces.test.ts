@@ -213,7 +213,7 @@ test('give the same responses and the same files as natively', async () => {
   expect(checks).toBeGreaterThanOrEqual(SEEDS);
 });
 
-test('tell a response that differs', async () => {
+test('report a response that differs', async () => {
   const recording = await record(0);
   const first = recording.readUInt32LE(4);
   const response = 8 + Math.ceil(first / 4) * 4 + 4;

@@ -89,7 +89,7 @@ describe('an expiry', () => {
     expect(expiries).toStrictEqual([new Date(T0 + 1000), new Date(T0 + 2000), undefined]);
   });
 
-  test('is as the call gave it, whatever becomes of its options and its Date', async () => {
+  test('is that of the call, also if its options or its Date change later', async () => {
     setTime(T0);
     const db = await openAsync();
     const now = await openSync();
@@ -167,7 +167,7 @@ describe('updates of one client', () => {
     expect(await db.get('list')).toStrictEqual(Array.from({ length: 100 }, (_, i) => i));
   });
 
-  test('go on when one of them fails or is aborted, before its turn or in it', async () => {
+  test('continue when one of them fails or is aborted, before its turn or in it', async () => {
     const db = await openAsync();
     const control = new AbortController();
     let isReached = (): void => undefined;
@@ -208,7 +208,7 @@ describe('updates of one client', () => {
     expect(await db.get('n')).toBe(3);
   });
 
-  test('that are aborted while they wait let nobody pass those before them', async () => {
+  test('that are aborted while they wait do not change the order of the others', async () => {
     const db = await openAsync();
     const control = new AbortController();
     let finish = (_: string): void => undefined;
@@ -352,7 +352,7 @@ describe('an update whose key others write', () => {
     expect(await db.get('k')).toBe(-1);
   });
 
-  test('hands on a conflict of its function', async () => {
+  test('passes on a conflict of its function', async () => {
     const db = await openAsync();
     let calls = 0;
     const failing = async (): Promise<never> => {

@@ -27,7 +27,7 @@ describe('codecs', () => {
     }
   });
 
-  test('the default reads what bytes and utf8 wrote; others say that the codec differs', () => {
+  test('the default reads what bytes and utf8 wrote; the errors of others name the codec', () => {
     expect(structured.decode(utf8.encode('a'))).toBe('a');
     expect(structured.decode(bytes.encode(new Uint8Array([1])))).toEqual(new Uint8Array([1]));
     const mine: ValueCodec<string> = {

@@ -90,7 +90,7 @@ test('nothing names the machine that it was built on', () => {
   }
 });
 
-test('no script makes code of text', () => {
+test('no script evaluates text as code', () => {
   for (const name of scripts) {
     expect(
       text(name).match(/\beval\s*\(|\bFunction\s*\(|\bimportScripts\b|\bset(Timeout|Interval)\s*\(\s*["'`]/g),

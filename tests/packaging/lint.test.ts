@@ -11,7 +11,7 @@ const NOT_FOR_ESM = new Set(['node10', 'node16-cjs']);
 /** Files that are fetched, not imported. */
 const FETCHED = ['./varve.wasm', './varve-tools.wasm'];
 
-test('publint has nothing to say', async () => {
+test('publint finds no fault', async () => {
   const data = readFileSync(inject('tarball'));
   const tarball = data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength);
   const { messages, pkg } = await publint({ pack: { tarball }, strict: true, level: 'suggestion' });

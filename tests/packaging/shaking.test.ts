@@ -57,7 +57,7 @@ async function atOnce(what: string, from: string): Promise<string> {
 }
 
 test.for(['varve', 'varve/inline', 'varve/synchronous', 'varve/fs'])(
-  'an error class of %s comes alone',
+  'an error class of %s is bundled alone',
   async (entry) => {
     const text = await whole('VarveError', entry);
     expect(text).toContain('VarveError');
@@ -65,7 +65,7 @@ test.for(['varve', 'varve/inline', 'varve/synchronous', 'varve/fs'])(
   },
 );
 
-test('each API carries its own way to the engine', async () => {
+test('each API bundles only its own access to the engine', async () => {
   const page = await atOnce('open', 'varve');
   const inline = await atOnce('open', 'varve/inline');
   const sync = await atOnce('open', 'varve/synchronous');
@@ -74,7 +74,7 @@ test('each API carries its own way to the engine', async () => {
   expect([sync.includes(CLIENT), sync.includes(ENGINE)]).toEqual([false, true]);
 });
 
-test('codecs come without a store, and an import of nothing is nothing', async () => {
+test('codecs are bundled without a store, and an import of nothing is empty', async () => {
   const codec = await whole('bytes', 'varve');
   expect([codec.includes(CLIENT), codec.includes(ENGINE)]).toEqual([false, false]);
   expect(
@@ -84,7 +84,7 @@ test('codecs come without a store, and an import of nothing is nothing', async (
   ).toBe('');
 });
 
-test('collections come without a store', async () => {
+test('collections are bundled without a store', async () => {
   const collections = await whole('collection', 'varve/collections');
   expect([collections.includes(CLIENT), collections.includes(ENGINE)]).toEqual([false, false]);
   expect(collections).toContain('has no index');

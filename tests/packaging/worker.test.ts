@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(() => project?.remove());
 
-test("the README's object answers, and keeps what it was given", async () => {
+test("the README's object answers, and keeps the written values", async () => {
   for (const [run, count] of [1, 2].entries()) {
     const workerd = new Miniflare(options);
     try {

@@ -51,7 +51,7 @@ describe.each(DENO)('on $name', (deno) => {
     });
   });
 
-  test('its storage keeps the contract', { timeout: LONG_MS }, async () => {
+  test('Deno KV keeps the contract of storages', { timeout: LONG_MS }, async () => {
     const program = await bundleProgram('kv-contract.ts');
     const { clauses, failures } = await run<{ clauses: number; failures: string[] }>(deno, program, directory);
     expect(failures).toEqual([]);

@@ -84,7 +84,7 @@ function command(): string {
 const READ = '--allow-read=./data,./node_modules/varve';
 const WRITE = '--allow-write=./data';
 
-test('a plain npm: import runs with leave to read and write the data, and to read the package', () => {
+test('a plain npm: import runs with permission to read and write the data, and to read the package', () => {
   const { status, stdout, stderr } = deno('run', '--no-prompt', READ, WRITE, 'files.ts');
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout).toBe('files Silt [ "notes" ]\n');
@@ -96,14 +96,14 @@ test.each([
   ['leave to write', [READ], '--allow-write'],
   ['leave to read the data', ['--allow-read=./node_modules/varve', WRITE], '--allow-read'],
   ['leave to read the package', ['--allow-read=./data', WRITE], 'varve.wasm", run again with the --allow-read'],
-])('without %s it says which is missing', (_, given, missing) => {
+])('without %s the error names the missing permission', (_, given, missing) => {
   const { status, stdout, stderr } = deno('run', '--no-prompt', ...given, 'files.ts');
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/^VARVE_UNSUPPORTED .*Requires (read|write) access/);
   expect(stdout).toContain(missing);
 });
 
-test('leave for hostname and statfs is of use, and neither is needed', () => {
+test('permission for hostname and statfs is useful, and neither is needed', () => {
   const seen = (...more: string[]): unknown => {
     const { status, stdout, stderr } = deno('run', '--no-prompt', READ, WRITE, ...more, 'sys.ts');
     expect([status, stderr]).toEqual([0, '']);
@@ -114,7 +114,7 @@ test('leave for hostname and statfs is of use, and neither is needed', () => {
   expect(seen('--allow-sys=hostname,statfs')).toEqual({ free: 'number', hosts: [host] });
 });
 
-test('a store in Deno KV needs leave for the file of the database, and to read the package', () => {
+test('a store in Deno KV needs permission for the file of the database, and to read the package', () => {
   const [database, both] = ['./kv.db', './kv.db,./node_modules/varve'];
   const given = ['run', '--no-prompt', '--unstable-kv', `--allow-read=${both}`, `--allow-write=${database}`, 'kv.ts'];
   const { status, stdout, stderr } = deno(...given);
@@ -164,7 +164,7 @@ test('the example of docs/guide/deno-kv.md serves, with a store that is opened f
   expect([notes.length, notes.at(-1)]).toEqual([11, 'first']);
 });
 
-test('the declarations hold up to its compiler', { timeout: 180_000 }, () => {
+test('the declarations pass its compiler', { timeout: 180_000 }, () => {
   const { status, stderr } = deno('check', '--unstable-kv', 'files.ts', 'sys.ts', 'kv.ts');
   expect([status, stderr.replace(/^Check .*\n/gm, '')]).toEqual([0, '']);
 });

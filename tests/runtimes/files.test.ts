@@ -91,7 +91,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
     });
   });
 
-  test.each(RUNTIMES)('a store that it holds is refused to $name, which has it once it was killed', async (other) => {
+  test.each(RUNTIMES)('a store that it has open is refused to $name, which gets it after a kill', async (other) => {
     const holder = await hold(runtime);
     const refused = await run(other, programs.hold, directory, { lockTimeout: 0 });
     expect(refused).toMatchObject({ opened: false, code: 'VARVE_LOCKED' });

@@ -89,7 +89,7 @@ const KINDS = RUNTIMES.flatMap((runtime) => [
 
 if (whyNot !== undefined) console.warn(`The small file system is left out: ${whyNot}.`);
 test.skipIf(whyNot !== undefined).each(KINDS)(
-  'on $name a full disk is used, refuses, keeps, deletes and goes on',
+  'on $name a full disk is used, refuses, keeps, deletes and continues',
   async ({ name, runtime, isSync }) => {
     onTestFinished(() => rmSync(join(directory, 'full'), { recursive: true, force: true }));
     await liveFull(new FullProcess(runtime, directory, isSync), {

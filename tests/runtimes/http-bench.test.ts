@@ -37,7 +37,7 @@ async function serve(runtime: RuntimeName) {
 }
 
 test.each(RUNTIMES)(
-  '%s: the CRUD mix, closed and open, without an error; the store holds what was acknowledged',
+  '%s: the CRUD mix, closed and open, without an error; the store has what was acknowledged',
   async (runtime) => {
     const { runner, store } = await serve(runtime);
     const closed = await runner.round(CRUD, 10, { requests: 100 });
@@ -58,7 +58,7 @@ test('a server that is killed has lost nothing that it acknowledged', { timeout:
   expect(await store.at(next.url).compare()).toBe(undefined);
 });
 
-test('a store that holds something else than was acknowledged is found', async () => {
+test('a store with other contents than acknowledged is found', async () => {
   const { store } = await serve('node');
   await fetch(`${store.url}/kv/k000000007`, { method: 'DELETE' });
   expect(await store.compare()).toBe(`The store holds ${KEYS - 1} of ${KEYS} acknowledged keys.`);

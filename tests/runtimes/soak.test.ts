@@ -51,12 +51,12 @@ test.for(['files', 'memory'] as const)('a soak over %s stays flat', { timeout: T
   expect(growthOf(laps)).toEqual([]);
 });
 
-test.for(FORGOTTEN)('a soak that keeps %s does not', { timeout: 600_000 }, async (leak) => {
+test.for(FORGOTTEN)('a soak that keeps %s does not stay flat', { timeout: 600_000 }, async (leak) => {
   const laps = await soak('memory', { ms: 0, opens: 0 }, { seed, leak });
   expect(growthOf(laps).join('; ')).toContain(`forgotten ${leak}`);
 });
 
-test('nor does one that leaves stores open', { timeout: 600_000 }, async () => {
+test('a soak that leaves stores open does not stay flat', { timeout: 600_000 }, async () => {
   const laps = await soak('files', { ms: 0, opens: 0 }, { seed, leak: 'closing' });
   expect(growthOf(laps).join('; ')).toContain('openFiles');
 });

@@ -44,7 +44,7 @@ test('a store whose opening was aborted does not stay open', async () => {
   await db.close();
 });
 
-test('one that was aborted before the engine was loaded is never opened', async () => {
+test('a store whose opening was aborted before the engine was loaded is never opened', async () => {
   const storage = new Slow();
   const abort = new AbortController();
   const opening = open('left', { storage, wasm, signal: abort.signal });

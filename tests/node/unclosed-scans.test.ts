@@ -16,7 +16,7 @@ async function opened(name: string) {
   return db;
 }
 
-test('a scan forgotten with its store leaves scans of other stores alone', async () => {
+test('the garbage collection of a scan and its store does not affect scans of other stores', async () => {
   const first = await opened('first');
   let isCollected = false;
   const seen = new FinalizationRegistry(() => {
@@ -46,7 +46,7 @@ test('a scan forgotten with its store leaves scans of other stores alone', async
   await second.close();
 });
 
-test('a scan that is left after its store was closed leaves scans of other stores alone', async () => {
+test('a scan that is left after its store was closed does not affect scans of other stores', async () => {
   const first = await opened('first');
   const left = first.keys();
   left.next();
@@ -59,7 +59,7 @@ test('a scan that is left after its store was closed leaves scans of other store
   await second.close();
 });
 
-test('so does an export whose store was closed', async () => {
+test('an export whose store was closed does not affect scans of other stores', async () => {
   const first = await opened('first');
   const reader = first.export().getReader();
   // The export waits with its snapshot until somebody reads.
@@ -76,7 +76,7 @@ test('so does an export whose store was closed', async () => {
   await second.close();
 });
 
-test('a compaction whose store is closed says so', async () => {
+test('a compaction whose store is closed fails with VARVE_CLOSED', async () => {
   const first = await opened('first');
   const compacting = first.compact();
   const told = expect(compacting).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
