@@ -235,7 +235,7 @@ describe('a definition that has changed', () => {
       collection<Note>()(db, 'notes', { key: 'id', version: 2, indexes: { folder: { of: 'folder', unique: true } } });
     const failing = strict();
     await expect(failing.ready()).rejects.toThrow(
-      "The documents 1 and 3 of 'notes' both have the value \"a\" in the index 'folder', which is to be unique.",
+      "The documents 1 and 3 of 'notes' both have the value \"a\" in the unique index 'folder'.",
     );
     await expect(failing.insert(note(4))).rejects.toThrow(code('VARVE_CONFLICT'));
     await loose().update(3, { folder: 'c' });

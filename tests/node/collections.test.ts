@@ -149,7 +149,7 @@ describe('one document', () => {
       },
     });
     await expect(odd.insert({ id: 'a', of: { not: 'a key' } })).rejects.toThrow(
-      "What the index 'of' of 'odd' makes of the document \"a\" is no key",
+      "The value for the index 'of' of 'odd' in the document \"a\" is no key",
     );
     await expect(odd.insert({ id: 'a', of: Number.NaN })).rejects.toThrow(code('VARVE_INVALID_KEY'));
     await expect(odd.insert({ id: 'a', of: 'text' })).rejects.toThrow(code('VARVE_INVALID_ARGUMENT'));

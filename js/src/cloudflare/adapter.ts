@@ -103,7 +103,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
     });
   }
 
-  /** Calls `act` when nobody has the store open or the time is up. Nobody else can come in between. */
+  /** Calls `act` when the store is closed or the time is over. Nothing else can run in between. */
   async #whenClosed<T>(name: string, { lockTimeout, signal }: LockOptions, act: () => T): Promise<T> {
     for (let left = lockTimeout; ; left -= LOOK_MS) {
       signal?.throwIfAborted();

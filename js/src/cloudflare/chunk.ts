@@ -96,7 +96,7 @@ export class Chunk {
     this.length = Math.max(this.length, end);
   }
 
-  /** Cuts off everything after `length`, in memory. */
+  /** Removes everything after `length`, in memory. */
   cut(length: number): void {
     if (length >= this.length) return;
     this.#bufferOf(this.length, false).fill(0, length);

@@ -66,7 +66,7 @@ export class Maintenance {
     if (this.#isArmed || !this.#host.upkeep.isDue()) return;
     this.#isArmed = true;
     this.#arm().catch(() => {
-      // The object is shutting down; its next incarnation checks again.
+      // The object is shutting down; the next object of this id checks again.
       this.#isArmed = false;
     });
   }

@@ -149,7 +149,7 @@ export class SnapshotAccess implements Access {
     const { definition, documents, name } = this.#layout;
     const kept = (await this.view.get(definition)) as Kept | undefined;
     if (await this.#isWhole(kept)) return true;
-    // Other clients may have begun a generation that this client does not know; or, after an import, nobody has begun one yet.
+    // Other clients may have begun a generation that this client does not know. Or no client has begun one yet after an import.
     await this.#readiness.renew(this.#readiness.generation);
     if (await this.#isWhole(kept)) return true;
     if (kept === undefined && (await this.view.count({ prefix: documents })) === 0) return false;

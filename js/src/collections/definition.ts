@@ -142,7 +142,7 @@ export class Layout {
     for (const index of indexes) {
       for (const value of index.values(document)) {
         if (value === null || value === undefined) continue;
-        const what = `What the index '${index.name}' of '${this.name}' makes of the document ${textOf(key)}`;
+        const what = `The value for the index '${index.name}' of '${this.name}' in the document ${textOf(key)}`;
         const own = checkKey(value, what);
         const place: Key = index.isUnique ? [...index.base, own] : [...index.base, own, key];
         entries.set(textOf(place), { index, key: place, value: index.isUnique ? key : true });

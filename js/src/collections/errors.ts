@@ -50,7 +50,7 @@ export function contended(place: Key): VarveError {
 export function notUnique(place: Key, one: Key, other: Key): VarveError {
   const [name, , index, value] = place as readonly [string, string, string, Key];
   return conflict(
-    `The documents ${shown(one)} and ${shown(other)} of '${name}' both have the value ${shown(value)} in the index '${index}', which is to be unique. Change or delete one of them in the store: check() of the collection lists all such documents, and keyOf() says where they are.`,
+    `The documents ${shown(one)} and ${shown(other)} of '${name}' both have the value ${shown(value)} in the unique index '${index}'. Change or delete one of them in the store: check() of the collection lists all such documents, and keyOf() returns their keys.`,
     { key: place, sequence: null },
   );
 }

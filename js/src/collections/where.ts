@@ -28,11 +28,11 @@ const WHERE: Known<LooseWhere> = { eq: 1, ...SCAN };
 
 /**
  * The conditions of a query, with copies of keys that nobody else can change. A plain value stands for itself. Throws
- * `VARVE_INVALID_ARGUMENT` for conditions that make no sense.
+ * `VARVE_INVALID_ARGUMENT` for invalid conditions.
  */
 export function whereOf(target: unknown): LooseWhere {
   if (target === undefined) return {};
-  if (!isRange<unknown, LooseWhere>(target, undefined)) return { eq: checkKey(target, 'What is looked for') };
+  if (!isRange<unknown, LooseWhere>(target, undefined)) return { eq: checkKey(target, 'The wanted value') };
   const where = target as LooseWhere;
   checkOptions(where, WHERE);
   const { eq, gt, gte, lt, lte, prefix, reverse, limit, signal } = where;

@@ -1,8 +1,8 @@
 /**
  * The engine worker's end of the compactor: starts the worker at the first job and pairs messages with jobs.
  *
- * Invariant: every job has exactly one outcome: its result, the error that the compactor reported, or
- * with the death of the worker. After a death the next job starts a new worker.
+ * Invariant: every job has exactly one outcome: its result, the error that the compactor reported, or the error that the worker
+ * ended. Then the next job starts a new worker.
  */
 
 import type { CompactorRequest, CompactorResponse } from '../compactor/messages.ts';

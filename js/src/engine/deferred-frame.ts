@@ -20,8 +20,8 @@
  * does not run again, even if bytes were missing that the engine did not need (the length of a kept segment of the log). A write that
  * was refused for lack of room changed nothing either, and runs again while room may come back (`patience.ts`). A refused write is
  * not in the store, and a write in the store is not refused, however often the storage refuses. Committed operations stay committed,
- * and each attempt comes further. A scan that moved forward within the frame cannot go back, and ends. A scan that did not move goes
- * on, unless the store lost something.
+ * and each attempt completes more of them. A scan that moved forward within the frame cannot go back, and ends. A scan that did not
+ * move continues, unless the store lost something.
  */
 
 import type { VarveError } from '../errors.ts';

@@ -7,8 +7,8 @@
  *     abort    releases them without another write
  *     goBack   hands them to another host, which has the store as it was committed
  *
- * Invariant: once a write to the storage failed, the engine refuses writes by itself; reads go on. However a host ends, its slots and
- * its lock are released.
+ * Invariant: once a write to the storage failed, the engine refuses writes by itself; reads continue. However a host ends, its slots
+ * and its lock are released.
  *
  * Used by the engine worker, which runs frames on it, and by the synchronous store, which calls the engine directly.
  */
@@ -91,14 +91,14 @@ export class EngineHost {
     return this.#parts.hasLog;
   }
 
-  /** Whether `goBack` can go on after a commit was refused for lack of room: no acknowledged write is in memory alone. */
+  /** Whether `goBack` can continue after a commit was refused for lack of room: no acknowledged write is in memory alone. */
   get canGoBack(): boolean {
     return this.#parts.commits.canGoBack && this.hasLog;
   }
 
   /**
    * Goes back to the committed state after the storage refused a commit for lack of room. Returns the host that takes the place of
-   * this one. It has the same lock and device, and the engine's store opened again. Snapshots and scans go on as far as they can.
+   * this one. It has the same lock and device, and the engine's store opened again. Snapshots and scans continue as far as they can.
    */
   async goBack(refusal: VarveError): Promise<EngineHost> {
     this.#successor = refusal;

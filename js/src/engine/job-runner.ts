@@ -26,7 +26,7 @@ const PAUSE_MS_MAX_FULL = 2000;
 const SLICE_ENTRIES = 4000;
 /** Replaces the slot number of an output that was taken back: the engine has the slot open. */
 const TAKEN_BACK = -1;
-/** Deaths of the compactor in a row before jobs are run in slices instead. */
+/** Failures of the compactor in a row before jobs are run in slices instead. */
 const DEATHS_MAX = 3;
 
 /** Runs the jobs of one store. */

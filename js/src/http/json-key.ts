@@ -78,7 +78,7 @@ const FORMS =
   'It is a string, number, boolean, array of keys, or {"bytes": base64}, {"bigint": digits}, {"date": ISO}, {"number": "Infinity"}.';
 
 function tagged(tag: string, content: unknown, bytesMax: number): Key {
-  if (typeof content !== 'string') throw invalid(`A key's {"${shown(tag)}": ...} has a string. ${FORMS}`);
+  if (typeof content !== 'string') throw invalid(`A key's {"${shown(tag)}": ...} takes a string. ${FORMS}`);
   // Checked before it is parsed: parsing the digits of a bigint takes more than linear time.
   if (content.length > 3 * bytesMax + 64) throw tooLong(bytesMax);
   switch (tag) {

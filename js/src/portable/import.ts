@@ -44,7 +44,7 @@ import type { ImportOptions, ImportReport, ImportSource } from './types.ts';
 
 const IMPORT: Known<ImportOptions> = { ...WRITE, merge: 1, onProgress: 1 };
 
-/** The value of a mark, which nobody reads. */
+/** The value of a mark, which is never read. */
 const MARK = new Uint8Array(0);
 
 /** The first size of the memory of a batch. */
@@ -181,7 +181,7 @@ function batchOf({ body, entries, offset }: Block, record: ImportRecord, stated:
   const batch = new BatchWriter(new ByteSink(BATCH_BYTES));
   const derivations = readDerivations(stated?.value);
   const marked = new Set<Derivation>();
-  // The batch depends on this entry: it is written again as it is, on the condition that nobody wrote it since.
+  // The batch depends on this entry: it is written again as it is, on the condition that it was not written since.
   if (stated === undefined) batch.delete(rawBytes, DERIVED_KEY, { ifSequence: null });
   else set(batch, DERIVED_KEY, stated.value, { ifSequence: stated.sequence });
   readEntries(body, entries, offset, (key, value, expires) => {

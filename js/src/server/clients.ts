@@ -22,7 +22,7 @@ type Join = Extract<Request, { type: 'join' }>;
 const RETURN_MS = 2000;
 
 /** A client that has joined. */
-interface Guest {
+interface Joined {
   readonly connection: Connection;
   readonly attempt: number;
   readonly gone: AbortController;
@@ -34,9 +34,9 @@ export class Clients {
   readonly #store: string;
   readonly #member: string;
   readonly #server: EngineServer;
-  readonly #guests = new Map<number, Guest>();
-  /** The close functions of all open ways, with or without a client yet. */
-  readonly #doors = new Set<() => void>();
+  readonly #joined = new Map<number, Joined>();
+  /** The close functions of all open ports and channels, with or without a client yet. */
+  readonly #closers = new Set<() => void>();
   /** The clients that have reopened their snapshots and scans. */
   readonly #returned = new Set<number>();
   /** Wakes the call of `returned` that waits for clients. */
@@ -98,60 +98,60 @@ export class Clients {
   end(): void {
     this.#isOver = true;
     this.#wake();
-    for (const { gone } of this.#guests.values()) gone.abort();
+    for (const { gone } of this.#joined.values()) gone.abort();
   }
 
-  /** Closes all ways to this leader. Called when there is nothing left to answer. */
+  /** Closes all ports and channels of this leader. Called when there is nothing left to answer. */
   close(): void {
     this.end();
-    for (const close of this.#doors) close();
+    for (const close of this.#closers) close();
   }
 
-  /** Returns the message handler of one way. The first message must be a `join`. */
+  /** Returns the message handler of one port or channel. The first message must be a `join`. */
   #reception(send: Send, close: () => void): (event: MessageEvent) => void {
-    this.#doors.add(close);
-    let guest: Guest | undefined;
+    this.#closers.add(close);
+    let joined: Joined | undefined;
     send({ type: 'welcome' }, []);
     return ({ data }: MessageEvent<Incoming>) => {
-      if (guest !== undefined) {
+      if (joined !== undefined) {
         if (!(data instanceof ArrayBuffer) && data.type === 'ping') send({ type: 'pong' }, []);
-        else this.#server.receive(data, guest.connection);
+        else this.#server.receive(data, joined.connection);
         return;
       }
       if (data instanceof ArrayBuffer || data.type !== 'join') return;
       try {
-        guest = this.#admit(data, send, close);
+        joined = this.#admit(data, send, close);
       } catch (error) {
         send({ type: 'failed', id: data.id, error: toWire(error) }, []);
       }
     };
   }
 
-  #admit(join: Join, send: Send, close: () => void): Guest | undefined {
+  #admit(join: Join, send: Send, close: () => void): Joined | undefined {
     const { client, attempt, protocol } = join;
-    const before = this.#guests.get(client);
+    const before = this.#joined.get(client);
     if (before !== undefined && before.attempt >= attempt) return undefined;
     if (protocol !== PROTOCOL) {
       throw new VarveError('VARVE_VERSION', 'The tab that has this store open runs another version of varve. Reload.');
     }
     const connection = new Connection(client, send);
     const gone = new AbortController();
-    const guest = { connection, attempt, gone, close };
+    const joined = { connection, attempt, gone, close };
     if (before !== undefined) {
       before.gone.abort();
       this.#server.replace(before.connection);
     }
-    this.#guests.set(client, guest);
-    whenFree(clientLock(this.#store, client), gone.signal, () => this.#leave(guest));
+    this.#joined.set(client, joined);
+    whenFree(clientLock(this.#store, client), gone.signal, () => this.#leave(joined));
     this.#server.receive(join, connection);
-    return guest;
+    return joined;
   }
 
-  #leave(guest: Guest): void {
-    const { connection, close } = guest;
-    if (this.#guests.get(connection.client) === guest) this.#guests.delete(connection.client);
+  #leave(joined: Joined): void {
+    const { connection, close } = joined;
+    if (this.#joined.get(connection.client) === joined) this.#joined.delete(connection.client);
     this.#server.leave(connection, true);
-    this.#doors.delete(close);
+    this.#closers.delete(close);
     close();
   }
 }

@@ -30,7 +30,7 @@ type OpenRequest = Extract<Request, { type: 'open' }>;
 /** The time between two answers to clients that wait for a write (`after`), in milliseconds. */
 const AFTER_MS = 5;
 
-/** How long a client that left may come back for its receipts: as long as browsers keep pages in their back/forward caches. */
+/** How long a client that left may return for its receipts: as long as browsers keep pages in their back/forward caches. */
 const RETURN_MS = 15 * 60_000;
 
 /** A message or frame that waits for its answer. */
@@ -174,7 +174,7 @@ export class EngineServer implements FrameOwner {
     await running;
     for (;;) {
       await this.#frames?.answerRefused();
-      // A commit may have been refused before this went on.
+      // A commit may have been refused before this continued.
       if (this.#frames?.isRefused) continue;
       const next = this.#queue.shift();
       if (next === undefined) break;

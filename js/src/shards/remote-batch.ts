@@ -21,7 +21,7 @@ export interface ShardReceipt {
   readonly durability: 'strict';
 }
 
-/** Options of a write that may go to several shards. It is `strict` when it is done, whatever `durability` says. */
+/** Options of a write that may go to several shards. It is `strict` when it is done, whatever `durability` is. */
 export interface ShardWriteOptions extends WriteOptions {
   /**
    * False: a write over several shards may be applied in only some of them if others fail. Default true: such a write is

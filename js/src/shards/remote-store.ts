@@ -311,7 +311,7 @@ export function connect<K = Key, V = unknown>(stub: object, options: RemoteOptio
 export function shards<K = Key, V = unknown>(namespace: ObjectNamespace, options: ShardOptions<K>): RemoteStore<K, V> {
   checkOptions(options, SHARDS);
   const names = namesOf(options);
-  // biome-ignore lint/suspicious/noExplicitAny: what an id is, is the namespace's affair.
+  // biome-ignore lint/suspicious/noExplicitAny: the type of an id depends on the namespace.
   const byName = namespace as ObjectNamespace<any>;
   return new RemoteStore(names, (name) => byName.get(byName.idFromName(name)), options);
 }

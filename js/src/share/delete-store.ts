@@ -1,8 +1,8 @@
 /**
  * Deletes a store that other tabs may have open: they are asked to close it.
  *
- * Invariant: while a store is deleted, nobody has it open and nobody waits to lead it. Otherwise a tab would find an empty store in
- * the place of its own. The lock of open stores ensures this.
+ * Invariant: while a store is deleted, no tab has it open or waits to lead it. Otherwise a tab would find an empty store in the place
+ * of its own. The lock of open stores ensures this.
  */
 
 import { isAdapter, type LockOptions, type StorageAdapter } from '../storage/adapter.ts';

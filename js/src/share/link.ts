@@ -1,5 +1,5 @@
 /**
- * A client's way to a leader in another tab: a port that the broker hands over or, if there is none, a channel.
+ * A client's link to a leader in another tab: a port that the broker hands over or, if there is none, a channel.
  *
  * Invariant: messages that come through an ended link are ignored.
  *
@@ -23,8 +23,8 @@ const STALL_PINGS = 5;
 /** The first message to a leader. */
 export type Join = Extract<Request, { type: 'join' }>;
 
-/** A way to the leader, a port or a channel, before any message was sent. */
-interface Way {
+/** A port or a channel to the leader, before any message was sent. */
+interface Transport {
   readonly via: SharingReport['via'];
   post(message: unknown, transfer: object[]): void;
   listen(receive: (data: unknown) => void): void;
@@ -46,7 +46,7 @@ export interface LinkContext {
 /** A link to a leader, from the first attempt to reach it. */
 export class LeaderLink implements Link {
   readonly #client: Client;
-  #way: Way | undefined;
+  #transport: Transport | undefined;
   #silent = 0;
   #isOpen = false;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -58,16 +58,16 @@ export class LeaderLink implements Link {
 
   /** Whether the leader has answered. */
   get isWelcome(): boolean {
-    return this.#way !== undefined;
+    return this.#transport !== undefined;
   }
 
   get via(): SharingReport['via'] {
-    return this.#way?.via ?? 'channel';
+    return this.#transport?.via ?? 'channel';
   }
 
   /**
-   * Finds a way to the leader and joins it. `opened` is called when its store is open: from then on the client can be connected.
-   * Messages before that do not reach the client.
+   * Finds a port or a channel to the leader and joins it. `opened` is called when its store is open: from then on the client can be
+   * connected. Messages before that do not reach the client.
    */
   static start(
     leader: string,
@@ -83,7 +83,7 @@ export class LeaderLink implements Link {
       const port = overPort(leader, context.broker);
       link.#try(port, join, opened, failed);
       setTimeout(() => {
-        if (link.#isEnded || link.#way !== undefined) return;
+        if (link.#isEnded || link.#transport !== undefined) return;
         port.close();
         context.onNoBroker();
         channel();
@@ -94,23 +94,23 @@ export class LeaderLink implements Link {
   }
 
   post(message: unknown, transfer: object[]): void {
-    if (!this.#isEnded) this.#way?.post(message, transfer);
+    if (!this.#isEnded) this.#transport?.post(message, transfer);
   }
 
   end(): void {
     this.#isEnded = true;
     clearInterval(this.#timer);
-    this.#way?.close();
+    this.#transport?.close();
   }
 
   #try(
-    way: Way,
+    transport: Transport,
     join: Join,
     opened: (link: LeaderLink, report: OpenReport) => void,
     failed: (error: VarveError) => void,
   ): void {
-    way.listen((data) => {
-      if (this.#isEnded || (this.#way !== undefined && this.#way !== way)) return;
+    transport.listen((data) => {
+      if (this.#isEnded || (this.#transport !== undefined && this.#transport !== transport)) return;
       const response = data as Response | ArrayBuffer;
       if (this.#isOpen) {
         this.#silent = 0;
@@ -125,8 +125,8 @@ export class LeaderLink implements Link {
       }
       if (response instanceof ArrayBuffer) return;
       if (response.type === 'welcome') {
-        if (this.#way === undefined) way.post(join, []);
-        this.#way = way;
+        if (this.#transport === undefined) transport.post(join, []);
+        this.#transport = transport;
       } else if (response.type === 'opened') {
         this.#isOpen = true;
         opened(this, response.report);
@@ -141,7 +141,7 @@ export class LeaderLink implements Link {
       return;
     }
     if (++this.#silent > STALL_PINGS) this.#client.abortCalls(stalled());
-    this.#way?.post({ type: 'ping' } satisfies Request, []);
+    this.#transport?.post({ type: 'ping' } satisfies Request, []);
   }
 }
 
@@ -153,7 +153,7 @@ export function stalled(): VarveError {
   );
 }
 
-function overPort(leader: string, broker: MessagePort): Way {
+function overPort(leader: string, broker: MessagePort): Transport {
   const { port1, port2 } = new MessageChannel();
   broker.postMessage({ type: 'connect', member: leader }, [port2]);
   return {
@@ -166,7 +166,7 @@ function overPort(leader: string, broker: MessagePort): Way {
   };
 }
 
-function overChannel(leader: string, { store, connect }: LinkContext): Way {
+function overChannel(leader: string, { store, connect }: LinkContext): Transport {
   const name = uniqueName();
   const channel = new BroadcastChannel(linkChannel(store, name));
   return {

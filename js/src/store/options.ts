@@ -1,8 +1,8 @@
 /**
  * Checks of what callers pass: names, options of `open`, durability levels, limits.
  *
- * Invariant: every value that passes these checks is safe to send; any other gives `VARVE_INVALID_ARGUMENT` with a message that says
- * what to do.
+ * Invariant: every value that passes these checks is safe to send; any other gives `VARVE_INVALID_ARGUMENT` with a message that
+ * explains what to do.
  */
 
 import { isWellFormed } from '../codec/text.ts';

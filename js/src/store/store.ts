@@ -203,8 +203,8 @@ export class Store<K, V> extends ReadView<K, V> implements Writes<K, V>, AsyncDi
 
   /**
    * Takes a snapshot: every read of it sees the store as it is at this call, whatever is written later. It keeps the memory and
-   * the files of that read point: close it, or let `await using` do that. A forgotten snapshot is closed when it is garbage
-   * collected. `stats()` reports how many are open and the age of the oldest.
+   * the files of that read point: close it, or let `await using` do that. A snapshot that you do not close is closed when it is
+   * garbage collected. `stats()` reports how many are open and the age of the oldest.
    *
    * @example
    * await using before = await db.snapshot();
@@ -219,8 +219,8 @@ export class Store<K, V> extends ReadView<K, V> implements Writes<K, V>, AsyncDi
    * Iterates over the changes that any tab commits after this call, or after the sequence `since`: every change once, in the order of
    * the sequences. The iterator ends only when the loop is left, when its signal aborts (with the signal's `reason`), or when the store is closed
    * (`VARVE_CLOSED`). A slow consumer keeps only its position: nobody waits for it. To continue after a reload, pass the sequence of the
-   * last change that you handled. The history goes as far back as `open({ historyBytes })` says. If a part of it is gone, you get a change
-   * of the type `gap`: then read again the data that you keep.
+   * last change that you handled. The history goes as far back as `open({ historyBytes })` allows. If a part of it is gone, you get a
+   * change of the type `gap`: then read again the data that you keep.
    *
    * @example
    * for await (const change of db.changes({ since: last, prefix: ['note'], signal })) {

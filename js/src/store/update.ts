@@ -1,7 +1,7 @@
 /**
  * `store.update()`: reads a value, lets the caller's function change it, and writes it unless somebody else wrote the key meanwhile.
  *
- * Invariant: the new value was made from the value that it replaces, and keeps its expiry unless the caller says otherwise.
+ * Invariant: the new value was made from the value that it replaces, and keeps its expiry unless the caller gives another one.
  * Updates of one key by one store run one after another; they race with those of other clients, and the loser begins again.
  */
 

@@ -1,8 +1,8 @@
 /**
  * A snapshot of the synchronous store.
  *
- * Invariant: the engine releases it exactly once: when it is closed, or when it is garbage collected. Iterators that began
- * before go on to their ends.
+ * Invariant: the engine releases it exactly once: when it is closed, or when it is garbage collected. Iterators that began before
+ * continue to their ends.
  */
 
 import type { Reads } from '../api.ts';

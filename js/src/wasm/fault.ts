@@ -1,6 +1,6 @@
 /**
  * Handles an engine instance that stops in the middle of a call. A panic of the compiled code is a bare trap
- * (`RuntimeError: unreachable`); a host function that throws also cuts a call off.
+ * (`RuntimeError: unreachable`); a host function that throws also ends a call in the middle.
  *
  * Invariant: an interrupted call may have left the instance's memory half changed, so nothing calls into it again. Every later
  * call of its store fails with the first fault, and no other write is acknowledged. Writes acknowledged before are safe: opening

@@ -1,7 +1,7 @@
 /**
  * A flush or compaction in progress: blocks in, blocks out.
  *
- * Invariant: `step` says what to do next and is not called again before that is done: the needed bytes fed, the output taken.
+ * Invariant: `step` returns what to do next and is not called again before that is done: the needed bytes fed, the output taken.
  */
 
 import { attempt } from './call.ts';

@@ -155,7 +155,7 @@ export class EngineStore {
     this.#call(() => this.exports.varve_set_spare(this.h, bytes));
   }
 
-  /** Frees spare space; if nobody writes, merges then remove overwritten entries. */
+  /** Frees spare space; with `isIdle`, merges then remove overwritten entries. */
   shrink(isIdle = false): void {
     this.#call(() => this.exports.varve_shrink(this.h, Number(isIdle)));
   }
