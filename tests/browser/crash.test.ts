@@ -1,5 +1,5 @@
 // Acknowledged writes survive: the page is reloaded, its worker terminated, its tab closed, the whole browser killed.
-// Afterwards the store holds the history up to some group, complete, and no earlier than the last acknowledged one.
+// Afterwards the store has the history up to some group, complete, and no earlier than the last acknowledged one.
 //
 // Two stores are written at once, one through `varve` and one through `varve/synchronous`, over and over: each round continues
 // from what the round before left. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which ones.

@@ -154,7 +154,7 @@ test('a store with a chunk that is gone is repaired into another one in IndexedD
         const chunks = transaction.objectStore('chunks');
         const keys = chunks.getAllKeys();
         keys.onsuccess = () => {
-          // The third chunk of every slot: of the table it holds blocks.
+          // The third chunk of every slot: in the table it has blocks.
           for (const key of keys.result) if ((key as number[])[1] === 3) chunks.delete(key);
         };
         transaction.oncomplete = () => {

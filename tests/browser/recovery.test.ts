@@ -1,5 +1,5 @@
-// A crash during recovery, again and again, and one right after it: nothing more is lost, and data that was cut off once
-// never comes back.
+// A crash during recovery, again and again, and one right after it: nothing more is lost, and data that was dropped once never comes
+// back.
 
 import type { Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -22,7 +22,7 @@ const WORKER = '/crash-calls-worker.js';
 
 const seed = runSeed('engines', 'kill');
 
-/** A store that is written: how the page does that, and what the store must hold. */
+/** A store that is written: how the page does that, and what the store must have. */
 interface Written {
   readonly name: string;
   history: History;

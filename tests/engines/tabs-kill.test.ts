@@ -152,7 +152,7 @@ describe.each(ENGINES)('$name', (engine) => {
     const measured = await Promise.all(others.map(({ tab }) => tab.evaluate(() => tabWriter.pause())));
     pauses.set(cause.name, [...(pauses.get(cause.name) ?? []), ...measured]);
 
-    // Every living page waits until all of its calls are answered; then no page writes.
+    // Every page that runs waits until all of its calls are answered; then no page writes.
     const standings = new Map<Seat, Standing>();
     for (const seat of alive) standings.set(seat, await seat.tab.evaluate(() => tabWriter.rest()));
     const dead = seats.filter((seat) => !standings.has(seat));

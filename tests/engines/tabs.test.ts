@@ -1,5 +1,5 @@
 // Two tabs and one store, in each engine: both read and write it. The second continues with everything acknowledged when the
-// first closes the store, is closed, is loaded again, or dies.
+// first closes the store, is closed, is loaded again, or is killed.
 
 import type { Store } from 'varve';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -51,7 +51,7 @@ test.runIf(ENGINES.includes(chromium))(
     let tab = await session.browser.openTab();
     const first = await fill(tab, 'grows', 'opfs');
     tab = await kill('names');
-    // The slots that are made then hold tables, too.
+    // The slots that are made then contain tables, too.
     const second = await fill(tab, 'grows', 'opfs', 30_000);
     const fresh = await fill(tab, 'is made', 'opfs');
     expect(second).toBeGreaterThan(first);

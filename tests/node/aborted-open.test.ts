@@ -13,7 +13,7 @@ setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
 const PATIENT = { timeout: 30_000 };
 
-/** A storage that opens when the test tells it to. */
+/** A storage that opens when the test asks for it. */
 class Slow extends LossyStorage {
   opens = 0;
   go: () => void = () => undefined;

@@ -382,7 +382,7 @@ class Twins {
     this.#possible.push(shared(this.model));
   }
 
-  /** Writes apart while other work goes on. Some writes are refused, and nothing else notices that. */
+  /** Writes apart during other work. Some writes are refused, and nothing else notices that. */
   async apart(): Promise<void> {
     const bytes = new Uint8Array(100 * KIB + this.#random(200 * KIB)).fill(1 + this.#random(255));
     const isRefused = this.#random(3) === 0;
@@ -420,7 +420,7 @@ class Twins {
     this.#become(left);
   }
 
-  /** A commit is refused, whatever is under way. The device goes back to what is kept, and goes on. */
+  /** A commit is refused, whatever is under way. The device goes back to what is kept, and continues. */
   async refuse(): Promise<void> {
     this.chunks.failure = new SlotError('full', 'The quota is used up.');
     this.device.write(0, Uint8Array.of(99), 0);

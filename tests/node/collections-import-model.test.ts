@@ -1,7 +1,7 @@
-// Random documents, updates, exports, more updates, and imports. The imports go over existing documents or into an emptied store, whole
-// or cut off and resumed. One tab imports while another uses the collection. Afterwards every index answers the same as a filter over the
-// documents, and the check agrees. The check lists every unique value that two documents have by then. Once these are mended, the indexes
-// are also right.
+// Random documents, updates, exports, more updates, and imports. The imports go over existing documents or into an emptied store,
+// whole or interrupted and resumed. One tab imports while another uses the collection. Afterwards every index answers the same as a
+// filter over the documents, and the check agrees. The check lists every unique value that two documents have by then. Once these are
+// mended, the indexes are also right.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -43,7 +43,7 @@ type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
 
 const STEPS = fc.array(STEP, { maxLength: 12 });
 
-/** How an import runs: over existing documents or not, cut off after some of its blocks, and what the other tab does meanwhile. */
+/** How an import runs: over existing documents or not, interrupted after some of its blocks, and what the other tab does meanwhile. */
 const IMPORT = fc.record({
   isMerge: fc.boolean(),
   isRangeOnly: fc.boolean(),
@@ -62,7 +62,7 @@ async function run(steps: readonly Step[], tabs: readonly Notes[]): Promise<void
   }
 }
 
-/** Imports it. The first time the import is cut off behind a block, if there are so many. */
+/** Imports it. The first time the import is interrupted behind a block, if there are so many. */
 async function restore(db: Db, bytes: Bytes, merge: boolean, cut: number | undefined, meanwhile: () => Promise<void>) {
   if (cut !== undefined) {
     const ends = boundaries(bytes);
@@ -92,7 +92,7 @@ function conflictsOf(all: readonly Note[]): unknown[] {
   });
 }
 
-/** Mends the values that two documents must not share; returns how many conflicts there were. */
+/** Corrects the values that two documents must not share; returns how many conflicts there were. */
 async function mend(db: Db, notes: Notes): Promise<number> {
   const conflicts = conflictsOf(await stored(db));
   const { ok, differences, found } = await notes.check();

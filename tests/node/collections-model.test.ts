@@ -1,5 +1,5 @@
 // Random operations on a collection, compared with a model in memory: after each operation, every document and every entry of every index
-// is compared. Then several clients at once, with conditions that must hold however their calls interleave.
+// is compared. Then several clients at once, with conditions that must be true however their calls interleave.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -9,7 +9,7 @@ const services = {} as JobServices;
 const ticket = { id: 1, kind: 'flush', spec: new Uint8Array(1), bytesHint: 1 } as unknown as JobTicket;
 const module = {} as WebAssembly.Module;
 
-/** A worker that does nothing, and ends when the test tells it to. */
+/** A worker that does nothing, and ends when the test asks for it. */
 class IdleWorker implements CompactorPort {
   readonly calls: string[] = [];
   readonly #listeners = new Map<string, (event: never) => void>();

@@ -1,5 +1,5 @@
-// A store over a storage that commits later dies at any of its commits, over and over. The acknowledged writes are there, and the content
-// is a prefix of history. `VARVE_CRASH_STORES` and `VARVE_CRASH_ROUNDS` set how many, `VARVE_SEED` which.
+// A store over a storage that commits later ends at any of its commits, over and over. The acknowledged writes are there, and the
+// content is a prefix of history. `VARVE_CRASH_STORES` and `VARVE_CRASH_ROUNDS` set how many, `VARVE_SEED` which.
 
 import { expect, test } from 'vitest';
 import { open } from '../../js/src/index.ts';

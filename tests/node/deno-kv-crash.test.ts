@@ -1,5 +1,5 @@
-// A holder of a store in Deno KV dies before or after any of its calls. The next holder finds the slots as they were after some commit,
-// not before the last known commit, and goes on from there. No key is left that the store does not know.
+// A holder of a store in Deno KV ends before or after any of its calls. The next holder finds the slots as they were after some
+// commit, not before the last known commit, and continues from there. No key is left that the store does not know.
 
 import { expect, test } from 'vitest';
 import type { BufferedDevice } from '../../js/src/storage/buffered/device.ts';
@@ -126,7 +126,7 @@ test.each(['dead before', 'dead after'] as const)(
 test('a successor that ends during its takeover, at any of its calls, does not keep the store from the next one', {
   timeout: 120_000,
 }, async () => {
-  // The first holder dies within the large commit of the third step, so something is staged.
+  // The first holder ends within the large commit of the third step, so something is staged.
   const counting = new FakeKv();
   let calls = 0;
   counting.fault = () => {

@@ -96,7 +96,7 @@ function expectFilled(store: SyncStore<Key, unknown>, count: number): void {
   expect([...store.entries()]).toEqual(Array.from({ length: count }, (_, n) => [n, value(n)]));
 }
 
-/** The worker of a host dies: no part of it goes on, and (with `power`) everything that was not flushed is lost. */
+/** The worker of a host ends: no part of it continues, and (with `power`) everything that was not flushed is lost. */
 async function die(host: EngineHost, power = false): Promise<void> {
   await host.upkeep.idle();
   if (power) opfs.losePower();

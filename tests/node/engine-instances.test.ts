@@ -1,4 +1,4 @@
-/** Each store has an engine instance of its own. The instance is freed when the store is closed and forgotten. */
+/** Each store has an engine instance of its own. The instance is freed when the store is closed and collected. */
 
 import { expect, test, vi } from 'vitest';
 import { open as openInline } from '../../js/src/inline.ts';

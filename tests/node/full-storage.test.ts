@@ -15,7 +15,7 @@ import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
 const ROOM_BYTES = 30 * 1024 * 1024;
 
-/** A store whose holder can die. */
+/** A store whose holder can end without a close. */
 class FullKv implements FullDriver {
   readonly roomBytes = ROOM_BYTES;
   readonly #state = new FakeKvState();

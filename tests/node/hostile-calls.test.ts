@@ -300,7 +300,7 @@ describe('the synchronous store', () => {
   });
 });
 
-/** A codec of keys that returns the bytes it is told to, and reads them unchanged. */
+/** A codec of keys that returns the bytes that the test gives it, and reads them unchanged. */
 function giving(make: () => unknown): KeyCodec<Key> {
   return { name: 'giving', encode: make as () => Key, decode: (key) => key };
 }

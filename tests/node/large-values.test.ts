@@ -1,6 +1,6 @@
 /**
- * Input that is too large is refused, before it reaches the engine where this can be known, and the store goes on: values, batches,
- * answers. The same holds where the engine gets no more memory, for any request.
+ * Input that is too large is refused, before it reaches the engine where this can be known, and the store continues: values, batches,
+ * answers. The same is true where the engine gets no more memory, for any request.
  */
 
 import { readFileSync } from 'node:fs';
@@ -88,7 +88,7 @@ describe('an engine whose memory cannot grow beyond 32 MiB', () => {
   test('refuses a value that it has no room for, and continues: synchronous', async () => {
     const db = await openSync('limited', { ...options, compactor: false });
     expect(() => db.set('large', new Uint8Array(40 * MIB))).toThrow(expect.objectContaining(noMemory));
-    // It fits on the way in, but not a second time.
+    // It fits once, but not a second time.
     expect(() => db.set('large', new Uint8Array(16 * MIB))).toThrow(expect.objectContaining(noMemory));
     db.set('small', 1, { durability: 'strict' });
     expect([...db.keys()]).toEqual(['small']);

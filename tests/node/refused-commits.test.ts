@@ -1,5 +1,5 @@
-// Stores in IndexedDB whose transactions the browser refuses for want of room: at every possible moment, once or for a while. The session
-// goes on: nothing acknowledged is lost, nothing refused shows, reads are answered, and later there is room again.
+// Stores in IndexedDB whose transactions the browser refuses for lack of room: at every possible point, once or for a while. The
+// session continues: nothing acknowledged is lost, nothing refused shows, reads are answered, and later there is room again.
 
 import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';

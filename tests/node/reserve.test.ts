@@ -39,7 +39,7 @@ test.each(Object.entries(stores))('%s: the next session knows that the reserve w
   expect(await session(store(), (reserve) => reserve.complete())).toBe(false);
   expect(await session(store(), (reserve) => reserve.give('any'))).toBe(false);
   expect(await session(store(), nothing)).toBe(true);
-  // The same holds once all of the reserve was used.
+  // The same is true after all of the reserve was used.
   const giveAll = async (reserve: ChunkReserve): Promise<void> => {
     while (await reserve.give('small'));
   };

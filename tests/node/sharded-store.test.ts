@@ -298,7 +298,7 @@ test('keys are moved to where other shards look for them, and a second run finds
   for (let step = 0; step < 60; step++) await write(old, single, random);
   await old.set('expires', 1, { expiresIn: 60_000 });
   single.set('expires', 1, { expiresIn: 60_000 });
-  // A run that is cut off after some keys.
+  // A run that is interrupted after some keys.
   const cut = rebalance(old, next, {
     onProgress: ({ copied }) => {
       if (copied > 100) throw new Error('cut off');

@@ -55,7 +55,7 @@ function expectSame(device: SqlDevice, models: Model[], wasReopened: boolean): v
     const content = contentOf(device, slot);
     expect(Buffer.compare(content, model.bytes.subarray(0, content.length))).toBe(0);
     if (!wasReopened) expect(content.length).toBe(model.bytes.length);
-    // Zeros at the end may come from growth, which a restart forgets.
+    // Zeros at the end may come from growth, which a restart does not keep.
     expect(model.bytes.subarray(content.length).every((byte) => byte === 0)).toBe(true);
   }
 }

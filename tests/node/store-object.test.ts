@@ -16,7 +16,7 @@ vi.mock('../../js/src/wasm/load.ts', async (load) => (await import('./support/in
 
 const module = new WebAssembly.Module(readFileSync(wasm));
 
-/** The storage of an object, with an alarm that fires when the test tells it to. */
+/** The storage of an object, with an alarm that fires when the test asks for it. */
 class FakeStorage implements ObjectStorage {
   readonly sql = new FakeSql();
   alarm: number | null = null;
@@ -68,7 +68,7 @@ class Notes extends StoreObject {
 /** Objects that the platform has not evicted. */
 const living = new Set<Notes>();
 
-/** An object that the platform forgets, together with its context. */
+/** An object that the platform evicts, together with its context. */
 async function constructBriefly(ctx: FakeContext, options: VarveObjectOptions = {}): Promise<Notes> {
   const notes = new Notes(ctx, {}, { wasm: module, ...options });
   await ctx.opened;

@@ -1,5 +1,5 @@
 // Remains of a synchronous store that was closed: its number in the engine and the numbers of its scans belong to another store by then.
-// Collecting a forgotten scan once ended a scan of that store. Leaving a scan early did the same, and so did an export.
+// The garbage collection of a scan once ended a scan of that store. Leaving a scan early did the same, and so did an export.
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -1,4 +1,4 @@
-// esbuild, with the configuration of the README; and the errors when its files were forgotten, or are elsewhere.
+// esbuild, with the configuration of the README; and the errors when its files were not copied, or are elsewhere.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal, expectSite } from './support/expectations.ts';

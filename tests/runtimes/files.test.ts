@@ -98,7 +98,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
     expect(refused).toMatchObject({ message: expect.stringContaining(`Process ${holder.process.pid} `) });
     await kill(holder);
     if (other.name === 'deno' && runtime.name !== 'deno') {
-      // Deno may check whether a process of another runtime lives only with --allow-run.
+      // Deno may check whether a process of another runtime runs only with --allow-run.
       expect(await run(other, programs.hold, directory, { lockTimeout: 0 })).toMatchObject({ code: 'VARVE_LOCKED' });
       const allowed = (path: string): string[] => [...other.arguments(path), '--allow-run'];
       const opened = await run({ ...other, arguments: allowed }, programs.hold, directory, { lockTimeout: 0 });

@@ -1,10 +1,10 @@
-// Writes a history through `varve`, many groups in flight at a time, and reads the remains of a history.
+// Writes a history through `varve`, many groups pending at a time, and reads the remains of a history.
 
 import type { Store } from 'varve';
 import { type Found, fill, type Group, groupOf, type Plan, stampOf, storedBy, type Tell } from './history.ts';
 import { Reading } from './reading.ts';
 
-/** Groups in flight before the writer waits for the oldest. */
+/** Groups that are pending before the writer waits for the oldest. */
 const IN_FLIGHT_MAX = 32;
 
 /** Reads all of a store, forwards, backwards and by key. */
@@ -33,8 +33,8 @@ async function send(db: Store<number, unknown>, group: Group, round: number, seq
 }
 
 /**
- * Writes a history until this many sets are done, many groups in flight at a time; returns how many groups are acknowledged, and reports
- * it while it goes on.
+ * Writes a history until this many sets are done, many groups pending at a time; returns how many groups are acknowledged, and
+ * reports it meanwhile.
  */
 export async function write(db: Store<number, unknown>, plan: Plan, setsMax: number, tell: Tell): Promise<number> {
   const flying: Promise<void>[] = [];

@@ -10,7 +10,7 @@ export const VALUE_BYTES = 100 * 1024;
 const TOGETHER = 8;
 /** The pause before a refused set is tried again. */
 const PAUSE_MS = 100;
-/** How long a step goes on after the last accepted value, once it has as many values as it must. */
+/** How long a step continues after the last accepted value, once it has as many values as it must. */
 const QUIET_MS = 2000;
 
 /** The store of the steps: an immediate answer is also awaited, which ends its turn. */
@@ -104,7 +104,7 @@ export const steps = {
 
   /**
    * Sets values from a key on until this many were accepted; refusals do not end the step. It waits up to `ms` for `wanted` values.
-   * Beyond those it goes on only while values are accepted.
+   * Beyond those it continues only while values are accepted.
    */
   async again(db: FullStore, first: number, { wanted, most, ms }: Again): Promise<Told> {
     const keys: number[] = [];

@@ -21,7 +21,7 @@ export type Op =
 export interface Group {
   readonly ops: readonly Op[];
   readonly durability: 'memory' | 'relaxed' | 'strict';
-  /** Whether the writer waits for it before it goes on. */
+  /** Whether the writer waits for it before it continues. */
   readonly wait: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface Plan {
   readonly sequence: number;
 }
 
-/** Called while a writer goes on: how many groups are acknowledged as relaxed or strict, and how many sets are in them. */
+/** Called while a writer runs: how many groups are acknowledged as relaxed or strict, and how many sets are in them. */
 export type Tell = (groups: number, sets: number) => void;
 
 /** Which set wrote a value: its round and its sequence in one number. */
@@ -114,7 +114,7 @@ export class History {
     return this.#sequence;
   }
 
-  /** How many keys it must hold. */
+  /** How many keys it must have. */
   get size(): number {
     return this.#model.size;
   }

@@ -31,7 +31,7 @@ export type LifeOp =
 export interface LifeGroup {
   readonly ops: readonly LifeOp[];
   readonly durability: 'relaxed' | 'strict';
-  /** Whether the life waits for it before it goes on. */
+  /** Whether the life waits for it before it continues. */
   readonly wait: boolean;
 }
 
@@ -142,7 +142,7 @@ export class LifeJudge {
     this.plan = plan;
   }
 
-  /** The entries of a life that goes on, and whose calls are all answered: exactly those of its groups. */
+  /** The entries of a life that runs, and whose calls are all answered: exactly those of its groups. */
   expect(groups: number, found: readonly LifeEntry[]): void {
     this.#advance(groups);
     this.#refuse(groups, this.#model.differences(found));

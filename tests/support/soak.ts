@@ -1,6 +1,6 @@
-// A store in mixed use for a long time, which leaves much behind: iterators, snapshots and followers that are forgotten, left early or
-// aborted in all ways, transactions that fail, queries that no longer have a listener, and other stores that are opened and closed beside
-// it.
+// A store in mixed use for a long time, which leaves much behind: iterators, snapshots and followers that are dropped, left early or
+// aborted in all ways, transactions that fail, queries that no longer have a listener, and other stores that are opened and closed
+// beside it.
 //
 // Invariant: a lap does the same as the one before, on data that stay within a ring of keys: so the counts at the end of a lap must not
 // grow. With a planted leak, one kind of those things is kept, and some count grows.
@@ -24,7 +24,7 @@ export interface Place {
   count(): Promise<Record<string, number>>;
 }
 
-/** Things that a soak uses and forgets; a leak keeps one kind of them. */
+/** Things that a soak uses and drops; a leak keeps one kind of them. */
 export const FORGOTTEN = ['iterators', 'snapshots', 'followers', 'queries', 'stores'] as const;
 type Forgotten = (typeof FORGOTTEN)[number];
 /** With `closing`, some stores are not closed. */
@@ -52,7 +52,7 @@ const TIMES = 8;
 /** Calls are timed in rounds, and the shortest round counts: other work on the machine makes some of them longer. */
 const ROUNDS_TIMED = 6;
 const CALLS_TIMED = 10;
-/** How often garbage is collected until nothing forgotten is open any more. */
+/** How often garbage is collected until nothing dropped is open any more. */
 const COLLECTIONS_MAX = 20;
 
 const ECHOED = { list: Array.from({ length: 100 }, (_, n) => ({ n })) };
@@ -165,7 +165,7 @@ export class Soak {
     }
   }
 
-  /** Scans that are forgotten after a step, left early, aborted, and used up. */
+  /** Scans that are dropped after a step, left early, aborted, and used up. */
   async #iterate(): Promise<void> {
     const db = this.#db;
     for (let i = 0; i < TIMES; i++) {
@@ -183,7 +183,7 @@ export class Soak {
     for await (const key of db.keys({ limit: 200 })) void key;
   }
 
-  /** Snapshots that are forgotten and closed, with scans of them. */
+  /** Snapshots that are dropped and closed, with scans of them. */
   async #hold(): Promise<void> {
     for (let i = 0; i < TIMES; i++) {
       const [forgotten, closed] = (await Promise.all([this.#db.snapshot(), this.#db.snapshot()])) as [
@@ -196,7 +196,7 @@ export class Soak {
     }
   }
 
-  /** Followers that wait and are forgotten, that are left early, and aborted. */
+  /** Followers that wait and are dropped, that are left early, and aborted. */
   async #watch(): Promise<void> {
     const db = this.#db;
     for (let i = 0; i < TIMES; i++) {

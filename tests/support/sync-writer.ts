@@ -32,8 +32,8 @@ function apply(db: SyncStore<number, unknown>, group: Group, round: number, sequ
 }
 
 /**
- * Writes a history until this many sets are done, some groups a turn; returns how many groups are acknowledged, and reports it while it
- * goes on.
+ * Writes a history until this many sets are done, some groups a turn; returns how many groups are acknowledged, and reports it
+ * meanwhile.
  */
 export async function write(db: SyncStore<number, unknown>, plan: Plan, setsMax: number, tell: Tell): Promise<number> {
   const random = randomFrom(plan.seed, plan.round, -1);

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { randomFrom } from './random.ts';
 import { BATCHES_PER_MEGABYTE, type TurnFound, type TurnPlan, type TurnTold } from './turn.ts';
 
-/** The memory of an engine besides its budget: the engine itself, and the inputs and outputs that a flush and a merge hold. */
+/** The memory of an engine besides its budget: the engine itself, and the inputs and outputs that a flush and a merge have. */
 const ENGINE_BYTES = 24 << 20;
 /** The share that the allocator loses between its allocations. */
 const LOST_SHARE = 0.25;

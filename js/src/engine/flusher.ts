@@ -3,7 +3,7 @@
  *
  *     write ---- <= 100 ms ----> flush
  *     write ---- 250 ms without another ----> seal the log, delete files that nobody needs
- * write ----- 3 s without another ------> return spare room to the browser, and merge what was overwritten
+ *     write ----- 3 s without another ------> return spare room to the browser, and merge what was overwritten
  *                                             merged ----- 250 ms ----> free its room, too
  *
  * Invariant: an unflushed byte waits for at most `FLUSH_MS` and one flush. A seal is written only after a time without

@@ -7,7 +7,7 @@
 //   POST /remote/<page>/hello     the page is loaded, for the first time or again
 //   POST /remote/<page>/said      lines, exceptions
 //
-// Invariant: a page that says hello again has forgotten its earlier calls; those calls are rejected.
+// Invariant: a page that says hello again was loaded again and has no earlier calls; those calls are rejected.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 

@@ -88,7 +88,7 @@ export class FakeChunks implements ChunkStore {
     this.state.owner = undefined;
   }
 
-  /** Dies after this many more commits; resolves then. */
+  /** Ends after this many more commits; resolves then. */
   dieAfter(commits: number): Promise<void> {
     this.#left = commits;
     return new Promise((resolve) => {

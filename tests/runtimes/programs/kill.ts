@@ -11,7 +11,7 @@ import * as turns from '../../support/sync-writer.ts';
 import { say, told } from '../support/program.ts';
 
 const { directory, api, seed, round } = told<{ api: 'varve' | 'varve/synchronous'; seed: number; round: number }>();
-// A small budget, so that tables are written and merged all the time. No other living process could have the store open.
+// A small budget, so that tables are written and merged all the time. No other process could have the store open.
 const options = { storage: files(directory), memoryBytes: 2 << 20, lockTimeout: 0 };
 const tell = (groups: number, sets: number): void => say(`acknowledged ${groups} ${sets}`);
 

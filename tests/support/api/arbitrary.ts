@@ -242,7 +242,7 @@ const FLOOD = fc.oneof(
   }),
 );
 
-/** The time at which a worker dies: before anything was sent, while the call is under way, while it is answered. */
+/** The time at which a worker ends: before anything was sent, while the call is under way, while it is answered. */
 const TURNS = fc.nat(6);
 
 const step = <S extends Step>(weight: number, arbitrary: fc.Arbitrary<S>): fc.WeightedArbitrary<Step> => ({

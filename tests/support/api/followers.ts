@@ -15,7 +15,7 @@ export interface Follower {
   readonly failure: string | undefined;
   /** Why it has not reached the content of the store, if it has not. */
   fault(present: Moment): string | undefined;
-  /** Goes on with a store that was opened again. */
+  /** Continues with a store that was opened again. */
   reopened(db: Db): Promise<void>;
   stop(): void;
 }

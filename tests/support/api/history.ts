@@ -163,14 +163,14 @@ export type Step =
   | ({ readonly type: 'abandon' } & Abandoned)
   /** A second client of the store, which takes half of the racing calls from then on. */
   | { readonly type: 'tab'; readonly options: OpenSpec }
-  /** The leader dies with calls under way, this many turns after they were made; the clients live on. */
+  /** The leader ends with calls under way, this many turns after they were made; the clients continue. */
   | {
       readonly type: 'lead';
       readonly singles: readonly Single[];
       readonly racing: readonly Racing[];
       readonly turns: number;
     }
-  /** All clients die as in a crash, with calls under way, and the store is opened again. */
+  /** All clients end as in a crash, with calls under way, and the store is opened again. */
   | { readonly type: 'kill'; readonly singles: readonly Single[]; readonly turns: number; readonly options: OpenSpec }
   /** Foreign files appear beside the store and in it. */
   | { readonly type: 'litter' }

@@ -131,7 +131,7 @@ export class Model extends Moment {
     this.#begun = new Map(KEYS.map((_, key) => [key, this.live(key)?.tag]));
   }
 
-  /** Applies writes that belong together; the first has this tag. False where a condition does not hold. */
+  /** Applies writes that belong together; the first has this tag. False where a condition is false. */
   write(writes: readonly WriteSpec[], tag: number): boolean {
     if (!writes.every((write) => write.op === 'deleteRange' || this.#holds(write.key, write.on))) return false;
     for (const [i, write] of writes.entries()) {

@@ -206,7 +206,7 @@ class Run {
     await this.#place.remove(this.#name).catch(() => undefined);
   }
 
-  /** Opens the store; forgets everything that was open of it. */
+  /** Opens the store; drops everything that was open of it. */
   async #open(options: OpenSpec): Promise<void> {
     this.#scans.fill(undefined);
     this.#snapshots.fill(undefined);
@@ -408,7 +408,7 @@ class Run {
     await this.#within('what followers cost', runAbandoned(db, abandoned, { sent, turn: () => pause(PAUSE_MS) }));
   }
 
-  /** The leader dies, and another worker leads: every call is still answered, and done once. */
+  /** The leader ends, and another worker leads: every call is still answered, and done once. */
   async #lead({ singles, racing, turns }: Step & { type: 'lead' }): Promise<void> {
     // Open scans and snapshots go on or give the reason; a write of the level `memory` may be lost.
     for (let slot = 0; slot < SLOTS; slot++) {
@@ -440,7 +440,7 @@ class Run {
     return this.#db;
   }
 
-  /** All clients die: a number of the first calls under way are done, including all acknowledged ones, and nothing else. */
+  /** All clients end: a number of the first calls under way are done, including all acknowledged ones, and nothing else. */
   async #kill({ singles, turns, options }: Step & { type: 'kill' }): Promise<void> {
     await this.#db.flush();
     const sequences = await this.#sequences(singles);
