@@ -50,8 +50,8 @@ export async function measureResults(args, runEntry, target) {
     const files = parts.map(([name]) => join(folder, `${name}.json`)).filter((file) => existsSync(file));
     if (files.length === 0)
       throw new Problem('Without a run of the browser there is no page: see the reason in its output.');
-    const told = problems.flatMap((problem) => ['--problem', problem]);
-    await runEntry(page, ['--from', files.join(','), ...out, ...told]);
+    const passed = problems.flatMap((problem) => ['--problem', problem]);
+    await runEntry(page, ['--from', files.join(','), ...out, ...passed]);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -6,7 +6,7 @@
  * the hot path calls it before each operation and again before it reads an answer.
  *
  *     scratch: [ key | value ]     written from its start, then the two lengths are named
- * out:     16 cells of u32     pointers, lengths and sequences that a call returns
+ *     out:     16 cells of u32     pointers, lengths and sequences that a call returns
  */
 
 import { invalid, type VarveError } from '../errors.ts';
