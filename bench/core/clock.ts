@@ -1,7 +1,7 @@
 /**
  * The clock, and how coarse it is.
  *
- * Invariant: nothing shorter than GROUP_STEPS steps of the timer is ever timed. What is shorter is timed in groups, and
+ * Invariant: nothing shorter than GROUP_STEPS steps of the timer is ever timed. Shorter work is timed in groups, and
  * its row says how large they were (`groupSize`). An isolated page steps 5 us in Chromium and 20 us elsewhere, an
  * ordinary one 100 to 1000 us, which is why the bench is served with COOP and COEP.
  */

@@ -1,5 +1,5 @@
 /**
- * What the bench asks of anything it measures: Varve, a peer or a floor.
+ * The interface of everything that the bench measures: Varve, a peer or a floor.
  *
  * Invariant: a session is of one kind. `sync` calls return with their result, `async` calls with a promise, and each is
  * driven by a loop of its own, so that no synchronous engine pays for an `await` it does not need. Values are delivered
@@ -19,7 +19,7 @@ export const IN_FLIGHT = 100;
 export type Durability = 'memory' | 'relaxed' | 'strict';
 
 /**
- * What an engine can do; a suite runs on those that can do all it needs. `miss`: says itself that a key is absent;
+ * The abilities of an engine; a suite runs on those that have all it needs. `miss`: says itself that a key is absent;
  * `mixed`: reads what it was just given; `tuple`: takes tuples as keys; `transaction`: has `transact`; `deleteRange`: has that.
  */
 export type Ability =
@@ -35,7 +35,6 @@ export type Ability =
   | 'tuple'
   | 'transaction';
 
-/** What an engine stands for in the report. */
 export type Role = 'varve' | 'peer' | 'floor';
 
 /** Where the entries of a fixture lie: wherever they landed, in one memtable, or flushed and compacted. */
@@ -58,14 +57,12 @@ export interface PointCall {
   readonly value: Uint8Array | undefined | null;
 }
 
-/** What the storage report makes use of. */
 export type StoreNumbers = Pick<
   StoreStats,
   'sharing' | 'writes' | 'memtable' | 'log' | 'flush' | 'levels' | 'compaction' | 'cache' | 'disk'
 >;
 
-/** What both kinds of session can do between measurements. */
-export interface SessionBase {
+interface SessionBase {
   /**
    * Resolves when nothing goes on behind, with whether the newest `entries` writes are where the fixture wants them;
    * they are written once more if not. An engine without such places says true.
@@ -114,7 +111,7 @@ export interface AsyncSession extends SessionBase {
 
 export type Session = SyncSession | AsyncSession;
 
-/** What the files of a store weigh, as the file system counts them. */
+/** The size of a store's files, as the file system counts them. */
 export interface DiskUse {
   readonly files: number;
   readonly bytes: number;
@@ -158,11 +155,11 @@ export interface Engine {
   readonly version?: string;
   /** Its home. */
   readonly url?: string;
-  /** What its documentation recommends and this file follows: one or two sentences with the page's address. */
+  /** The advice of its documentation that this file follows: one or two sentences with the page's address. */
   readonly recommended?: string;
   /** Opens the store `name`, new or as `close` left it. */
   open(name: string, options: SessionOptions): Promise<Session>;
-  /** What the store `name` takes on disk, open or closed. Of engines whose files can be seen. */
+  /** The size of the store `name` on disk, open or closed. Of engines whose files can be seen. */
   disk?(name: string): Promise<DiskUse>;
   /** Removes the store `name`, if it is there. */
   remove(name: string): Promise<void>;

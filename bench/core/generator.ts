@@ -1,5 +1,5 @@
 /**
- * What is written: seeded keys and values, the same in every run, engine and browser.
+ * The data that is written: seeded keys and values, the same in every run, engine and browser.
  *
  * Invariant: the value of an entry is one of a fixed pool, chosen by a number that the bench remembers per key. So
  * nothing is generated while a clock runs, and what a read delivers can be checked to the byte afterwards. Every value
@@ -19,7 +19,6 @@ const POOL_BYTES_MAX = 4 << 20;
 const POOL_VALUES_MAX = 32_768;
 const SEED = 0x5eed_7a12;
 
-/** What varies a dataset beside its size. */
 export interface DatasetChoice {
   /** Characters of a string key, at least 12. */
   readonly keyBytes?: number | undefined;
@@ -47,7 +46,7 @@ export class Random {
   }
 }
 
-/** What a plan's seed adds to the seeds of the bench: nothing for seed 1. */
+/** A seed of the bench, changed by the plan's seed; seed 1 changes nothing. */
 export function salted(seed: number, plan = 1): number {
   return (seed ^ mix(plan - 1)) >>> 0;
 }
@@ -100,7 +99,6 @@ export function makeDataset(
   };
 }
 
-/** What all keys of a dataset have in common. */
 interface Shape {
   readonly kind: KeyKind;
   readonly chars: number;

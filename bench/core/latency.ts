@@ -22,10 +22,10 @@ export class Latencies {
   }
 
   /** A list of these samples. */
-  static of(samples: Float64Array): Latencies {
+  static of(samples: Iterable<number>): Latencies {
     const latencies = new Latencies(0);
-    latencies.#samples = samples;
-    latencies.#count = samples.length;
+    latencies.#samples = Float64Array.from(samples);
+    latencies.#count = latencies.#samples.length;
     return latencies;
   }
 

@@ -6,15 +6,14 @@
  * first: it warms the code up and finds how many calls must be timed as one.
  */
 
-import { GROUP_STEPS, timerStepMs } from './clock.ts';
+import { timerStepMs } from './clock.ts';
 import { type Ability, type Access, type Durability, type Engine, IN_FLIGHT, type Place } from './engine.ts';
 import type { KeyKind } from './generator.ts';
-import { measure, type Round } from './measure.ts';
+import { groupFor, measure, type Round } from './measure.ts';
 import { budgetMs, type Plan } from './plan.ts';
-import { headOf, makeRow, type Row } from './row.ts';
+import type { Row } from './row.ts';
 import type { Fixture, Stage } from './stage.ts';
-import { memoryOf } from './storage.ts';
-import { type Context, type Count, explain, register, type Suite } from './suite.ts';
+import { type Context, type Count, explain, register, report, type Suite, titleOf } from './suite.ts';
 import { makeTask } from './tasks/make.ts';
 import type { Work } from './work.ts';
 
@@ -45,7 +44,7 @@ export interface Loop {
   readonly phase?: string;
 }
 
-type About = Pick<Suite, 'name' | 'title' | 'family' | 'quick' | 'asked'>;
+type About = Pick<Suite, 'name' | 'title' | 'quick' | 'asked'>;
 
 /** Registers a suite of these loops, one after the other. */
 export function registerLoops(about: About, ...loops: readonly Loop[]): void {
@@ -112,7 +111,7 @@ function workOf(work: Work, { custom: { distribution, readRatio } }: Plan): Work
 
 type Kind = Pick<Loop, 'work' | 'load' | 'keys' | 'accesses' | 'durability'>;
 
-/** What an engine must be able to do to run the loop. */
+/** The abilities that an engine needs to run the loop. */
 function needsOf({ work, load, keys }: Kind): readonly Ability[] {
   // Loading is not measured: it asks for no call that puts many entries at once.
   const needs: Ability[] = load === 'nothing' ? [] : ['set'];
@@ -172,37 +171,34 @@ function isWhereAsked({ custom: { storage } }: Plan, { role, name, accesses }: E
 interface Runner {
   readonly engine: Engine;
   readonly durability: Durability;
-  stage: Stage | undefined;
-  /** Loading or running failed; the engine sits out the rest of the loop. */
-  failed: boolean;
-  storeVerified: boolean;
-  group: number;
-  memory: Row['memory'];
   readonly rounds: Round[];
+  stage?: Stage | undefined;
+  /** Loading or running failed; the engine sits out the rest of the loop. */
+  failed?: boolean;
+  /** The first thing that was wrong with its store. */
+  wrong?: string | undefined;
+  group?: number;
 }
 
 class LoopRun {
-  readonly #context: Context;
-  readonly #loop: Tailored;
   readonly #fixture: Fixture;
-  readonly #suite: string;
   readonly #title: string;
   readonly #step_ms = timerStepMs();
 
-  constructor(context: Context, suite: string, loop: Tailored) {
-    this.#context = context;
-    this.#loop = loop;
-    this.#suite = suite;
+  constructor(
+    private readonly context: Context,
+    private readonly suite: string,
+    private readonly loop: Tailored,
+  ) {
     this.#fixture = { ...loop, suite };
-    this.#title = `${suite}${loop.phase === undefined ? '' : `, ${loop.phase}`} (${context.place})`;
+    this.#title = titleOf({ suite, ...loop }, context.place);
   }
 
   async run(): Promise<void> {
-    const { plan, engines, access, stages, step } = this.#context;
+    const { plan, engines, access, stages, step, signal } = this.context;
     await stages.prepare(this.#fixture);
-    const runners = ableOf(plan, engines, this.#loop, access).map(([engine, durability]): Runner => {
-      const begun = { stage: undefined, failed: false, storeVerified: true, group: 1, memory: undefined };
-      return { engine, durability, ...begun, rounds: [] };
+    const runners = ableOf(plan, engines, this.loop, access).map(([engine, durability]): Runner => {
+      return { engine, durability, rounds: [] };
     });
     for (let round = -1; round < plan.rounds; round++) {
       // Another engine goes first in each round.
@@ -214,7 +210,7 @@ class LoopRun {
         try {
           await this.#round(runner, round, text);
         } catch (error) {
-          this.#context.signal.throwIfAborted();
+          signal.throwIfAborted();
           runner.failed = true;
           this.#problem(runner, explain(error));
           await this.#drop(runner);
@@ -225,8 +221,8 @@ class LoopRun {
   }
 
   async #round(runner: Runner, round: number, text: string): Promise<void> {
-    const { plan, access, stages, signal, say } = this.#context;
-    const { work, calls, fresh, reserve } = this.#loop;
+    const { plan, access, stages, signal, say } = this.context;
+    const { work, calls, fresh, reserve } = this.loop;
     const isRehearsal = round < 0;
     const loading = (percent: number): void => say(`${text}, ${percent} % loaded`);
     runner.stage ??= await stages.take(this.#fixture, runner.engine, runner.durability, loading);
@@ -237,7 +233,7 @@ class LoopRun {
     const together = engine.grouped !== undefined || access === 'inflight';
     const joined = engine.grouped ?? plan.custom.threads ?? IN_FLIGHT;
     const answersAtOnce = stage.session.kind === 'sync' && work.kind === 'points';
-    const group = !isRehearsal ? runner.group : answersAtOnce ? REHEARSAL_GROUP : 1;
+    const group = runner.group ?? (answersAtOnce ? REHEARSAL_GROUP : 1);
     const timed = (): Promise<Round> =>
       measure(task, {
         group: together ? joined : group,
@@ -246,16 +242,9 @@ class LoopRun {
         together,
         signal,
       });
-    let result: Round | undefined;
-    if (work.kind === 'open') {
-      await stage.reopen(async () => {
-        result = await timed();
-      });
-    } else result = await timed();
-    if (result === undefined) throw new Error('A round came to nothing.');
-    if (isRehearsal) runner.group = together ? joined : this.#groupFor(result);
+    const result = work.kind === 'open' ? await stage.reopen(timed) : await timed();
+    if (isRehearsal) runner.group = together ? joined : groupFor(result.latencies, this.#step_ms);
     else runner.rounds.push(result);
-    if (round === plan.rounds - 1) runner.memory = await memoryOf(stage.session);
     if (!fresh) return;
     // The next round begins anew, so this store must be verified now.
     if (!isRehearsal) await this.#verify(runner);
@@ -264,39 +253,30 @@ class LoopRun {
     await stage.close();
   }
 
-  /** How many calls last long enough for the timer. */
-  #groupFor({ latencies }: Round): number {
-    const call_us = latencies.percentiles().p50;
-    return Math.max(1, Math.ceil((GROUP_STEPS * this.#step_ms * 1000) / Math.max(call_us, 0.01)));
-  }
-
   async #conclude(runner: Runner): Promise<void> {
-    const { emit, place, stages } = this.#context;
-    const { phase, work, entries } = this.#loop;
-    const { engine, durability, memory, stage, group } = runner;
+    const { phase, work, entries } = this.loop;
+    const { engine, durability, stage, group = 1, rounds } = runner;
     if (stage !== undefined) {
       await this.#verify(runner);
-      stages.keep(this.#fixture, stage);
+      this.context.stages.keep(this.#fixture, stage);
     }
+    const note = work.kind === 'open' && { note: `${entries} keys` };
     const head = {
-      ...{ suite: this.#suite, access: place, ...headOf(engine), durability, unit: unitOf(work), groupSize: group },
-      ...(phase !== undefined && { phase }),
-      ...(work.kind === 'open' && { note: `${entries} keys` }),
-      ...(memory !== undefined && { memory }),
+      suite: this.suite,
+      durability,
+      unit: unitOf(work),
+      groupSize: group,
+      ...(phase && { phase }),
+      ...note,
     };
-    const row = makeRow(head, runner.rounds, runner.storeVerified);
-    if (!row.verified && runner.storeVerified) this.#problem(runner, 'a read gave something else than was written.');
-    emit({ type: 'row', row });
+    report(this.context, engine, head, rounds, runner.wrong);
   }
 
   async #verify(runner: Runner): Promise<void> {
-    const wrong = await runner.stage?.verify(writesOf(this.#loop.work) !== undefined);
-    if (wrong === undefined) return;
-    runner.storeVerified = false;
-    this.#problem(runner, wrong);
+    runner.wrong ??= await runner.stage?.verify(writesOf(this.loop.work) !== undefined);
   }
 
-  /** Lets go of the stage of an engine that failed, as well as it can be. */
+  /** Closes the stage of an engine that failed, as well as it can be. */
   async #drop(runner: Runner): Promise<void> {
     const { stage } = runner;
     runner.stage = undefined;
@@ -304,7 +284,7 @@ class LoopRun {
   }
 
   #problem({ engine }: Runner, text: string): void {
-    this.#context.emit({ type: 'problem', text: `${this.#title} on ${engine.name}: ${text}` });
+    this.context.emit({ type: 'problem', text: `${this.#title} on ${engine.name}: ${text}` });
   }
 }
 

@@ -6,9 +6,9 @@
  * answers at once there is no `await`: to such an engine each one would be the end of a turn.
  */
 
-import { now, turn } from './clock.ts';
+import { GROUP_STEPS, now, timerStepMs, turn } from './clock.ts';
 import { Latencies } from './latency.ts';
-import type { Tally, Task } from './tasks/task.ts';
+import { emptyTally, type Tally, type Task } from './tasks/task.ts';
 
 /** A loop lets go of the turn this often, as a worker that also answers messages would. */
 const TURN_MS = 16;
@@ -28,13 +28,37 @@ export interface Limits {
   readonly sample?: ((at_ms: number, ops: number) => void | Promise<void>) | undefined;
 }
 
-/** What one round came to. */
 export interface Round {
   readonly tally: Tally;
   readonly elapsed_ms: number;
   readonly latencies: Latencies;
   /** Throughput over the round: milliseconds of its own time, and operations since the point before. */
-  readonly timeline: readonly (readonly [at_ms: number, ops: number])[];
+  readonly timeline?: readonly (readonly [at_ms: number, ops: number])[];
+}
+
+/** Rounds that came one after the other, as one. */
+export class JoinedRounds implements Round {
+  readonly tally = emptyTally();
+  readonly latencies = new Latencies();
+  elapsed_ms = 0;
+
+  add({ tally, elapsed_ms, latencies }: Round): this {
+    for (const name of Object.keys(tally) as (keyof Tally)[]) this.tally[name] += tally[name];
+    this.latencies.addAll(latencies);
+    this.elapsed_ms += elapsed_ms;
+    return this;
+  }
+}
+
+/** A round that was timed elsewhere, with the microseconds of its calls. */
+export function roundOf(tally: Partial<Tally>, elapsed_ms: number, microseconds: Iterable<number> | Latencies): Round {
+  const latencies = microseconds instanceof Latencies ? microseconds : Latencies.of(microseconds);
+  return { tally: { ...emptyTally(), ...tally }, elapsed_ms, latencies };
+}
+
+/** How many calls of these latencies last long enough for the timer. */
+export function groupFor(latencies: Latencies, step_ms = timerStepMs()): number {
+  return Math.max(1, Math.ceil((GROUP_STEPS * step_ms * 1000) / Math.max(latencies.percentiles().p50, 0.01)));
 }
 
 /** Runs a task to its end, or to the end of its budget. */

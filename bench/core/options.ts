@@ -99,7 +99,7 @@ function namesOf(all: readonly { readonly name: string }[]): string[] {
   return all.map(({ name }) => name);
 }
 
-/** What a mode runs when nothing else is asked for. */
+/** The plan of a mode when nothing else is asked for. */
 export function standardPlan(mode: Plan['mode']): Plan {
   const isFull = mode === 'full';
   return {

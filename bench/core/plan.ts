@@ -1,4 +1,4 @@
-/** What is to be run: the choice of the page or the command line, and the messages in which a run reports. */
+/** A plan of a run, as the page or the command line chooses it, and the events that a run reports. */
 
 import type { Order } from './draw.ts';
 import type { Access, Durability } from './engine.ts';
@@ -24,7 +24,7 @@ export interface Plan {
   readonly custom: Custom;
 }
 
-/** Choices in place of a suite's own. What is absent stays as the suite says. */
+/** Choices in place of a suite's own. A choice that is absent stays as the suite says. */
 export interface Custom {
   /** Keys of the dataset. */
   readonly entries?: number;
@@ -56,7 +56,6 @@ export function budgetMs(plan: Plan): number {
   return plan.custom.round_ms ?? (plan.mode === 'quick' ? 120 : 2000);
 }
 
-/** What a run reports while it runs. */
 export type RunEvent =
   | { readonly type: 'progress'; readonly done: number; readonly total: number; readonly text: string }
   | { readonly type: 'row'; readonly row: Row }

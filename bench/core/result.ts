@@ -7,7 +7,7 @@ import type { Row } from './row.ts';
 import type { StorageReport } from './storage.ts';
 import { markdownOf, tablesOf } from './tables.ts';
 
-/** What a run was made on, as a page can tell. */
+/** The browser that a run was made on, as a page can tell. */
 export interface Environment {
   readonly date: string;
   readonly userAgent: string;
@@ -16,7 +16,7 @@ export interface Environment {
   readonly crossOriginIsolated: boolean;
 }
 
-/** What `--json` writes. */
+/** The content of the file that `--json` writes. */
 export interface Result {
   readonly environment: Environment;
   readonly plan: Plan;

@@ -1,8 +1,8 @@
 /** The rows of a result, wherever they were measured: what `--json` writes, and what every table is made of. */
 
-import type { Access, Durability, Engine, Role } from './engine.ts';
-import { Latencies, median } from './latency.ts';
-import type { Round } from './measure.ts';
+import type { Access, Durability, Role } from './engine.ts';
+import { median } from './latency.ts';
+import { JoinedRounds, type Round } from './measure.ts';
 
 /** Points of a timeline. */
 const TIMELINE_MAX = 100;
@@ -30,7 +30,7 @@ export interface LifeSample {
   readonly p99: number;
   /** The most that lay on the disk in the window. */
   readonly disk?: { readonly files: number; readonly bytes: number } | undefined;
-  /** What the store says that it holds in memory. */
+  /** In memory, as the store reports. */
   readonly memoryBytes?: number | undefined;
 }
 
@@ -46,7 +46,6 @@ export interface Row {
   readonly engineVersion?: string;
   readonly role: Role;
   readonly durability: Durability;
-  /** What an operation is. */
   readonly unit: 'ops' | 'entries' | 'ranges' | 'steps';
   /** Operations and time of all rounds together. */
   readonly ops: number;
@@ -72,41 +71,31 @@ export interface Row {
   readonly rounds: readonly number[];
   /** Of the middle round: when it was looked at, and operations since the time before; at most 100 points. */
   readonly timeline?: readonly (readonly [at_ms: number, ops: number])[];
-  /** The wasm memory of the store and the JavaScript heap, where they are told. */
-  readonly memory?: { readonly wasmBytes?: number; readonly heapBytes?: number };
   /** How the load was made, and what else is worth saying: "open loop at 500/s"; what a compaction made of the tables. */
   readonly note?: string;
   /** Of a life: how the store was over time. On the row of its steps. */
   readonly life?: LifeStory;
 }
 
-/** What a row says beside its figures. */
 export type RowHead = Pick<Row, 'suite' | 'access' | 'engine' | 'role' | 'durability' | 'unit' | 'groupSize'> &
-  Partial<Pick<Row, 'phase' | 'note' | 'memory' | 'life' | 'engineVersion' | 'errors'>>;
-
-/** The part of a head that an engine gives. */
-export function headOf({ name, role, version }: Pick<Engine, 'name' | 'role' | 'version'>) {
-  return { engine: name, role, ...(version !== undefined && { engineVersion: version }) };
-}
+  Partial<Pick<Row, 'phase' | 'note' | 'life' | 'engineVersion' | 'errors'>>;
 
 /** Sums up the rounds of one suite on one engine. */
 export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: boolean): Row {
   const rates = rounds.map(({ tally, elapsed_ms }) => (tally.ops * 1000) / elapsed_ms);
-  const latencies = new Latencies();
-  for (const round of rounds) latencies.addAll(round.latencies);
-  const sum = (of: (round: Round) => number): number => rounds.reduce((total, round) => total + of(round), 0);
-  const ops = sum(({ tally }) => tally.ops);
-  const reads = sum(({ tally }) => tally.reads);
+  const all = new JoinedRounds();
+  for (const round of rounds) all.add(round);
+  const { ops, bytes, reads, hits, wrong } = all.tally;
   const opsPerSecond = median(rates);
   return {
     ...head,
     ops,
-    seconds: sum(({ elapsed_ms }) => elapsed_ms) / 1000,
+    seconds: all.elapsed_ms / 1000,
     opsPerSecond,
-    megabytesPerSecond: ops === 0 ? 0 : (opsPerSecond * sum(({ tally }) => tally.bytes)) / ops / 1e6,
-    ...latencies.percentiles(),
-    hitRate: reads === 0 ? null : sum(({ tally }) => tally.hits) / reads,
-    verified: storeVerified && ops > 0 && sum(({ tally }) => tally.wrong) === 0,
+    megabytesPerSecond: ops === 0 ? 0 : (opsPerSecond * bytes) / ops / 1e6,
+    ...all.latencies.percentiles(),
+    hitRate: reads === 0 ? null : hits / reads,
+    verified: storeVerified && ops > 0 && wrong === 0,
     rounds: rates,
     timeline: thinned(middleOf(rounds)?.timeline ?? []),
   };

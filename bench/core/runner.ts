@@ -32,7 +32,7 @@ export interface RunOptions {
   readonly accesses: readonly Access[];
   readonly emit: Emit;
   readonly signal: AbortSignal;
-  /** What rows say of the place instead of the way in. */
+  /** The text for the place in rows, instead of the way in. */
   readonly place?: string;
 }
 

@@ -82,10 +82,11 @@ export class Stage {
   }
 
   /** Closes the store without removing it, and opens it again. */
-  async reopen(between: () => Promise<void>): Promise<void> {
+  async reopen<T>(between: () => Promise<T>): Promise<T> {
     await this.session.close();
-    await between();
+    const result = await between();
     this.session = await this.engine.open(this.name, this.options);
+    return result;
   }
 
   /** Passes over the store, unless nothing was written since the last time; tells what is wrong, or undefined. */

@@ -1,14 +1,13 @@
-/** What a store of Varve's says about itself, and what its files really weigh. */
+/** The numbers that a Varve store reports about itself, and the size of its files. */
 
 import type { Engine, Session, SessionOptions, StoreNumbers } from './engine.ts';
 import type { Dataset } from './generator.ts';
-import type { Row } from './row.ts';
 import { ABSENT, type State } from './trace.ts';
 
 /** A store is sealed, and lets go of files that it does not need, once it has been idle for a while. */
 const IDLE_MS = 600;
 
-/** What a store held and weighed at the end of a suite. */
+/** A store at the end of a suite. */
 export interface StorageReport {
   readonly suite: string;
   readonly engine: string;
@@ -86,17 +85,4 @@ export function writtenBytes({ log, flush, compaction }: StoreNumbers): number {
 /** Bytes that a store holds in memory: memtables, cache, and the indexes and filters of open tables. */
 export function heldBytes({ memtable, cache }: Pick<StoreNumbers, 'memtable' | 'cache'>): number {
   return memtable.bytes + memtable.frozenBytes + cache.bytes + cache.indexBytes;
-}
-
-/** Chromium's, rounded by the browser: a figure to see growth by. Browsers tell pages no processor time. */
-interface HeapTelling {
-  readonly memory?: { readonly usedJSHeapSize: number };
-}
-
-/** What this session holds in wasm, and the heap of this thread; undefined when nothing is told. */
-export async function memoryOf(session: Session): Promise<Row['memory']> {
-  const stats = await session.report?.();
-  const heapBytes = (performance as HeapTelling).memory?.usedJSHeapSize;
-  if (stats === undefined && heapBytes === undefined) return undefined;
-  return { ...(stats && { wasmBytes: heldBytes(stats) }), ...(heapBytes !== undefined && { heapBytes }) };
 }

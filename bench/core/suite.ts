@@ -5,7 +5,9 @@
  */
 
 import type { Access, Engine } from './engine.ts';
+import type { Round } from './measure.ts';
 import type { Emit, Plan } from './plan.ts';
+import { makeRow, type Row, type RowHead } from './row.ts';
 import type { Stages } from './stage.ts';
 
 /** A count in the quick mode and in the full one. */
@@ -17,16 +19,12 @@ export interface Count {
 /** So many in the quick mode and in the full one. */
 export const count = (quick: number, full: number): Count => ({ quick, full });
 
-/** Where a workload comes from, as bench/README.md names its sources. */
-export type Family = 'S0' | 'S1' | 'S2' | 'S3' | 'S4' | 'beyond';
-
-/** What a suite is given to run with. */
 export interface Context {
   readonly plan: Plan;
   /** The engines of the plan. */
   readonly engines: readonly Engine[];
   readonly access: Access;
-  /** What its rows say of where they were measured. */
+  /** The text for the place in its rows. */
   readonly place: string;
   readonly emit: Emit;
   readonly signal: AbortSignal;
@@ -42,7 +40,6 @@ export interface Context {
 export interface Suite {
   readonly name: string;
   readonly title: string;
-  readonly family: Family;
   /** A quick run has it. */
   readonly quick?: boolean;
   /** Runs only when it is asked for by its name: another suite does the same, or it takes long. */
@@ -66,9 +63,33 @@ export function suites(): readonly Suite[] {
   return registered;
 }
 
-/** The synchronous engine of Varve, which suites of one engine run on. */
+/** The engine of the suites that run on one engine alone. */
+export const SYNC = { name: 'varve-sync', role: 'varve' } as const;
+
 export function hasSync(engines: readonly Engine[]): boolean {
-  return engines.some(({ name }) => name === 'varve-sync');
+  return engines.some(({ name }) => name === SYNC.name);
+}
+
+/** Reports the row of some rounds on an engine, and a problem where a check failed. `wrong`: the failure of a check of the whole store. */
+export function report(
+  { emit, place }: Pick<Context, 'emit' | 'place'>,
+  { name, role, version }: Pick<Engine, 'name' | 'role' | 'version'>,
+  head: Partial<RowHead> & Pick<Row, 'suite'>,
+  rounds: readonly Round[],
+  wrong?: string,
+): void {
+  const fixed = { access: place, durability: 'relaxed', unit: 'ops', groupSize: 1, engine: name, role } as const;
+  const row = makeRow({ ...fixed, ...(version && { engineVersion: version }), ...head }, rounds, wrong === undefined);
+  if (!row.verified) {
+    const text = `${titleOf(head, place)} on ${name}: ${wrong ?? 'a read gave something else than was written.'}`;
+    emit({ type: 'problem', text });
+  }
+  emit({ type: 'row', row });
+}
+
+/** The name of a suite, or of a part of it, in progress and problems. */
+export function titleOf({ suite, phase }: Pick<Row, 'suite' | 'phase'>, place: string): string {
+  return `${suite}${phase === undefined ? '' : `, ${phase}`} (${place})`;
 }
 
 /** An error in words. */

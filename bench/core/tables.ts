@@ -75,7 +75,7 @@ export function markdownOf(table: Table): string {
 const BESIDE = ['case', 'Varve', 'a second', 'best peer', 'a second', 'Varve is', '95% interval', 'durability'];
 
 /** Each row of Varve beside the best peer that is like it. */
-export function besideTable(rows: readonly Row[]): Table {
+function besideTable(rows: readonly Row[]): Table {
   const best = bestPeers(comparisonsOf(casesOf(rows)));
   const lines = best.map(({ varve, peer, ...ratio }): Line => {
     const [own, other] = [rate(varve.opsPerSecond), rate(peer.opsPerSecond)];
@@ -89,12 +89,12 @@ export function besideTable(rows: readonly Row[]): Table {
 }
 
 /** The targets whose rows were run. */
-export function targetTable(rows: readonly Row[]): Table {
+function targetTable(rows: readonly Row[]): Table {
   const lines = judge(rows).map(({ cells, reached }) => ({ cells, look: reached === false ? 'missed' : '' }));
   return { title: 'Targets', columns: TARGET_COLUMNS, lines };
 }
 
-/** What stands in the cell of a row in its case. */
+/** The cell of a row in its case. */
 type CellOf = (row: Row, group: readonly Row[]) => string;
 
 const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
@@ -120,7 +120,7 @@ const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
 ];
 
 /** A table for each suite, in the order of the suites; of suites that are not there any more behind them. */
-export function suiteTables(rows: readonly Row[], columns = COLUMNS): Table[] {
+export function suiteTables(rows: readonly Row[]): Table[] {
   const titles = new Map(suites().map(({ name, title }) => [name, title]));
   const names = [...new Set([...titles.keys(), ...rows.map(({ suite }) => suite)])];
   return names.flatMap((name) => {
@@ -128,24 +128,19 @@ export function suiteTables(rows: readonly Row[], columns = COLUMNS): Table[] {
     if (own.length === 0) return [];
     const lines = casesOf(own).flatMap((group) =>
       group.map((row): Line => {
-        return { cells: columns.map(([, cell]) => cell(row, group)), look: row.verified ? row.role : 'missed' };
+        return { cells: COLUMNS.map(([, cell]) => cell(row, group)), look: row.verified ? row.role : 'missed' };
       }),
     );
     const title = titles.get(name);
     return [
       filled({
         title: title === undefined ? name : `${name}: ${title}`,
-        columns: columns.map(([head]) => head),
+        columns: COLUMNS.map(([head]) => head),
         lines,
       }),
     ];
   });
 }
-
-/** The columns of the results page, which leaves the rest to the data beside it. */
-export const SHORT_COLUMNS = COLUMNS.filter(([title]) => {
-  return !['ops', 'seconds', 'MB/s', 'p95', 'max', 'hits', 'group'].includes(title);
-});
 
 /** Which stores are worth showing: the compacted ones, of one engine; all of them where there are none. */
 export function shownStorage(storage: readonly StorageReport[]): readonly StorageReport[] {
@@ -157,7 +152,6 @@ export function shownStorage(storage: readonly StorageReport[]): readonly Storag
 const STORAGE =
   'store,entries,keys and values,files,space,write amplification,runs a read may visit,WAL segments,tables per level,memory';
 
-/** What stores held and weighed. */
 export function storageTable(storage: readonly StorageReport[]): Table {
   const lines = shownStorage(storage).map((report) => ({
     cells: [

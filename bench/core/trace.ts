@@ -1,5 +1,5 @@
 /**
- * What a suite will do, call by call, decided before any clock runs; and what the store must hold afterwards.
+ * The calls of a suite, one by one, decided before any clock runs; and the content that the store must have afterwards.
  *
  * Invariant: the state is brought up to date after each group of calls, outside of its time. It is the whole truth
  * about the store: each key is absent or holds one numbered value of the pool.
@@ -16,7 +16,6 @@ export const GET = -1;
 export const DELETE = -2;
 export const SCAN = -3;
 
-/** What varies between the traces of one suite. */
 export interface TraceChoice {
   readonly calls: number;
   /** Varies what is drawn at random, and nothing else. */
@@ -39,7 +38,7 @@ export interface PointTrace {
   readonly only: 'set' | 'get' | 'delete' | undefined;
 }
 
-/** What a store holds: per key the number of its value, or ABSENT. */
+/** The content of a store: per key the number of its value, or ABSENT. */
 export type State = Uint16Array;
 
 /** The state of an empty store. */

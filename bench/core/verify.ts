@@ -76,7 +76,7 @@ class Walker implements Sink {
     this.wrong = difference(key, value, number, this.#dataset, this.#state);
   }
 
-  /** What the walk should have met and did not. */
+  /** The key that the walk should have met and did not. */
   missing(): string | undefined {
     const number = this.#next();
     return number === undefined

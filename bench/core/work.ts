@@ -1,11 +1,10 @@
-/** What the calls of a loop are. */
+/** The calls of a loop. */
 
 import type { Order } from './draw.ts';
 
 /** Which point calls a suite makes: one kind, or reads and writes with this share of reads (and of inserts among all). */
 export type Mix = 'set' | 'get' | 'miss' | 'delete' | { readonly reads: number; readonly inserts?: number };
 
-/** What a loop does with its store. */
 export type Work =
   /** Single calls. */
   | { readonly kind: 'points'; readonly mix: Mix; readonly order: Order }

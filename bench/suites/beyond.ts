@@ -18,32 +18,31 @@ const large: Loop = {
 const few = { entries: count(1000, 5000), calls: count(1000, 5000) };
 
 registerLoops(
-  { name: 'txn', title: 'transactions that get two entries and set them', family: 'S1' },
+  { name: 'txn', title: 'transactions that get two entries and set them' },
   { ...mixed, calls: count(2000, 20_000), work: { kind: 'transactions', size: 2 } },
 );
 registerLoops(
-  { name: 'scale-txn', title: 'transactions of 10,000 pairs of 32 bytes', family: 'S2' },
+  { name: 'scale-txn', title: 'transactions of 10,000 pairs of 32 bytes' },
   { ...large, phase: 'write', fresh: true, work: { kind: 'batches', size: LARGE } },
   { ...large, phase: 'read', load: 'anywhere', work: { kind: 'reads', size: LARGE } },
 );
 registerLoops(
-  { name: 'durability', title: 'random write at each level', family: 'S4' },
+  { name: 'durability', title: 'random write at each level' },
   ...LEVELS.map((durability) => ({ ...writes, ...few, phase: durability, durability })),
 );
 registerLoops(
   {
     name: 'main-vs-worker',
     title: 'the same calls in the worker, awaited from the page, and in flight',
-    family: 'beyond',
   },
   { ...writes, phase: 'set', entries: count(5000, 20_000), calls: count(5000, 20_000) },
   { ...inMemory, phase: 'get', calls: count(20_000, 50_000) },
 );
 registerLoops(
-  { name: 'open-cold', title: 'open and first get of a large store', family: 'beyond' },
+  { name: 'open-cold', title: 'open and first get of a large store' },
   { ...inTables, accesses: AWAITED, entries: count(20_000, 200_000), calls: count(3, 5), work: { kind: 'open' } },
 );
 registerLoops(
-  { name: 'custom', title: 'reads and writes as the options say', family: 'beyond', asked: true },
+  { name: 'custom', title: 'reads and writes as the options say', asked: true },
   { ...base, load: 'anywhere', work: points({ reads: 0.5 }) },
 );

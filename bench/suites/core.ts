@@ -12,7 +12,7 @@ export const CORE: Record<string, { readonly title: string; readonly loop: Loop 
 
 function suite(name: string, title: string, loop: Loop, quick = true): void {
   CORE[name] = { title, loop };
-  registerLoops({ name, title, family: 'S0', quick }, loop);
+  registerLoops({ name, title, quick }, loop);
 }
 
 suite('write-seq', 'sequential write', { ...writes, keys: 'sequential', work: points('set', 'sequential') });

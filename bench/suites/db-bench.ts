@@ -12,13 +12,13 @@ const SAME = { fillseq: 'write-seq', fillrandom: 'write-rand', readrandom: 'read
 for (const [name, as] of [...Object.entries(SAME), ['deleterandom', 'delete'] as const]) {
   const known = CORE[as];
   if (known === undefined) throw new Error(`There is no suite ${as}.`);
-  registerLoops({ name, title: `${known.title} (${as})`, family: 'beyond', asked: true }, known.loop);
+  registerLoops({ name, title: `${known.title} (${as})`, asked: true }, known.loop);
 }
 registerLoops(
-  { name: 'seekrandom', title: 'seek to a random key and read the entry there', family: 'beyond' },
+  { name: 'seekrandom', title: 'seek to a random key and read the entry there' },
   { ...inTables, calls: count(5000, 50_000), work: { kind: 'ranges', size: 1 } },
 );
 registerLoops(
-  { name: 'overwrite', title: 'random write over a loaded store', family: 'beyond' },
+  { name: 'overwrite', title: 'random write over a loaded store' },
   { ...mixed, calls: count(10_000, 50_000) },
 );

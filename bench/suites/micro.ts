@@ -12,11 +12,9 @@ import { deleteStore, open, type SyncStore } from 'varve/synchronous';
 import { GROUP_STEPS, now, timerStepMs, turn } from '../core/clock.ts';
 import { Random } from '../core/generator.ts';
 import { Latencies, median } from '../core/latency.ts';
-import type { Round } from '../core/measure.ts';
+import { type Round, roundOf } from '../core/measure.ts';
 import { budgetMs } from '../core/plan.ts';
-import { makeRow } from '../core/row.ts';
-import { type Context, hasSync, register } from '../core/suite.ts';
-import { emptyTally } from '../core/tasks/task.ts';
+import { type Context, hasSync, register, report, SYNC } from '../core/suite.ts';
 
 type Store = SyncStore<Uint8Array, Uint8Array>;
 
@@ -28,7 +26,7 @@ const KEYS = 200_000;
 /** One operation. */
 interface MicroRow {
   readonly title: string;
-  /** What S3 of the workloads published, in nanoseconds, native and on another machine. */
+  /** Nanoseconds that S3 of the workloads published, native and on another machine. */
   readonly published: number;
   /** Entries loaded before, and whether they lie in one table then. */
   readonly load: number;
@@ -129,9 +127,9 @@ function heapBytes(): number {
 }
 
 /** Bursts until the time is up. A get that finds nothing throws, so what is counted was found. */
-async function roundOf(subject: Subject, bursts: number, budget_ms: number, growths: number[]): Promise<Round> {
-  const tally = emptyTally();
+async function timed(subject: Subject, bursts: number, budget_ms: number, growths: number[]): Promise<Round> {
   const latencies = new Latencies();
+  const operations = bursts * BURST;
   let elapsed = 0;
   do {
     const heap = heapBytes();
@@ -140,37 +138,36 @@ async function roundOf(subject: Subject, bursts: number, budget_ms: number, grow
     const took = now() - start;
     const grown = heapBytes() - heap;
     // A collection came between.
-    if (grown >= 0) growths.push(grown / (bursts * BURST));
+    if (grown >= 0) growths.push(grown / operations);
     elapsed += took;
-    latencies.add((took * 1000) / (bursts * BURST));
-    tally.ops += bursts * BURST;
-    tally.bytes += bursts * BURST * (16 + subject.row.valueBytes);
+    latencies.add((took * 1000) / operations);
     const left = now();
     await turn();
     elapsed += now() - left;
   } while (elapsed < budget_ms);
-  return { tally, elapsed_ms: elapsed, latencies, timeline: [[elapsed, tally.ops]] };
+  const ops = operations * latencies.count;
+  return roundOf({ ops, bytes: ops * (16 + subject.row.valueBytes) }, elapsed, latencies);
 }
 
 /** Runs the rows, one after another. */
-async function run({ plan, step, emit, place }: Context): Promise<void> {
+async function run(context: Context): Promise<void> {
+  const { plan, step } = context;
   const bursts = Math.max(1, Math.ceil((GROUP_STEPS * timerStepMs() * 1e6) / (BURST * 100)));
-  const head = { suite: 'micro', engine: 'varve-sync', role: 'varve', access: place, durability: 'memory' } as const;
   for (const row of ROWS) {
     step(`micro: ${row.title}`);
     const subject = await subjectOf(row);
     try {
-      await roundOf(subject, 1, 0, []);
+      await timed(subject, 1, 0, []);
       const rounds: Round[] = [];
       const growths: number[] = [];
       for (let round = 0; round < plan.rounds; round++) {
-        rounds.push(await roundOf(subject, bursts, budgetMs(plan) / 4, growths));
+        rounds.push(await timed(subject, bursts, budgetMs(plan) / 4, growths));
       }
-      const own = { unit: 'ops', groupSize: BURST * bursts, phase: row.title } as const;
-      const made = makeRow({ ...head, ...own }, rounds, true);
       const heap = growths.length === 0 ? '' : `, ${Math.round(median(growths))} bytes of heap`;
-      const note = `${Math.round(1e9 / made.opsPerSecond)} ns${heap}; published, native: ${row.published} ns`;
-      emit({ type: 'row', row: { ...made, note } });
+      const each = median(rounds.map(({ tally, elapsed_ms }) => (elapsed_ms * 1e6) / tally.ops));
+      const note = `${Math.round(each)} ns${heap}; published, native: ${row.published} ns`;
+      const head = { suite: 'micro', phase: row.title, durability: 'memory', groupSize: BURST * bursts, note } as const;
+      report(context, SYNC, head, rounds);
     } finally {
       await subject.close();
     }
@@ -180,7 +177,6 @@ async function run({ plan, step, emit, place }: Context): Promise<void> {
 register({
   name: 'micro',
   title: 'single operations in memory, wasm',
-  family: 'S3',
   accesses: ['worker'],
   steps: (_, engines) => (hasSync(engines) ? ROWS.length : 0),
   run,

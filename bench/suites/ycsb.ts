@@ -35,5 +35,5 @@ const SUITES: Readonly<Record<string, readonly [title: string, more: Partial<Loo
   f: ['50% reads, 50% reads followed by an update of the key', { accesses: AWAITED, work: modify }],
 };
 for (const [letter, [title, more]] of Object.entries(SUITES)) {
-  registerLoops({ name: `ycsb-${letter}`, title, family: 'beyond' }, { ...records, ...more });
+  registerLoops({ name: `ycsb-${letter}`, title }, { ...records, ...more });
 }

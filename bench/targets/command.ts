@@ -1,4 +1,4 @@
-/** What the commands share: how they end, what they say meanwhile, and what they were run on. */
+/** The parts that the commands share: how they end, their progress, and where they ran. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, type as system, totalmem } from 'node:os';
@@ -23,7 +23,6 @@ export interface Machine {
   readonly node: string;
 }
 
-/** What was measured. */
 export interface Source {
   /** The abbreviated hash of the commit; undefined outside of a repository. */
   readonly commit?: string;
@@ -31,7 +30,6 @@ export interface Source {
   readonly clean: boolean;
 }
 
-/** What every command adds to its result. */
 export interface Provenance {
   readonly machine: Machine;
   /** Programs that wanted to run, on average over the last minute, the run included; 0 where the system does not tell. */
@@ -39,7 +37,7 @@ export interface Provenance {
   readonly source: Source;
 }
 
-/** What the suites on Node and on servers write with `--json`. */
+/** The file that the suites on Node and on servers write with `--json`. */
 export interface ServerResult extends Provenance {
   readonly date: string;
   /** Runtimes and libraries that told their versions. */

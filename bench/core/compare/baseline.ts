@@ -12,7 +12,6 @@ import { type Series, seriesOf } from './ratios.ts';
 /** Bumped when the file means something else. */
 const VERSION = 1;
 
-/** What a baseline file holds. */
 export interface Baseline {
   readonly version: number;
   /** ISO dates of the runs, oldest first. */

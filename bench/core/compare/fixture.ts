@@ -13,7 +13,7 @@ export function normalOf(random: Random): (deviation: number) => number {
 }
 
 /** The name of the n-th made-up series. */
-export function nameOf(n: number): SeriesName {
+function nameOf(n: number): SeriesName {
   return { suite: `suite-${n}`, access: 'worker', engine: 'varve-sync', against: 'map' };
 }
 

@@ -1,4 +1,4 @@
-/** What the bench uses of jstat, which brings no types: Student's t distribution. */
+/** The part of jstat that the bench uses: Student's t distribution. jstat brings no types. */
 
 declare module 'jstat' {
   const jStat: {

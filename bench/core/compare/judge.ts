@@ -17,7 +17,6 @@ const LEVEL = 0.05;
 /** The scatter between runs that all rows show together weighs as much as so many runs of the row itself. */
 const SHARED_RUNS = 4;
 
-/** What is said of a row. */
 export type Verdict =
   /** A regression: slower by more than the threshold, and surely so. */
   | 'slower'
@@ -120,7 +119,7 @@ function scatterBetweenRuns({ series }: Baseline): number {
   return known.length === 0 ? 0 : Math.max(0, mean(known));
 }
 
-/** What two runs of this row scatter, however many rounds they have: its own figures, drawn to those of all rows. */
+/** The scatter between two runs of this row, however many rounds they have: its own figures, drawn to those of all rows. */
 function betweenOf(runs: readonly (readonly number[])[], shared: number): number {
   const own = betweenRuns(runs);
   if (own === undefined || !Number.isFinite(own)) return shared;

@@ -1,5 +1,5 @@
 /**
- * What is compared between runs: not rates, which are a machine's, but how many times the rate of something measured
+ * The figures that are compared between runs: not rates, which are a machine's, but how many times the rate of something measured
  * beside it in the same round Varve reaches.
  *
  * Invariant: a ratio is of one round. The engines of a suite take turns, so that what disturbs the machine meets both
@@ -10,7 +10,7 @@ import type { Row } from '../row.ts';
 import { targetOf } from '../targets.ts';
 import { logRatios } from './rounds.ts';
 
-/** What a series is of. Two runs are compared where these are equal. */
+/** The name of a series. Two runs are compared where these are equal. */
 export interface SeriesName {
   readonly suite: string;
   readonly access: string;
@@ -60,7 +60,7 @@ function ratiosOf(rows: readonly Row[]): { name: SeriesName; logRatios: number[]
   });
 }
 
-/** What the targets compare the row with, else the first floor beside it, else the first peer. */
+/** The row that the targets compare the row with, else the first floor beside it, else the first peer. */
 function referenceOf(row: Row, rows: readonly Row[]): Row | undefined {
   const beside = rows.filter(
     ({ suite, access, phase, role, verified }) =>

@@ -15,7 +15,7 @@ export interface Ratio {
   readonly high: number;
 }
 
-/** What a ratio says: more, less, or nothing, as the interval holds 1. */
+/** More, less, or neither where the interval includes 1. */
 export type Verdict = 'quicker' | 'slower' | 'within noise';
 
 /** The ratio of rounds that took turns: round by round, so that what disturbs both cancels out. */
@@ -36,7 +36,6 @@ export function ratioOfRuns(now: readonly number[], before: readonly number[]): 
   return ratioOf(difference(sideOf(before), sideOf(now)));
 }
 
-/** What the interval of a ratio allows to say. */
 export function verdictOf({ low, high }: Ratio): Verdict {
   if (low > 1) return 'quicker';
   return high < 1 ? 'slower' : 'within noise';

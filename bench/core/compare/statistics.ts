@@ -15,7 +15,7 @@ export interface Interval {
 }
 
 /** How sure an interval is: it holds the true value in so many of all cases. */
-export const CONFIDENCE = 0.95;
+const CONFIDENCE = 0.95;
 
 /** The arithmetic mean; NaN of nothing. */
 export function mean(figures: readonly number[]): number {

@@ -63,7 +63,7 @@ function batches({ session, dataset, state }: Stage, size: number, choice: Trace
   const base = new TaskBase(dataset, state);
   const traces = batchTraces(dataset, size, choice);
   const entries = traces.map((trace) => entriesOf(dataset, trace));
-  return new Calls<unknown>(base, {
+  return new Calls<unknown>(base.tally, {
     calls: traces.length,
     waves,
     run: (call) => {
@@ -120,7 +120,7 @@ function ranges(
   const random = new Random(salted(0x7a9e + round, seed));
   /** For each call: the place in key order of its first key. */
   const places = Uint32Array.from({ length: calls }, () => random.below(keys.length - expected + 1));
-  return new Calls(base, {
+  return new Calls(base.tally, {
     calls,
     waves,
     run: (call) => {
@@ -144,7 +144,7 @@ function ranges(
 function opens({ engine, name, options, dataset, state }: Stage, calls: number): Task {
   const base = new TaskBase(dataset, state);
   const random = new Random(0x09e45);
-  return new Calls(base, {
+  return new Calls(base.tally, {
     calls,
     waves: false,
     run: async () => {
@@ -192,7 +192,7 @@ function mixes({ session, dataset, state }: Stage, work: Work & { kind: 'mix' },
     if (found.count !== count || compareKeys(found.key, at(keys, last)) !== 0) tally.wrong++;
     else base.expect(last, found.value);
   };
-  return new Calls<unknown>(base, {
+  return new Calls<unknown>(base.tally, {
     calls: numbers.length,
     waves: false,
     run: (call) => {
@@ -239,7 +239,7 @@ function reads({ session, dataset, state }: Stage, size: number, choice: TraceCh
   const planned = traces.map(({ numbers }) =>
     Array.from(numbers, (number): PointCall => ({ key: at(dataset.keys, number), value: undefined })),
   );
-  return new Calls<readonly (Uint8Array | undefined)[]>(base, {
+  return new Calls<readonly (Uint8Array | undefined)[]>(base.tally, {
     calls: traces.length,
     waves: false,
     run: (call) => {
@@ -267,7 +267,7 @@ function transactions({ session, dataset, state }: Stage, size: number, choice: 
   const base = new TaskBase(dataset, state);
   const traces = scatteredTraces(dataset, size, choice);
   const entries = traces.map((trace) => entriesOf(dataset, trace));
-  return new Calls<readonly (Uint8Array | undefined)[]>(base, {
+  return new Calls<readonly (Uint8Array | undefined)[]>(base.tally, {
     calls: traces.length,
     waves,
     run: (call) => session.transact?.(at(entries, call)) ?? [],

@@ -10,7 +10,6 @@ import type { BatchEntries } from '../engine.ts';
 import { at, type Dataset, Random, sameBytes } from '../generator.ts';
 import { ABSENT, type BatchTrace, type State } from '../trace.ts';
 
-/** What the calls of a task amounted to. */
 export interface Tally {
   /** Operations as the suite counts them: calls, entries of batches and scans, or ranges. */
   ops: number;
@@ -39,17 +38,14 @@ export interface Task {
   check(from: number, to: number): void | Promise<void>;
 }
 
-/** What every task over a dataset has. */
 export class TaskBase {
   readonly tally = emptyTally();
-  readonly dataset: Dataset;
-  readonly state: State;
   protected readonly random = new Random(0x5a3b1e);
 
-  constructor(dataset: Dataset, state: State) {
-    this.dataset = dataset;
-    this.state = state;
-  }
+  constructor(
+    readonly dataset: Dataset,
+    readonly state: State,
+  ) {}
 
   /** Counts a failed check unless `value` is what key `number` must hold. */
   expect(number: number, value: Uint8Array | undefined): void {
@@ -75,6 +71,10 @@ export interface CallsOptions<T> {
   readonly calls: number;
   /** The calls of a group are under way together. */
   readonly waves: boolean;
+  /** Calls of a group, where they are prepared group by group. */
+  readonly group?: number;
+  /** Prepares the next calls, outside of the time. */
+  prepare?(from: number, to: number): void;
   run(call: number): T | PromiseLike<T>;
   check(call: number, answer: T): void | Promise<void>;
   finish?(): void;
@@ -82,46 +82,51 @@ export interface CallsOptions<T> {
 
 export class Calls<T> implements Task {
   readonly calls: number;
-  readonly tally: Tally;
-  readonly #options: CallsOptions<T>;
   #answers: T[] = [];
 
-  /** `base` is what the checks count with. */
-  constructor(base: TaskBase, options: CallsOptions<T>) {
+  constructor(
+    readonly tally: Tally,
+    private readonly options: CallsOptions<T>,
+  ) {
     this.calls = options.calls;
-    this.tally = base.tally;
-    this.#options = options;
+    this.#prepare(0);
   }
 
   run(from: number, to: number): void | Promise<void> {
-    if (this.#options.waves) return this.#together(from, to);
+    if (this.options.waves) return this.#together(from, to);
     for (let call = from; call < to; call++) {
-      const given = this.#options.run(call);
+      const given = this.options.run(call);
       if (isLater(given)) return this.#oneByOne(given, call + 1, to);
       this.#answers.push(given);
     }
   }
 
   finish(): void {
-    this.#options.finish?.();
+    this.options.finish?.();
   }
 
-  check(from: number): void | Promise<void> {
+  check(from: number, to: number): void | Promise<void> {
     const later: Promise<void>[] = [];
     for (const [i, answer] of this.#answers.splice(0).entries()) {
-      const checked = this.#options.check(from + i, answer);
+      const checked = this.options.check(from + i, answer);
       if (checked !== undefined) later.push(checked);
     }
+    this.#prepare(to);
     if (later.length > 0) return Promise.all(later).then(() => undefined);
   }
 
+  #prepare(from: number): void {
+    const { calls, group = calls } = this.options;
+    if (from < calls) this.options.prepare?.(from, Math.min(from + group, calls));
+  }
+
   async #together(from: number, to: number): Promise<void> {
-    this.#answers = await Promise.all(Array.from({ length: to - from }, (_, i) => this.#options.run(from + i)));
+    this.#answers = await Promise.all(Array.from({ length: to - from }, (_, i) => this.options.run(from + i)));
   }
 
   async #oneByOne(first: PromiseLike<T>, from: number, to: number): Promise<void> {
     this.#answers.push(await first);
-    for (let call = from; call < to; call++) this.#answers.push(await this.#options.run(call));
+    for (let call = from; call < to; call++) this.#answers.push(await this.options.run(call));
   }
 }
 

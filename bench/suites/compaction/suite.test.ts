@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest';
 import { wasm } from '../../../tests/node/support/engine.ts';
 import { planOf } from '../../core/fixture.ts';
+import type { Emit } from '../../core/plan.ts';
 import { Gathered } from '../../core/result.ts';
 import { Stages } from '../../core/stage.ts';
 import { runCompaction } from './suite.ts';
 
 test('a compaction leaves one entry for each live key, and says what it did', async () => {
-  const { rows, problems, ...found } = new Gathered();
+  const found = new Gathered();
+  const { rows, problems } = found;
   const plan = planOf(['compaction'], { rounds: 1, custom: { storage: 'memory' } });
-  const emit = (event: Parameters<Gathered['take']>[0]): void =>
-    Gathered.prototype.take.call({ rows, problems, ...found }, event);
+  const emit: Emit = (event) => found.take(event);
   const quiet = { step: () => undefined, say: () => undefined, signal: new AbortController().signal };
   await runCompaction(
     { plan, engines: [], access: 'worker', place: 'worker', emit, ...quiet, stages: new Stages(plan, emit) },
@@ -20,8 +21,8 @@ test('a compaction leaves one entry for each live key, and says what it did', as
   /** Files, then entries, before and after. */
   const noteOf = (phase: RegExp): number[] => {
     const note = rows.find((row) => row.note !== undefined && phase.test(row.phase ?? ''))?.note ?? '';
-    const found = /^(\d+) files of .* became (\d+) of .*; (\d+) entries, (\d+) after$/.exec(note) ?? [];
-    return found.slice(1).map(Number);
+    const figures = /^(\d+) files of .* became (\d+) of .*; (\d+) entries, (\d+) after$/.exec(note) ?? [];
+    return figures.slice(1).map(Number);
   };
   const [files = 0, left] = noteOf(/^merging/);
   // The engine leaves seven tables alone; a burst in one turn adds to them.

@@ -23,9 +23,9 @@ import {
   sameBytes,
 } from '../../core/generator.ts';
 import { Latencies } from '../../core/latency.ts';
-import type { Round } from '../../core/measure.ts';
-import { makeRow, type RowHead } from '../../core/row.ts';
-import { type Context, hasSync, register } from '../../core/suite.ts';
+import { type Round, roundOf } from '../../core/measure.ts';
+import type { RowHead } from '../../core/row.ts';
+import { type Context, hasSync, register, report, SYNC } from '../../core/suite.ts';
 import { emptyTally } from '../../core/tasks/task.ts';
 import { ABSENT, type State } from '../../core/trace.ts';
 import {
@@ -72,19 +72,17 @@ export async function runCompaction(context: Context, opening: Opening = {}): Pr
 }
 
 class Compaction {
-  readonly #context: Context;
-  readonly #tables: Tables;
-  readonly #step_us = timerStepMs() * 1000;
+  readonly #step_ms = timerStepMs();
 
-  constructor(context: Context, tables: Tables) {
-    this.#context = context;
-    this.#tables = tables;
-  }
+  constructor(
+    private readonly context: Context,
+    private readonly tables: Tables,
+  ) {}
 
   /** Gets and ranges over tables that each span all keys. */
   async overlapping(): Promise<void> {
-    const tables = this.#tables;
-    this.#context.step('compaction: overlapping tables');
+    const tables = this.tables;
+    this.context.step('compaction: overlapping tables');
     const value = (number: number): number => number % 1000;
     const parts = Array.from(
       { length: TABLES_MAX },
@@ -109,22 +107,22 @@ class Compaction {
 
   /** As many tables of the same keys as can be there, then as many flushes as S0 has tables. */
   async sameKeys(): Promise<void> {
-    const tables = this.#tables;
-    this.#context.step('compaction: tables of the same keys');
+    const tables = this.tables;
+    this.context.step('compaction: tables of the same keys');
     const numbers = Array.from({ length: tables.batchEntries }, (_, i) => i);
     const parts = Array.from({ length: TABLES_MAX }, (_, table): Part => ({ numbers, value: () => table }));
     for (const part of parts.slice(0, TABLES_KEPT)) await tables.flushed(part);
     const runs = tables.burst(parts.slice(TABLES_KEPT));
     await this.#merged(`${runs} tables of the same keys`);
-    const flushes = FLUSHES[this.#context.plan.mode];
+    const flushes = FLUSHES[this.context.plan.mode];
     for (let flush = 0; flush < flushes; flush++) await tables.flushed({ numbers, value: () => flush });
     await this.#merged(`${flushes} flushes of the same keys`);
   }
 
   /** Half of the keys deleted and a quarter written again: the deleted are gone from disk, the others there once. */
   async tombstones(): Promise<void> {
-    const tables = this.#tables;
-    this.#context.step('compaction: tombstones');
+    const tables = this.tables;
+    this.context.step('compaction: tombstones');
     const loaded = 4 * tables.batchEntries;
     for (let part = 0; part < 4; part++) {
       await tables.flushed({ numbers: this.#every(4, part, loaded), value: (number) => number % 1000 });
@@ -139,7 +137,7 @@ class Compaction {
 
   /** Merges what is there, reports it, and empties the store. */
   async #merged(phase: string): Promise<void> {
-    const tables = this.#tables;
+    const tables = this.tables;
     const before = tables.onDisk();
     const seconds = (await tables.compact()) / 1000;
     const after = tables.onDisk();
@@ -155,9 +153,9 @@ class Compaction {
 
   /** Rounds of gets or ranges, all in this turn, each compared with the state. */
   #rounds(kind: 'get' | 'range'): Round[] {
-    const { mode, rounds, seed } = this.#context.plan;
+    const { mode, rounds, seed } = this.context.plan;
     const calls = (kind === 'get' ? GETS : RANGES)[mode];
-    const live = liveInOrder(this.#dataset, this.#tables.state);
+    const live = liveInOrder(this.#dataset, this.tables.state);
     return Array.from({ length: rounds + 1 }, (_, round) =>
       this.#round(kind, live, new Random(salted(0xc03 + round, seed)), calls),
     ).slice(1);
@@ -173,7 +171,7 @@ class Compaction {
       const found: (Uint8Array | undefined)[] = [];
       const start = now();
       let end = start;
-      while (done + places.length < calls && end - start < (GROUP_STEPS * this.#step_us) / 1000) {
+      while (done + places.length < calls && end - start < GROUP_STEPS * this.#step_ms) {
         const place = random.below(Math.max(1, live.length - RANGE));
         places.push(place);
         found.push(kind === 'get' ? this.#get(at(live, place)) : this.#range(live, place));
@@ -190,15 +188,15 @@ class Compaction {
         tally.reads += read;
         if (value !== undefined) tally.hits += read;
         tally.bytes += read * (this.#dataset.keyBytes + VALUE_BYTES);
-        const wanted = at(this.#dataset.pool, at(this.#tables.state, number));
+        const wanted = at(this.#dataset.pool, at(this.tables.state, number));
         if (value === undefined || !sameBytes(value, wanted)) tally.wrong++;
       });
     }
-    return { tally, elapsed_ms: elapsed, latencies, timeline: [[elapsed, tally.ops]] };
+    return roundOf(tally, elapsed, latencies);
   }
 
   #get(number: number): Uint8Array | undefined {
-    return this.#tables.store.get(at(this.#dataset.keys, number));
+    return this.tables.store.get(at(this.#dataset.keys, number));
   }
 
   /** The last value of a range, if it has all its entries. */
@@ -206,7 +204,7 @@ class Compaction {
     const gte = at(this.#dataset.keys, at(live, place));
     let count = 0;
     let last: Uint8Array | undefined;
-    for (const [, value] of this.#tables.store.entries({ gte, limit: RANGE })) {
+    for (const [, value] of this.tables.store.entries({ gte, limit: RANGE })) {
       count++;
       last = value;
     }
@@ -215,7 +213,7 @@ class Compaction {
 
   /** Walks the store, and sees that the tables hold nothing but its live entries. */
   #verify(after: OnDisk): boolean {
-    const { store, state } = this.#tables;
+    const { store, state } = this.tables;
     const live = liveInOrder(this.#dataset, state);
     let place = 0;
     for (const [key, value] of store.entries()) {
@@ -228,36 +226,20 @@ class Compaction {
 
   /** A row of the merge itself: entries that went in, and what became of them. */
   #change(phase: string, { seconds, before, after }: Change, verified: boolean): void {
-    const tally = { ...emptyTally(), ops: before.entries, bytes: before.bytes };
-    const latencies = new Latencies();
-    latencies.add(seconds * 1e6);
-    const timeline = [[seconds * 1000, before.entries]] as const;
-    const round: Round = { tally, elapsed_ms: seconds * 1000, latencies, timeline };
+    const made = { ops: before.entries, bytes: before.bytes };
     const files = `${before.files} files of ${bytes(before.bytes)} became ${after.files} of ${bytes(after.bytes)}`;
     const note = `${files}; ${before.entries} entries, ${after.entries} after`;
+    const round = roundOf(made, seconds * 1000, [seconds * 1e6]);
     this.#row({ phase, unit: 'entries', note }, [round], verified);
   }
 
   #row(head: Pick<RowHead, 'phase' | 'unit' | 'note'>, rounds: readonly Round[], verified: boolean): void {
-    const fixed = {
-      suite: NAME,
-      engine: 'varve-sync',
-      role: 'varve',
-      access: this.#context.place,
-      durability: 'relaxed',
-    } as const;
-    const row = makeRow({ ...fixed, groupSize: 1, ...head }, rounds, verified);
-    if (!row.verified) {
-      this.#context.emit({
-        type: 'problem',
-        text: `${NAME}, ${head.phase}: something else was found than was written.`,
-      });
-    }
-    this.#context.emit({ type: 'row', row });
+    const wrong = verified ? undefined : 'something else was found than was written.';
+    report(this.context, SYNC, { suite: NAME, ...head }, rounds, wrong);
   }
 
   get #dataset(): Dataset {
-    return this.#tables.dataset;
+    return this.tables.dataset;
   }
 }
 
@@ -276,7 +258,6 @@ function liveInOrder({ sorted }: Dataset, state: State): Uint32Array {
 register({
   name: NAME,
   title: 'before and after a full compaction',
-  family: 'S0',
   accesses: ['worker'],
   steps: (_, engines) => (hasSync(engines) ? STEPS : 0),
   run: (context) => runCompaction(context),

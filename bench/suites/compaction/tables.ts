@@ -41,7 +41,7 @@ export function batchOf(memoryBytes: number, entryBytes: number): number {
 
 export type Store = SyncStore<Key, Uint8Array>;
 
-/** What one batch writes: for each key the number of a value, or ABSENT to delete it. */
+/** One batch: for each key the number of a value, or ABSENT to delete it. */
 export interface Part {
   readonly numbers: readonly number[];
   readonly value: (number: number) => number;
@@ -49,15 +49,15 @@ export interface Part {
 
 /** A store of the compaction suite and what it must hold. */
 export class Tables {
-  readonly store: Store;
-  readonly dataset: Dataset;
   readonly state: State;
   /** Entries of a batch that is larger than a memtable. */
   readonly batchEntries: number;
 
-  private constructor(store: Store, dataset: Dataset, memoryBytes: number) {
-    this.store = store;
-    this.dataset = dataset;
+  private constructor(
+    readonly store: Store,
+    readonly dataset: Dataset,
+    memoryBytes: number,
+  ) {
     this.state = emptyState(dataset);
     this.batchEntries = batchOf(memoryBytes, dataset.keyBytes + dataset.valueBytes);
   }
@@ -83,7 +83,7 @@ export class Tables {
   /** Writes in a turn of its own, and waits until all of it lies in tables. */
   async flushed(part: Part): Promise<void> {
     this.write(part);
-    await this.#until(({ memtable: { frozen, entries: memtableEntries } }) => frozen === 0 && memtableEntries === 0);
+    await this.#until(({ memtable }) => memtable.frozen === 0 && memtable.entries === 0);
   }
 
   /** Writes batch after batch without letting go of the turn, until there are enough sorted runs. */
@@ -97,11 +97,8 @@ export class Tables {
 
   /** Sorted runs over the same keys: tables of level 0, and memtables that wait for their flush. */
   runs(): number {
-    const {
-      levels,
-      memtable: { frozen },
-    } = this.store.stats();
-    return (levels[0]?.tables ?? 0) + frozen;
+    const { levels, memtable } = this.store.stats();
+    return (levels[0]?.tables ?? 0) + memtable.frozen;
   }
 
   onDisk(): OnDisk {

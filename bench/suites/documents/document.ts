@@ -23,7 +23,7 @@ export interface Person {
 
 const SKILLS = ['sail', 'weld', 'type', 'row', 'cook', 'sing', 'dig', 'draw'];
 /** Documents of one team. */
-export const TEAM = 50;
+const TEAM = 50;
 
 /** The key of a document. */
 export function idOf(number: number): string {

@@ -1,5 +1,5 @@
 /**
- * What the suite asks of a store of documents: a primary key and indexes over `email` (unique), `team`, `skills` (several values) and `joined`.
+ * The store of documents that the suite needs: a primary key and indexes over `email` (unique), `team`, `skills` (several values) and `joined`.
  *
  * Invariant: every method resolves when it is done as durably as `relaxed` asks; reads deliver documents of their own.
  */
@@ -22,7 +22,6 @@ export interface DocumentStore {
   close(): Promise<void>;
 }
 
-/** What makes such stores. */
 export interface DocumentEngine {
   readonly name: string;
   readonly role: Role;

@@ -7,17 +7,16 @@
  * Calls that are under way together write to documents of their own; what reads find of those may be as before or as after.
  */
 
-import { GROUP_STEPS, now, timerStepMs } from '../../core/clock.ts';
 import type { Access, Engine } from '../../core/engine.ts';
 import { duration, rate } from '../../core/figures.ts';
 import { Random } from '../../core/generator.ts';
 import { rotated } from '../../core/loops.ts';
-import { measure, type Round } from '../../core/measure.ts';
+import { groupFor, measure, type Round } from '../../core/measure.ts';
 import { budgetMs, type Plan } from '../../core/plan.ts';
-import { headOf, makeRow, type Row } from '../../core/row.ts';
-import { type Context, register } from '../../core/suite.ts';
+import type { Row } from '../../core/row.ts';
+import { type Context, register, report } from '../../core/suite.ts';
 import { figuresOf, judgeWorst, registerJudge } from '../../core/targets.ts';
-import { emptyTally, type Tally, type Task } from '../../core/tasks/task.ts';
+import { Calls, emptyTally, type Tally, type Task } from '../../core/tasks/task.ts';
 import { dexieDocuments } from './dexie.ts';
 import { idOf, type Person, personOf, samePerson, teamOf } from './document.ts';
 import { indexedDbDocuments } from './indexeddb.ts';
@@ -56,7 +55,7 @@ function callsOf(access: Access): readonly DocumentCall[] {
   return access === 'page' ? (Object.keys(CALLS_TEXTS) as DocumentCall[]) : IN_FLIGHT_CALLS;
 }
 
-/** What calls that are prepared together write. */
+/** The writes of calls that are prepared together. */
 interface Group {
   /** Documents to be inserted. */
   inserted: number;
@@ -96,7 +95,6 @@ async function run(context: Context): Promise<void> {
 register({
   name: NAME,
   title: 'documents of 300 bytes with four secondary indexes, from the page',
-  family: 'S4',
   quick: true,
   accesses: ['page', 'inflight'],
   steps: (plan, engines, access) => callsOf(access).length * plan.rounds * enginesOf(engines).length,
@@ -113,116 +111,95 @@ registerJudge((rows) => {
   ];
 });
 
-/** One engine, its store, and what must be in it. */
+/** One engine, its store, and the documents that must be in it. */
 class Contender {
-  readonly engine: DocumentEngine;
-  readonly #plan: Plan;
-  readonly #store: DocumentStore;
   readonly #count: number;
   /** Revisions by number; undefined for a document that was deleted. */
   readonly #revisions: (number | undefined)[] = [];
   /** How many documents each team has. */
   readonly #teams = new Map<string, number>();
-  readonly #rounds = new Map<DocumentCall, Round[]>();
-  readonly #groups = new Map<DocumentCall, number>();
-  readonly #isTogether: boolean;
+  readonly #rounds = new Map<DocumentCall, { readonly group: number; readonly rounds: Round[] }>();
 
-  private constructor(engine: DocumentEngine, plan: Plan, store: DocumentStore, access: Access) {
-    this.#isTogether = access === 'inflight';
-    this.engine = engine;
-    this.#plan = plan;
-    this.#store = store;
+  private constructor(
+    readonly engine: DocumentEngine,
+    private readonly plan: Plan,
+    private readonly store: DocumentStore,
+    private readonly isTogether: boolean,
+  ) {
     // Whole batches, as it is loaded.
     this.#count = Math.max(1, Math.round((DOCUMENTS[plan.mode] * plan.scale) / BATCH)) * BATCH;
   }
 
   static async open(engine: DocumentEngine, plan: Plan, access: Access): Promise<Contender> {
     await engine.remove(nameOf(engine));
-    const contender = new Contender(engine, plan, await engine.open(nameOf(engine)), access);
+    const contender = new Contender(engine, plan, await engine.open(nameOf(engine)), access === 'inflight');
     for (let from = 0; from < contender.#count; from += BATCH) await contender.#insert(groupOf(), BATCH).go();
     return contender;
   }
 
   /** Makes the calls of one round. */
   async run(call: DocumentCall, round: number, signal: AbortSignal): Promise<void> {
-    const group = this.#groups.get(call) ?? (await this.#sizeOf(call));
-    this.#groups.set(call, group);
-    const { custom, mode, scale } = this.#plan;
+    const made = this.#rounds.get(call) ?? { group: await this.#sizeOf(call, signal), rounds: [] };
+    this.#rounds.set(call, made);
+    const { custom, mode, scale } = this.plan;
     const calls = custom.calls ?? Math.max(1, Math.round(CALLS[mode] * scale));
-    const task = this.#task(call, calls, group, round + 1);
-    const together = this.#isTogether;
-    const limits = { group, budget_ms: budgetMs(this.#plan), calls_max: calls, together, signal };
-    const rounds = this.#rounds.get(call) ?? [];
-    rounds.push(await measure(task, limits));
-    this.#rounds.set(call, rounds);
+    made.rounds.push(await this.#measured(call, calls, made.group, round + 1, signal));
   }
 
   /** Checks the whole store, and reports. */
-  async conclude({ emit, place }: Context): Promise<void> {
+  async conclude(context: Context): Promise<void> {
     const expected = this.#revisions.filter((revision) => revision !== undefined).length;
     let wrong = 0;
     let seen = 0;
     let last = 0;
-    await this.#store.stream(new Date(0), (person) => {
-      const number = Number(person.id.slice(-8));
-      if (!samePerson(person, this.#expected(number)) || person.joined.getTime() < last) wrong++;
+    await this.store.stream(new Date(0), (person) => {
+      if (!this.#isRight(person) || person.joined.getTime() < last) wrong++;
       last = person.joined.getTime();
       seen++;
       return true;
     });
     const isSound = wrong === 0 && seen === expected;
-    if (!isSound) {
-      const text = `documents on ${this.engine.name}: ${wrong} documents are wrong, ${seen} of ${expected} are there.`;
-      emit({ type: 'problem', text });
-    }
-    for (const [call, rounds] of this.#rounds) {
-      const head = { suite: NAME, ...headOf(this.engine), access: place, durability: 'relaxed' } as const;
+    const problem = isSound ? undefined : `${wrong} documents are wrong, ${seen} of ${expected} are there.`;
+    for (const [call, { group, rounds }] of this.#rounds) {
       const unit = call === 'insertMany' || call === 'stream' ? 'entries' : 'ops';
-      const own = { unit, groupSize: this.#groups.get(call) ?? 1, phase: CALLS_TEXTS[call] } as const;
-      emit({ type: 'row', row: makeRow({ ...head, ...own }, rounds, isSound) });
+      const head = { suite: NAME, unit, groupSize: group, phase: CALLS_TEXTS[call] } as const;
+      report(context, this.engine, head, rounds, problem);
     }
   }
 
   async close(): Promise<void> {
-    await this.#store.close();
+    await this.store.close();
     await this.engine.remove(nameOf(this.engine));
   }
 
   /** How many calls are timed as one, so that the timer can tell. */
-  async #sizeOf(call: DocumentCall): Promise<number> {
-    if (this.#isTogether) return this.#plan.custom.threads ?? CLIENTS;
+  async #sizeOf(call: DocumentCall, signal: AbortSignal): Promise<number> {
+    if (this.isTogether) return this.plan.custom.threads ?? CLIENTS;
     // Documents of a mix change from call to call: each is prepared after the one before it.
     if (call === 'mix') return 1;
-    const task = this.#task(call, REHEARSED, REHEARSED, 0);
-    const start = now();
-    await task.run(0, REHEARSED);
-    const each_ms = (now() - start) / REHEARSED;
-    return Math.max(1, Math.ceil((GROUP_STEPS * timerStepMs()) / Math.max(each_ms, 1e-3)));
+    return groupFor((await this.#measured(call, REHEARSED, REHEARSED, 0, signal)).latencies);
+  }
+
+  #measured(call: DocumentCall, calls: number, group: number, seed: number, signal: AbortSignal): Promise<Round> {
+    const limits = { group, budget_ms: budgetMs(this.plan), calls_max: calls, together: this.isTogether, signal };
+    return measure(this.#task(call, calls, group, seed), limits);
   }
 
   #task(call: DocumentCall, calls: number, size: number, seed: number): Task {
     const tally = emptyTally();
     const random = new Random(0xd0c5 + seed);
-    const prepare = (): Step[] => {
-      const group = groupOf();
-      return Array.from({ length: size }, () => this.#step(call, random, group));
-    };
-    const answers: unknown[] = [];
-    let steps = prepare();
-    return {
+    let steps: Step[] = [];
+    return new Calls<unknown>(tally, {
       calls,
-      tally,
-      run: async (from, to) => {
-        const due = steps.slice(0, to - from);
-        if (this.#isTogether) answers.push(...(await Promise.all(due.map((step) => step.go()))));
-        else for (const step of due) answers.push(await step.go());
+      waves: this.isTogether,
+      group: size,
+      prepare: (from, to) => {
+        const group = groupOf();
+        steps = Array.from({ length: to - from }, () => this.#step(call, random, group));
       },
-      check: () => {
-        for (const [i, answer] of answers.splice(0).entries()) steps[i]?.check(answer, tally);
-        steps = prepare();
-      },
-      finish: () => undefined,
-    };
+      run: (at) => steps[at % size]?.go(),
+      check: (at, answer) => steps[at % size]?.check(answer, tally),
+    });
   }
 
   /** The next call of a group. */
@@ -251,21 +228,29 @@ class Contender {
     }
   }
 
+  /** A call that writes these documents. */
+  #writing(group: Group, numbers: readonly number[], revision: number | undefined, go: () => Promise<unknown>): Step {
+    for (const number of numbers) group.written.set(number, [this.#revisions[number], revision]);
+    return {
+      go: () => {
+        for (const number of numbers) this.#revise(number, revision);
+        return go();
+      },
+      check: (_, tally) => {
+        tally.ops += numbers.length;
+      },
+    };
+  }
+
   #insert(group: Group, count: number): Step {
     const first = this.#revisions.length + group.inserted;
     group.inserted += count;
-    for (let i = 0; i < count; i++) group.written.set(first + i, [undefined, 0]);
     const people = Array.from({ length: count }, (_, i) => personOf(first + i, 0, this.#count));
     const [person] = people as [Person];
-    return {
-      go: () => {
-        for (let i = 0; i < count; i++) this.#revise(first + i, 0);
-        return count === 1 ? this.#store.insert(person) : this.#store.insertMany(people);
-      },
-      check: (_, tally) => {
-        tally.ops += count;
-      },
-    };
+    const numbers = people.map((_, i) => first + i);
+    return this.#writing(group, numbers, 0, () =>
+      count === 1 ? this.store.insert(person) : this.store.insertMany(people),
+    );
   }
 
   #get(random: Random, group: Group): Step {
@@ -273,7 +258,7 @@ class Contender {
     const id = idOf(number);
     const expected = this.#expected(number);
     return {
-      go: () => this.#store.get(id),
+      go: () => this.store.get(id),
       check: (answer, tally) => {
         const found = answer as Person | undefined;
         tally.ops++;
@@ -288,35 +273,21 @@ class Contender {
   #update(random: Random, group: Group): Step {
     const number = this.#living(random, group);
     const revision = (this.#revisions[number] ?? 0) + 1;
-    group.written.set(number, [this.#revisions[number], revision]);
     const id = idOf(number);
     const next = personOf(number, revision, this.#count);
-    return {
-      go: () => {
-        this.#revise(number, revision);
-        return this.#store.update(id, (old) => ({ ...old, ...next }));
-      },
-      check: countOne,
-    };
+    return this.#writing(group, [number], revision, () => this.store.update(id, (old) => ({ ...old, ...next })));
   }
 
   #delete(random: Random, group: Group): Step {
     const number = this.#living(random, group);
-    group.written.set(number, [this.#revisions[number], undefined]);
-    return {
-      go: () => {
-        this.#revise(number, undefined);
-        return this.#store.delete(idOf(number));
-      },
-      check: countOne,
-    };
+    return this.#writing(group, [number], undefined, () => this.store.delete(idOf(number)));
   }
 
   #find(random: Random, group: Group): Step {
     const team = teamOf(random.below(this.#count), 0, this.#count);
     const expected = Math.min(FOUND, this.#teams.get(team) ?? 0);
     return {
-      go: () => this.#store.ofTeam(team, FOUND),
+      go: () => this.store.ofTeam(team, FOUND),
       check: (answer, tally) => {
         const found = answer as Person[];
         tally.ops++;
@@ -328,8 +299,7 @@ class Contender {
         if (found.length !== expected && !isMoving) tally.wrong++;
         let last = '';
         for (const person of found) {
-          const number = Number(person.id.slice(-8));
-          const isExpected = group.written.has(number) || samePerson(person, this.#expected(number));
+          const isExpected = group.written.has(numberOf(person)) || this.#isRight(person);
           if (person.team !== team || person.id <= last || !isExpected) tally.wrong++;
           last = person.id;
         }
@@ -341,30 +311,27 @@ class Contender {
     const from = personOf(random.below(Math.max(1, this.#count - STREAMED)), 0, this.#count).joined;
     const people: Person[] = [];
     return {
-      go: () => this.#store.stream(from, (person) => people.push(person) < STREAMED),
+      go: () => this.store.stream(from, (person) => people.push(person) < STREAMED),
       check: (_, tally) => {
         tally.ops += people.length;
         let last = from.getTime();
         for (const person of people) {
-          const isExpected = samePerson(person, this.#expected(Number(person.id.slice(-8))));
-          if (person.joined.getTime() < last || !isExpected) tally.wrong++;
+          if (person.joined.getTime() < last || !this.#isRight(person)) tally.wrong++;
           last = person.joined.getTime();
         }
       },
     };
   }
 
-  /** Notes what a document is from now on. */
+  /** Notes the revision of a document from now on. */
   #revise(number: number, revision: number | undefined): void {
-    const before = this.#revisions[number];
-    for (const [of, change] of [
-      [before, -1],
-      [revision, 1],
-    ] as const) {
-      if (of === undefined) continue;
+    const count = (of: number | undefined, change: number): void => {
+      if (of === undefined) return;
       const team = teamOf(number, of, this.#count);
       this.#teams.set(team, (this.#teams.get(team) ?? 0) + change);
-    }
+    };
+    count(this.#revisions[number], -1);
+    count(revision, 1);
     this.#revisions[number] = revision;
   }
 
@@ -380,14 +347,18 @@ class Contender {
     const revision = this.#revisions[number];
     return revision === undefined ? undefined : personOf(number, revision, this.#count);
   }
+
+  #isRight(person: Person): boolean {
+    return samePerson(person, this.#expected(numberOf(person)));
+  }
 }
 
 function groupOf(): Group {
   return { inserted: 0, written: new Map() };
 }
 
-function countOne(_: unknown, tally: Tally): void {
-  tally.ops++;
+function numberOf({ id }: Person): number {
+  return Number(id.slice(-8));
 }
 
 function nameOf({ name }: DocumentEngine): string {

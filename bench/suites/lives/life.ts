@@ -7,30 +7,29 @@
  * store is walked.
  */
 
-import { GROUP_STEPS, now, timerStepMs, turn } from '../../core/clock.ts';
-import type { Ability, DiskUse, Engine, Session, SessionOptions } from '../../core/engine.ts';
+import { now, turn } from '../../core/clock.ts';
+import type { Ability, DiskUse, Engine, Session, SessionOptions, StoreNumbers } from '../../core/engine.ts';
 import { type Key, sameBytes } from '../../core/generator.ts';
-import { Latencies } from '../../core/latency.ts';
-import { type Limits, measure, type Round, SAMPLE_MS } from '../../core/measure.ts';
+import { groupFor, JoinedRounds, type Limits, measure, type Round, roundOf, SAMPLE_MS } from '../../core/measure.ts';
 import type { LifeSample, LifeStory } from '../../core/row.ts';
 import { heldBytes, writtenBytes } from '../../core/storage.ts';
 import type { Count } from '../../core/suite.ts';
-import { emptyTally, isLater, type Tally, type Task } from '../../core/tasks/task.ts';
+import { Calls, emptyTally, isLater } from '../../core/tasks/task.ts';
 
 /** A key and its value. */
 export type Pair = readonly [key: string, value: Uint8Array];
 
-/** A store that lives: opened and closed at will. */
+/** A store that is opened and closed in the course of its life. */
 export class LifeStore {
-  readonly engine: Engine;
   readonly name: string;
-  readonly #options: SessionOptions;
   #opened: Session | undefined;
 
-  constructor(engine: Engine, name: string, options: SessionOptions) {
-    this.engine = engine;
+  constructor(
+    readonly engine: Engine,
+    name: string,
+    private readonly options: SessionOptions,
+  ) {
     this.name = `${name}-${engine.name}`;
-    this.#options = options;
   }
 
   /** Throws while it is closed. */
@@ -41,7 +40,7 @@ export class LifeStore {
 
   /** Opens it, new or as `close` left it. */
   async open(): Promise<void> {
-    this.#opened = await this.engine.open(this.name, this.#options);
+    this.#opened = await this.engine.open(this.name, this.options);
   }
 
   async close(): Promise<void> {
@@ -54,12 +53,16 @@ export class LifeStore {
     return this.engine.remove(this.name);
   }
 
-  /** What its files weigh, where they can be seen. */
+  /** The size of its files, where they can be seen. */
   async disk(): Promise<DiskUse | undefined> {
     return this.engine.disk?.(this.name);
   }
 
-  /** Returns when all that was written has reached its level. */
+  /** The numbers that it reports about itself; undefined while it is closed. */
+  async report(): Promise<StoreNumbers | undefined> {
+    return this.#opened?.report?.();
+  }
+
   commit(): void {
     if (this.#opened?.kind === 'sync') this.#opened.commit();
   }
@@ -85,7 +88,7 @@ export interface LifeCall {
 
 /** One life under way: the model of its store. */
 export interface Course {
-  /** What the store holds now, in the order of keys. Before the first step: what it begins with. */
+  /** The entries of the store now, in the order of keys; before the first step, those that it begins with. */
   holds(): Pair[];
   /** The calls of the next step. */
   step(): readonly LifeCall[];
@@ -95,17 +98,16 @@ export interface Course {
   openings?(): readonly number[];
 }
 
-/** What a life is. */
 export interface Life {
   readonly name: string;
   readonly title: string;
-  /** What its steps are called among its rows, where it has others. */
+  /** The name of its steps among its rows, where it has others. */
   readonly phase?: string;
   readonly steps: Count;
   /** It ends after the time of so many rounds of other suites. */
   readonly rounds: Count;
   readonly valueBytes: number;
-  /** What an engine must be able to do. */
+  /** The abilities that an engine needs. */
   readonly needs: readonly Ability[];
   /** It pauses now and then, so that it makes no more steps a second than so many. */
   readonly pace?: Count;
@@ -114,11 +116,11 @@ export interface Life {
   begin(mode: keyof Count): Course;
 }
 
-/** What a life came to: its steps, and what was timed beside them by name. */
+/** The result of a life: its steps, and the calls that were timed beside them, by name. */
 export interface Lived {
   readonly parts: readonly { readonly phase: string | undefined; readonly round: Round; readonly groupSize: number }[];
   readonly story: LifeStory;
-  /** What the pass over the whole store found. */
+  /** The fault that the pass over the whole store found. */
   readonly problem: string | undefined;
 }
 
@@ -138,7 +140,7 @@ export interface LifeExtent {
 /** The scan of a store that lived, and the same of a fresh one. */
 export const SCAN = 'scan';
 export const FRESH_SCAN = 'scan, fresh store';
-export const OPENING = 'open';
+const OPENING = 'open';
 /** How long a life idles, in milliseconds. */
 export const IDLE_MS: Count = { quick: 1000, full: 10_000 };
 
@@ -190,180 +192,130 @@ async function fill(store: LifeStore, pairs: readonly Pair[]): Promise<void> {
   await turn();
 }
 
-/** Calls of one part of a life, with what they came to so far. */
-class Part {
-  readonly phase: string | undefined;
-  readonly #make: () => readonly LifeCall[];
-  readonly #store: LifeStore;
-  /** No more calls a second than so many, in bursts. */
-  readonly #pace: number;
-  #due_ms = 0;
-  readonly #tally = emptyTally();
-  readonly #latencies = new Latencies();
-  readonly #timeline: [number, number][] = [];
-  elapsed_ms = 0;
+/** The calls of one part of a life so far. */
+class Part extends JoinedRounds {
   groupSize = 1;
   writtenBytes = 0;
+  #due_ms = 0;
 
-  constructor(phase: string | undefined, store: LifeStore, make: () => readonly LifeCall[], pace = Infinity) {
-    this.phase = phase;
-    this.#store = store;
-    this.#make = make;
-    this.#pace = pace;
-  }
-
-  get steps(): number {
-    return this.#tally.ops;
+  /** `pace`: no more calls a second than so many, in bursts. */
+  constructor(
+    readonly phase: string | undefined,
+    private readonly store: LifeStore,
+    private readonly make: () => readonly LifeCall[],
+    private readonly pace = Infinity,
+  ) {
+    super();
   }
 
   /** Makes calls that are not counted, but for what is wrong with them; finds how many last long enough for the timer. */
   async rehearse(calls: number, budget_ms: number, signal: AbortSignal): Promise<void> {
     const group = Math.min(REHEARSAL_GROUP, Math.ceil(calls / 10));
     const { tally, latencies } = await this.#measured(calls, { group, budget_ms, signal });
-    this.#tally.wrong += tally.wrong;
-    const call_us = Math.max(latencies.percentiles().p50, 0.01);
-    this.groupSize = Math.max(1, Math.ceil((GROUP_STEPS * timerStepMs() * 1000) / call_us));
+    this.tally.wrong += tally.wrong;
+    this.groupSize = groupFor(latencies);
   }
 
   /** Makes as many calls as there is time for. */
-  async goOn(calls: number, budget_ms: number, signal: AbortSignal, look?: () => Promise<void>): Promise<Round> {
-    const round = await this.#measured(calls, { group: this.groupSize, budget_ms, signal, sample: look });
+  async goOn(calls: number, budget_ms: number, signal: AbortSignal, sample?: () => Promise<void>): Promise<Round> {
+    const round = await this.#measured(calls, { group: this.groupSize, budget_ms, signal, sample });
     this.add(round);
     return round;
   }
 
-  add({ tally, elapsed_ms, latencies }: Round): void {
-    addTally(this.#tally, tally);
-    this.#latencies.addAll(latencies);
-    this.elapsed_ms += elapsed_ms;
-    this.#timeline.push([this.elapsed_ms, tally.ops]);
+  /** Its result. Throws when nothing was measured. */
+  result(): Lived['parts'][number] {
+    const { phase, groupSize } = this;
+    if (this.tally.ops === 0) throw new Error(`Of ${phase ?? 'a life'} nothing was measured.`);
+    return { phase, round: this, groupSize };
   }
 
-  round(): Round {
-    if (this.steps === 0) throw new Error(`Of ${this.phase ?? 'a life'} nothing was measured.`);
-    return {
-      tally: this.#tally,
-      elapsed_ms: this.elapsed_ms,
-      latencies: this.#latencies,
-      timeline: this.#timeline,
-    };
-  }
-
-  async #measured(calls: number, limits: Omit<Limits, 'calls_max' | 'together'>): Promise<Round> {
-    const latencies = new Latencies();
-    const tally = emptyTally();
-    const burst = Math.ceil((this.#pace * BURST_MS) / 1000);
-    let elapsed_ms = 0;
-    while (tally.ops < calls && elapsed_ms < limits.budget_ms) {
-      const task = new LifeTask(this.#store, this.#make, Math.min(burst, calls - tally.ops), limits.group);
-      const budget_ms = limits.budget_ms - elapsed_ms;
-      const made = await measure(task, { ...limits, budget_ms, calls_max: task.calls, together: false });
-      await task.catchUp();
-      this.writtenBytes += task.writtenBytes;
-      addTally(tally, task.tally);
-      latencies.addAll(made.latencies);
-      elapsed_ms += made.elapsed_ms;
-      await this.#keepPace(task.tally.ops);
+  async #measured(calls: number, limits: Omit<Limits, 'calls_max' | 'together'>): Promise<JoinedRounds> {
+    const all = new JoinedRounds();
+    const burst = Math.ceil((this.pace * BURST_MS) / 1000);
+    while (all.tally.ops < calls && all.elapsed_ms < limits.budget_ms) {
+      const most = Math.min(burst, calls - all.tally.ops);
+      const budget_ms = limits.budget_ms - all.elapsed_ms;
+      const made = await this.#burst(most, { ...limits, budget_ms, calls_max: most, together: false });
+      all.add(made);
+      await this.#keepPace(made.tally.ops);
     }
-    return { tally, elapsed_ms, latencies, timeline: [] };
+    return all;
+  }
+
+  async #burst(calls: number, limits: Limits): Promise<Round> {
+    const { store } = this;
+    const { group } = limits;
+    const tally = emptyTally();
+    let due: (readonly LifeCall[])[] = [];
+    const check = (step: readonly LifeCall[], given: readonly unknown[]): void => {
+      for (const [i, one] of step.entries()) {
+        tally.bytes += one.bytes;
+        if (one.writes) this.writtenBytes += one.bytes;
+        if (one.check !== undefined && !one.check(given[i])) tally.wrong++;
+      }
+    };
+    const task = new Calls<unknown[]>(tally, {
+      calls,
+      waves: false,
+      group,
+      // Only the calls that will be made: the model is where the store is.
+      prepare: (from, to) => {
+        due = Array.from({ length: to - from }, this.make);
+      },
+      run: (at) => stepOf(due[at % group] ?? [], store),
+      check: (at, given) => {
+        check(due[at % group] ?? [], given);
+        tally.ops++;
+      },
+      finish: () => store.commit(),
+    });
+    const round = await measure(task, limits);
+    if (tally.ops < calls) {
+      // The time was up: the calls that were prepared are made, uncounted.
+      for (const step of due) check(step, await stepOf(step, store));
+      store.commit();
+    }
+    return round;
   }
 
   /** Resolves when it is time for the next calls, after so many. Time that was lost is not caught up with. */
   async #keepPace(calls: number): Promise<void> {
-    this.#due_ms = Math.max(this.#due_ms + (calls * 1000) / this.#pace, now());
+    this.#due_ms = Math.max(this.#due_ms + (calls * 1000) / this.pace, now());
     const pause_ms = this.#due_ms - now();
     if (pause_ms > 0) await new Promise((resolve) => setTimeout(resolve, pause_ms));
   }
 }
 
-function addTally(to: Tally, { ops, bytes, wrong }: Tally): void {
-  to.ops += ops;
-  to.bytes += bytes;
-  to.wrong += wrong;
-}
-
-/** The steps of one window. */
-class LifeTask implements Task {
-  readonly calls: number;
-  readonly tally = emptyTally();
-  writtenBytes = 0;
-  readonly #store: LifeStore;
-  readonly #make: () => readonly LifeCall[];
-  readonly #group: number;
-  #due: readonly LifeCall[] = [];
-  #given: unknown[] = [];
-
-  constructor(store: LifeStore, make: () => readonly LifeCall[], calls: number, group: number) {
-    this.calls = calls;
-    this.#store = store;
-    this.#make = make;
-    this.#group = group;
-    this.#prepare();
+/** Makes the calls of a step, one after the other. A call that answers at once is not waited for. */
+function stepOf(
+  calls: readonly LifeCall[],
+  store: LifeStore,
+  given: unknown[] = [],
+): unknown[] | PromiseLike<unknown[]> {
+  while (given.length < calls.length) {
+    const answer = calls[given.length]?.run(store);
+    if (isLater(answer)) return answer.then((one) => stepOf(calls, store, [...given, one]));
+    given.push(answer);
   }
-
-  run(): void | Promise<void> {
-    for (let i = 0; i < this.#due.length; i++) {
-      const given = this.#due[i]?.run(this.#store);
-      if (isLater(given)) return this.#runFrom(i, given);
-      this.#given[i] = given;
-    }
-  }
-
-  check(from: number, to: number): void {
-    this.#look();
-    this.tally.ops += to - from;
-    this.#prepare();
-  }
-
-  /** Makes the calls that were prepared when the time was up, uncounted: the store is where the model is. */
-  async catchUp(): Promise<void> {
-    await this.run();
-    this.#look();
-    this.#store.commit();
-  }
-
-  finish(): void {
-    this.#store.commit();
-  }
-
-  #look(): void {
-    for (const [i, { bytes, writes, check }] of this.#due.entries()) {
-      this.tally.bytes += bytes;
-      if (writes) this.writtenBytes += bytes;
-      if (check !== undefined && !check(this.#given[i])) this.tally.wrong++;
-    }
-  }
-
-  async #runFrom(first: number, given: PromiseLike<unknown>): Promise<void> {
-    this.#given[first] = await given;
-    for (let i = first + 1; i < this.#due.length; i++) this.#given[i] = await this.#due[i]?.run(this.#store);
-  }
-
-  /** Only what will be run: the model is where the store is. */
-  #prepare(): void {
-    const steps = Math.min(this.#group, this.calls - this.tally.ops);
-    this.#due = Array.from({ length: steps }, () => this.#make()).flat();
-    this.#given = [];
-  }
+  return given;
 }
 
 /** A life in one store. */
 class Living {
-  readonly #life: Life;
-  readonly #course: Course;
-  readonly #extent: LifeExtent;
-  readonly #store: LifeStore;
   readonly #steps: Part;
   readonly #scans: readonly Part[];
   readonly #openings: Part | undefined;
   readonly #samples: LifeSample[] = [];
   readonly #loadedBytes: number;
 
-  constructor(life: Life, course: Course, extent: LifeExtent, store: LifeStore, fresh: LifeStore | undefined) {
-    this.#life = life;
-    this.#course = course;
-    this.#extent = extent;
-    this.#store = store;
+  constructor(
+    private readonly life: Life,
+    private readonly course: Course,
+    private readonly extent: LifeExtent,
+    private readonly store: LifeStore,
+    fresh: LifeStore | undefined,
+  ) {
     this.#steps = new Part(life.phase, store, () => course.step(), life.pace?.[extent.mode]);
     const first = course.holds();
     this.#loadedBytes = bytesOf(first);
@@ -372,27 +324,25 @@ class Living {
       fresh === undefined
         ? []
         : [new Part(SCAN, store, () => scan(course.holds())), new Part(FRESH_SCAN, fresh, () => scan(first))];
-    this.#openings = course.openings === undefined ? undefined : new Part(OPENING, store, () => []);
+    this.#openings = course.openings && new Part(OPENING, store, () => []);
   }
 
   async run(): Promise<Lived> {
-    const { steps, budget_ms, signal, mode } = this.#extent;
+    const { steps, budget_ms, signal, mode } = this.extent;
     const every = Math.max(1, Math.round(steps / WINDOWS[mode]));
     await this.#steps.rehearse(every, budget_ms * REHEARSAL_PART, signal);
-    this.#course.openings?.();
+    this.course.openings?.();
     for (const scan of this.#scans) await scan.rehearse(SCANS * REHEARSAL_GROUP, SCANS_MS, signal);
-    while (this.#steps.steps < steps && this.#steps.elapsed_ms < budget_ms) {
-      const left_ms = budget_ms - this.#steps.elapsed_ms;
-      await this.#window(Math.min(every, steps - this.#steps.steps), left_ms, this.#samples.length);
+    while (this.#steps.tally.ops < steps && this.#steps.elapsed_ms < budget_ms) {
+      await this.#window(Math.min(every, steps - this.#steps.tally.ops), budget_ms - this.#steps.elapsed_ms);
     }
-    const idle = this.#life.idles ? await this.#idle() : undefined;
-    const stats = this.#openings === undefined ? await this.#store.session.report?.() : undefined;
+    const idle = this.life.idles ? await this.#idle() : undefined;
+    const stats = await this.store.report();
     const given = this.#loadedBytes + this.#steps.writtenBytes;
-    const parts = [this.#steps, ...this.#scans, ...(this.#openings === undefined ? [] : [this.#openings])];
-    if (this.#openings !== undefined) await this.#store.open();
-    const held = this.#course.holds();
+    if (this.#openings !== undefined) await this.store.open();
+    const held = this.course.holds();
     return {
-      parts: parts.map((part) => ({ phase: part.phase, round: part.round(), groupSize: part.groupSize })),
+      parts: [this.#steps, ...this.#scans, ...(this.#openings ? [this.#openings] : [])].map((part) => part.result()),
       story: {
         planned: steps,
         samples: this.#samples,
@@ -400,25 +350,25 @@ class Living {
         ...(idle && { idle }),
         ...(stats && { writeAmplification: writtenBytes(stats) / given }),
       },
-      problem: await differenceOf(this.#store, held),
+      problem: await differenceOf(this.store, held),
     };
   }
 
-  async #window(steps: number, left_ms: number, number: number): Promise<void> {
-    const { signal, told } = this.#extent;
+  async #window(steps: number, left_ms: number): Promise<void> {
+    const { signal, told } = this.extent;
     let disk: DiskUse | undefined;
     let looked_ms = 0;
     const look = async (): Promise<void> => {
       // The end of a burst is no reason to look once more.
       if (now() - looked_ms < SAMPLE_MS) return;
-      const seen = await this.#store.disk();
+      const seen = await this.store.disk();
       looked_ms = now();
       if (seen !== undefined && seen.bytes >= (disk?.bytes ?? 0)) disk = seen;
     };
     const { tally, elapsed_ms, latencies } = await this.#steps.goOn(steps, left_ms, signal, look);
-    const stats = this.#openings === undefined ? await this.#store.session.report?.() : undefined;
+    const stats = await this.store.report();
     const sample: LifeSample = {
-      steps: this.#steps.steps,
+      steps: this.#steps.tally.ops,
       at_ms: this.#steps.elapsed_ms,
       stepsPerSecond: (tally.ops * 1000) / elapsed_ms,
       p99: latencies.percentiles().p99,
@@ -426,27 +376,21 @@ class Living {
       ...(stats && { memoryBytes: heldBytes(stats) }),
     };
     this.#samples.push(sample);
-    this.#noteOpenings();
+    const openings = this.course.openings?.() ?? [];
+    const opening_ms = openings.reduce((sum, ms) => sum + ms, 0);
+    const microseconds = openings.map((ms) => ms * 1000);
+    this.#openings?.add(roundOf({ ops: openings.length }, opening_ms, microseconds));
     // Another one first each time.
-    const scans = number % 2 === 0 ? this.#scans : this.#scans.toReversed();
+    const scans = this.#samples.length % 2 === 1 ? this.#scans : this.#scans.toReversed();
     for (const scan of scans) await scan.goOn(SCANS * scan.groupSize, SCANS_MS, signal);
     told?.(sample);
   }
 
-  #noteOpenings(): void {
-    const openings = this.#course.openings?.() ?? [];
-    if (openings.length === 0) return;
-    const latencies = Latencies.of(Float64Array.from(openings, (ms) => ms * 1000));
-    const elapsed_ms = openings.reduce((sum, ms) => sum + ms, 0);
-    const tally = { ...emptyTally(), ops: openings.length };
-    this.#openings?.add({ tally, elapsed_ms, latencies, timeline: [] });
-  }
-
   async #idle(): Promise<LifeStory['idle']> {
-    const { idle_ms, signal } = this.#extent;
+    const { idle_ms, signal } = this.extent;
     await new Promise((resolve) => setTimeout(resolve, idle_ms));
     signal.throwIfAborted();
-    const disk = await this.#store.disk();
+    const disk = await this.store.disk();
     return disk && { after_ms: idle_ms, bytes: disk.bytes };
   }
 }

@@ -7,8 +7,7 @@
 
 import type { Access, Engine } from '../../core/engine.ts';
 import { budgetMs } from '../../core/plan.ts';
-import { headOf, makeRow } from '../../core/row.ts';
-import { type Context, explain, register } from '../../core/suite.ts';
+import { type Context, explain, register, report, titleOf } from '../../core/suite.ts';
 import { registerJudge } from '../../core/targets.ts';
 import { FRESH_SCAN, IDLE_MS, type Life, LifeStore, live, SCAN, WINDOWS } from './life.ts';
 import { LIVES } from './lives.ts';
@@ -21,7 +20,7 @@ const ROUNDS_MAX = 60;
 
 for (const life of LIVES) {
   register({
-    ...{ name: life.name, title: life.title, family: 'beyond', accesses: ['worker', 'page'] },
+    ...{ name: life.name, title: life.title, accesses: ['worker', 'page'] },
     steps: (plan, engines, access) => {
       const able = candidatesOf(engines, access).filter((engine) => lackingOf(life, engine).length === 0);
       return able.length * WINDOWS[plan.mode];
@@ -46,14 +45,14 @@ function lackingOf({ needs }: Life, { abilities }: Engine): string[] {
 async function runLife(context: Context, life: Life): Promise<void> {
   const { engines, access, place, emit, signal } = context;
   for (const engine of candidatesOf(engines, access)) {
-    const title = `${life.name} (${place})`;
+    const title = titleOf({ suite: life.name }, place);
     const lacking = lackingOf(life, engine);
     if (lacking.length > 0) {
       emit({ type: 'note', text: `${title} is without ${engine.name}, which has no ${lacking.join(', ')}.` });
       continue;
     }
     try {
-      await runEngine(context, life, engine, `${title} on ${engine.name}`);
+      await runEngine(context, life, engine);
     } catch (error) {
       signal.throwIfAborted();
       emit({ type: 'problem', text: `${title} on ${engine.name}: ${explain(error)}` });
@@ -61,8 +60,8 @@ async function runLife(context: Context, life: Life): Promise<void> {
   }
 }
 
-async function runEngine(context: Context, life: Life, engine: Engine, title: string): Promise<void> {
-  const { plan, place, emit, step, signal } = context;
+async function runEngine(context: Context, life: Life, engine: Engine): Promise<void> {
+  const { plan, step, signal } = context;
   const { mode, custom } = plan;
   const planned = stepsOf(context, life, engine);
   const inBrowser = typeof self !== 'undefined';
@@ -76,23 +75,10 @@ async function runEngine(context: Context, life: Life, engine: Engine, title: st
   };
   const options = { durability: DURABILITY, valueBytes: life.valueBytes, memoryBytes: custom.memoryBytes } as const;
   const { parts, story, problem } = await live(life, extent, (name) => new LifeStore(engine, `bench-${name}`, options));
-  if (problem !== undefined) emit({ type: 'problem', text: `${title}: ${problem}` });
   for (const [i, { phase, round, groupSize }] of parts.entries()) {
     const unit = phase === SCAN || phase === FRESH_SCAN ? 'ranges' : 'steps';
-    const head = {
-      suite: life.name,
-      ...headOf(engine),
-      access: place,
-      durability: DURABILITY,
-      unit,
-      groupSize,
-    } as const;
     const more = { ...(phase !== undefined && { phase }), ...(i === 0 && { life: story, note: storyText(story) }) };
-    if (round.tally.wrong > 0) {
-      const text = `${title}: ${round.tally.wrong} reads gave something else than was written.`;
-      emit({ type: 'problem', text });
-    }
-    emit({ type: 'row', row: makeRow({ ...head, ...more }, [round], problem === undefined) });
+    report(context, engine, { suite: life.name, unit, groupSize, ...more }, [round], problem);
   }
 }
 

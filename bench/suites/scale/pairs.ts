@@ -7,8 +7,8 @@
 
 import { mix } from '../../core/generator.ts';
 
-export const KEY_BYTES = 32;
-export const VALUE_BYTES = 32;
+const KEY_BYTES = 32;
+const VALUE_BYTES = 32;
 export const PAIR_BYTES = KEY_BYTES + VALUE_BYTES;
 
 const keyWords = new Uint32Array(KEY_BYTES / 4);

@@ -10,15 +10,14 @@ import { deleteStore, open, type StoreStats, type SyncStore } from 'varve/synchr
 import { now, turn } from '../../core/clock.ts';
 import { bytes, duration, rate } from '../../core/figures.ts';
 import { Latencies } from '../../core/latency.ts';
-import { makeRow } from '../../core/row.ts';
+import { roundOf } from '../../core/measure.ts';
 import { heldBytes, writtenBytes } from '../../core/storage.ts';
-import { type Context, hasSync, register } from '../../core/suite.ts';
-import { emptyTally } from '../../core/tasks/task.ts';
+import { type Context, hasSync, register, report, SYNC } from '../../core/suite.ts';
 import { isValueFor, keyOf, PAIR_BYTES, randomBelow, valueFor } from './pairs.ts';
 import { readsBesideCompaction, type Spell } from './reads.ts';
 
 type Store = SyncStore<Uint8Array, Uint8Array>;
-/** Whatever else a phase measured, by name. */
+/** More figures of a phase, by name. */
 type More = Readonly<Record<string, number>>;
 
 const PAIRS = { quick: 20_000, full: 2_000_000 };
@@ -44,14 +43,12 @@ function expect(what: string, found: number, wanted: number): void {
 
 /** One run. */
 class Run {
-  readonly #pairs: number;
-  readonly #context: Context;
   #memoryMax = 0;
 
-  constructor(pairs: number, context: Context) {
-    this.#pairs = pairs;
-    this.#context = context;
-  }
+  constructor(
+    private readonly pairs: number,
+    private readonly context: Context,
+  ) {}
 
   async points(): Promise<void> {
     let store = await open<Uint8Array, Uint8Array>(NAME);
@@ -66,16 +63,16 @@ class Run {
     await this.#read('read after reopen', store);
     await this.#scans(store);
     await this.#beside(store);
-    const say = (text: string): void => this.#context.say(`scale: ${text}`);
-    for (const spell of await readsBesideCompaction(store, this.#pairs, say)) this.#spell(spell);
-    await this.#phase('compact', this.#pairs, async () => {
+    const say = (text: string): void => this.context.say(`scale: ${text}`);
+    for (const spell of await readsBesideCompaction(store, this.pairs, say)) this.#spell(spell);
+    await this.#phase('compact', this.pairs, async () => {
       await store.compact();
       const diskBytes = store.stats().disk.bytes;
-      return { file_bytes: diskBytes, space: diskBytes / (this.#pairs * PAIR_BYTES), memory_max: this.#memoryMax };
+      return { file_bytes: diskBytes, space: diskBytes / (this.pairs * PAIR_BYTES), memory_max: this.#memoryMax };
     });
     await this.#read('read after compact', store);
-    await this.#phase('delete', this.#pairs, async () => {
-      await this.#each('delete', this.#pairs, (number) => void store.delete(keyOf(number)));
+    await this.#phase('delete', this.pairs, async () => {
+      await this.#each('delete', this.pairs, (number) => void store.delete(keyOf(number)));
       store.commit();
       expect('delete', store.count(), 0);
       return {};
@@ -85,9 +82,9 @@ class Run {
 
   async transactions(): Promise<void> {
     const store = await open<Uint8Array, Uint8Array>(NAME);
-    await this.#phase('transactions: write', this.#pairs, async () => {
-      for (let from = 0; from < this.#pairs; from += TRANSACTION) {
-        const end = Math.min(from + TRANSACTION, this.#pairs);
+    await this.#phase('transactions: write', this.pairs, async () => {
+      for (let from = 0; from < this.pairs; from += TRANSACTION) {
+        const end = Math.min(from + TRANSACTION, this.pairs);
         const batch = store.batch();
         for (let number = from; number < end; number++) batch.set(keyOf(number), valueFor(number));
         batch.commit({ durability: 'relaxed' });
@@ -96,11 +93,11 @@ class Run {
       }
       return {};
     });
-    await this.#phase('transactions: read', this.#pairs, async () => {
-      const random = randomBelow(this.#pairs, 7);
-      for (let from = 0; from < this.#pairs; from += TRANSACTION) {
+    await this.#phase('transactions: read', this.pairs, async () => {
+      const random = randomBelow(this.pairs, 7);
+      for (let from = 0; from < this.pairs; from += TRANSACTION) {
         const snapshot = store.snapshot();
-        const end = Math.min(from + TRANSACTION, this.#pairs);
+        const end = Math.min(from + TRANSACTION, this.pairs);
         try {
           let found = 0;
           for (let number = from; number < end; number++) found += Number(snapshot.get(keyOf(random())) !== undefined);
@@ -117,15 +114,15 @@ class Run {
   }
 
   async #load(store: Store): Promise<void> {
-    const logical = this.#pairs * PAIR_BYTES;
+    const logical = this.pairs * PAIR_BYTES;
     let spaceMax = 0;
-    await this.#phase('write', this.#pairs, async () => {
-      const every = sampleOf(this.#pairs);
-      await this.#each('write', this.#pairs, (number) => {
+    await this.#phase('write', this.pairs, async () => {
+      const every = sampleOf(this.pairs);
+      await this.#each('write', this.pairs, (number) => {
         if (number % every === every - 1) {
           const diskBytes = this.#look(store).disk.bytes;
           // The first few MiB are rather what an empty store weighs.
-          if (number > this.#pairs / 4) spaceMax = Math.max(spaceMax, diskBytes / (number * PAIR_BYTES));
+          if (number > this.pairs / 4) spaceMax = Math.max(spaceMax, diskBytes / (number * PAIR_BYTES));
         }
         store.set(keyOf(number), valueFor(number));
       });
@@ -141,10 +138,10 @@ class Run {
   }
 
   async #read(phase: string, store: Store): Promise<void> {
-    await this.#phase(phase, this.#pairs, async () => {
-      const random = randomBelow(this.#pairs, 3);
+    await this.#phase(phase, this.pairs, async () => {
+      const random = randomBelow(this.pairs, 3);
       let wrong = 0;
-      await this.#each(phase, this.#pairs, () => {
+      await this.#each(phase, this.pairs, () => {
         const number = random();
         if (!isValueFor(store.get(keyOf(number)), number)) wrong++;
       });
@@ -155,7 +152,7 @@ class Run {
   }
 
   async #scans(store: Store): Promise<void> {
-    const wanted = Math.min(SCANNED, this.#pairs);
+    const wanted = Math.min(SCANNED, this.pairs);
     await this.#phase('iterate', wanted, async () => {
       let found = 0;
       for (const _ of store.entries({ limit: wanted })) found++;
@@ -163,7 +160,7 @@ class Run {
       return {};
     });
     await this.#phase('range', wanted, async () => {
-      const random = randomBelow(this.#pairs, 5);
+      const random = randomBelow(this.pairs, 5);
       await this.#each('range', wanted / RANGE, () => {
         for (const _ of store.entries({ gte: keyOf(random()), limit: RANGE }));
       });
@@ -172,12 +169,12 @@ class Run {
   }
 
   async #beside(store: Store): Promise<void> {
-    const writes = Math.min(WRITES_BESIDE, this.#pairs / READS_PER_WRITE);
+    const writes = Math.min(WRITES_BESIDE, this.pairs / READS_PER_WRITE);
     await this.#phase('read while writing', writes * (1 + READS_PER_WRITE), async () => {
-      const random = randomBelow(this.#pairs, 9);
+      const random = randomBelow(this.pairs, 9);
       let wrong = 0;
       await this.#each('read while writing', writes, (i) => {
-        const number = (i * 7919) % this.#pairs;
+        const number = (i * 7919) % this.pairs;
         for (let read = 0; read < READS_PER_WRITE; read++) {
           const asked = random();
           if (!isValueFor(store.get(keyOf(asked)), asked)) wrong++;
@@ -192,33 +189,28 @@ class Run {
   }
 
   async #phase(phase: string, ops: number, work: () => Promise<More>): Promise<void> {
-    this.#context.say(`scale: ${phase}`);
+    this.context.say(`scale: ${phase}`);
     const started = now();
     const more = await work();
     const seconds = (now() - started) / 1000;
-    const latencies = new Latencies();
-    latencies.add((seconds * 1e6) / ops);
     // A phase is timed as a whole: the percentiles are its mean.
-    this.#row({ phase, ops, seconds, latencies, groupSize: ops, more });
+    this.#row(phase, ops, seconds, [(seconds * 1e6) / ops], ops, more);
   }
 
   #spell({ phase, gets, turns }: Spell): void {
     const seconds = gets.reduce((sum, ms) => sum + ms, 0) / 1000;
-    const latencies = Latencies.of(Float64Array.from(gets, (ms) => ms * 1000));
-    const { p50, p99 } = Latencies.of(Float64Array.from(turns, (ms) => ms * 1000)).percentiles();
+    const { p50, p99 } = Latencies.of(turns.map((ms) => ms * 1000)).percentiles();
     const more = { turn_p50_us: p50, turn_p99_us: p99 };
-    this.#row({ phase, ops: gets.length, seconds, latencies, groupSize: 1, more });
+    const microseconds = gets.map((ms) => ms * 1000);
+    this.#row(phase, gets.length, seconds, microseconds, 1, more);
   }
 
-  #row({ phase, ops, seconds, latencies, groupSize, more }: Measured): void {
-    const { emit, place } = this.#context;
-    const tally = { ...emptyTally(), ops, bytes: ops * PAIR_BYTES };
-    const round = { tally, elapsed_ms: seconds * 1000, latencies, timeline: [[seconds * 1000, ops]] as const };
-    const note = Object.entries(more).map(([name, figure]) => shown(name, figure));
-    const head = { suite: 'scale', engine: 'varve-sync', role: 'varve', access: place, durability: 'relaxed' } as const;
-    const own = { unit: 'ops', groupSize, phase: `${phase}, ${this.#pairs} pairs` } as const;
-    const row = makeRow({ ...head, ...own, ...(note.length > 0 && { note: note.join(', ') }) }, [round], true);
-    emit({ type: 'row', row });
+  #row(name: string, ops: number, seconds: number, microseconds: readonly number[], groupSize: number, more: More) {
+    const round = roundOf({ ops, bytes: ops * PAIR_BYTES }, seconds * 1000, microseconds);
+    const figures = Object.entries(more).map(([title, figure]) => shown(title, figure));
+    const note = figures.length > 0 && { note: figures.join(', ') };
+    const phase = `${name}, ${this.pairs} pairs`;
+    report(this.context, SYNC, { suite: 'scale', phase, groupSize, ...note }, [round]);
   }
 
   /** Runs a step for every number below `count`, lets go of the turn now and then, and tells how much is done. */
@@ -235,8 +227,8 @@ class Run {
     }
   }
 
-  #done(phase: string, done: number, count = this.#pairs): void {
-    this.#context.say(`scale: ${phase} ${Math.round((done * 100) / count)}%`);
+  #done(phase: string, done: number, count = this.pairs): void {
+    this.context.say(`scale: ${phase} ${Math.round((done * 100) / count)}%`);
   }
 
   #look(store: Store): StoreStats {
@@ -244,15 +236,6 @@ class Run {
     this.#memoryMax = Math.max(this.#memoryMax, heldBytes(stats));
     return stats;
   }
-}
-
-interface Measured {
-  readonly phase: string;
-  readonly ops: number;
-  readonly seconds: number;
-  readonly latencies: Latencies;
-  readonly groupSize: number;
-  readonly more: More;
 }
 
 /** A figure beside the rate, by its name. */
@@ -296,7 +279,6 @@ async function run(context: Context): Promise<void> {
 register({
   name: 'scale',
   title: '2 million pairs in the worker, phase by phase (--entries or --scale for more)',
-  family: 'S2',
   asked: true,
   accesses: ['worker'],
   steps: (_, engines) => (hasSync(engines) ? 1 : 0),

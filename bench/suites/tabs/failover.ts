@@ -1,5 +1,5 @@
 /**
- * What becomes of writers when the tab that leads is closed, killed, or loses its worker.
+ * The wait of writers when the tab that leads is closed, killed, or loses its worker.
  *
  *     writes        |-|-|-|-|--------------------|-|-|-|
  *     the command          ^
@@ -13,11 +13,10 @@
 
 import type { Engine } from '../../core/engine.ts';
 import { duration } from '../../core/figures.ts';
-import { Latencies, median } from '../../core/latency.ts';
+import { median } from '../../core/latency.ts';
+import { roundOf } from '../../core/measure.ts';
 import type { Plan } from '../../core/plan.ts';
-import { headOf, makeRow, type Row } from '../../core/row.ts';
-import type { Context } from '../../core/suite.ts';
-import { emptyTally } from '../../core/tasks/task.ts';
+import { type Context, report } from '../../core/suite.ts';
 import type { Cause, House, RemoteTab } from './house.ts';
 import { epochMs, type Written } from './protocol.ts';
 
@@ -52,11 +51,8 @@ export function failoverSteps({ mode }: Plan, engines: readonly Engine[]): numbe
 }
 
 /** Ends leaders, one after another, by each cause. */
-export async function runFailovers(
-  { plan, place, emit, step }: Context,
-  house: House,
-  engines: readonly Engine[],
-): Promise<void> {
+export async function runFailovers(context: Context, house: House, engines: readonly Engine[]): Promise<void> {
+  const { plan, place, emit, step } = context;
   const times = TIMES[plan.mode];
   for (const engine of lined(engines)) {
     const line = new Line(house, engine.name);
@@ -74,7 +70,7 @@ export async function runFailovers(
             emit({ type: 'problem', text: `multi-tab, ${cause} on ${engine.name}: ${text}` });
           }
         }
-        if (pauses.length > 0) emit({ type: 'row', row: rowOf(engine, cause, place, line.hasLeader, pauses) });
+        if (pauses.length > 0) conclude(context, engine, cause, line.hasLeader, pauses);
       }
     } finally {
       await line.close();
@@ -82,41 +78,40 @@ export async function runFailovers(
   }
 }
 
-/** A row whose calls are the pauses of the writers. */
-function rowOf(engine: Engine, cause: Cause, access: string, hasLeader: boolean, pauses: readonly Pause[]): Row {
+/** Reports a row whose calls are the pauses of the writers. */
+function conclude(context: Context, engine: Engine, cause: Cause, hasLeader: boolean, pauses: readonly Pause[]): void {
   const us = (ms: number): string => duration(ms * 1000);
   const fromCommand = pauses.map(({ fromCommand_ms }) => fromCommand_ms);
   const note = `from the command: median ${us(median(fromCommand))}, worst ${us(Math.max(...fromCommand))}`;
-  const latencies = Latencies.of(Float64Array.from(pauses, ({ pause_ms }) => pause_ms * 1000));
   const elapsed_ms = pauses.reduce((sum, { pause_ms }) => sum + pause_ms, 0);
-  const round = { tally: { ...emptyTally(), ops: pauses.length }, elapsed_ms, latencies, timeline: [] };
   const phase = `pause of ${FOLLOWERS} writers, the ${hasLeader ? 'leader' : 'first tab'} is gone: ${ENDS[cause]}`;
-  const head = { suite: 'multi-tab', ...headOf(engine), access, durability: 'relaxed', unit: 'ops' } as const;
-  return makeRow({ ...head, groupSize: 1, phase, note }, [round], true);
+  const microseconds = pauses.map(({ pause_ms }) => pause_ms * 1000);
+  report(context, engine, { suite: 'multi-tab', phase, note }, [
+    roundOf({ ops: pauses.length }, elapsed_ms, microseconds),
+  ]);
 }
 
 /** The tabs of one store. */
 class Line {
-  readonly #house: House;
-  readonly #engine: string;
   readonly #store: string;
   #tabs: RemoteTab[] = [];
   #isNew = true;
   #ended = 0;
   hasLeader = false;
 
-  constructor(house: House, engine: string) {
-    this.#house = house;
-    this.#engine = engine;
+  constructor(
+    private readonly house: House,
+    private readonly engine: string,
+  ) {
     this.#store = `bench-failover-${engine}`;
   }
 
   /** Opens as many tabs as are wanted. */
   async fill(): Promise<void> {
-    const { name: engine, store } = { name: this.#engine, store: this.#store };
+    const store = this.#store;
     while (this.#tabs.length <= FOLLOWERS) {
-      const tab = await this.#house.open();
-      await tab.tell('open', { engine, store, entries: ENTRIES, isFirst: this.#isNew });
+      const tab = await this.house.open();
+      await tab.tell('open', { engine: this.engine, store, entries: ENTRIES, isFirst: this.#isNew });
       this.#isNew = false;
       this.#tabs.push(tab);
     }
@@ -126,15 +121,15 @@ class Line {
   async end(cause: Cause): Promise<{ pauses: Pause[]; problems: string[] } | undefined> {
     await this.fill();
     const victim = (await this.#leader(this.#tabs)) ?? (this.#tabs[0] as RemoteTab);
-    if (!(await this.#house.aim(victim, cause))) return undefined;
+    if (!(await this.house.aim(victim, cause))) return undefined;
     const followers = this.#tabs.filter((tab) => tab !== victim);
     const prefix = (i: number): string => `${String(this.#ended).padStart(4, '0')}-${i}-`;
     for (const [i, tab] of followers.entries()) {
-      await tab.tell('write', { engine: this.#engine, prefix: prefix(i) });
+      await tab.tell('write', { engine: this.engine, prefix: prefix(i) });
     }
     await pass(WRITING_MS);
     const command = epochMs();
-    await this.#house.end(victim, cause);
+    await this.house.end(victim, cause);
     if (this.hasLeader) await this.#succession(cause === 'terminate' ? this.#tabs : followers);
     await pass(WRITING_MS);
     const written = await Promise.all(followers.map((tab) => tab.tell('stop')));
@@ -142,12 +137,12 @@ class Line {
     const reader = followers.at(-1) as RemoteTab;
     for (const [i, { writes }] of written.entries()) {
       const count = writes.length;
-      const missing = await reader.tell('missing', { engine: this.#engine, prefix: prefix(i), count });
+      const missing = await reader.tell('missing', { engine: this.engine, prefix: prefix(i), count });
       if (missing > 0) problems.push(`${missing} of ${count} acknowledged writes are not there.`);
     }
     this.#ended++;
     // A worker that was ended comes again, but not for ever: the next one to lead is in another tab.
-    if (cause === 'terminate') await this.#house.end(victim, 'close');
+    if (cause === 'terminate') await this.house.end(victim, 'close');
     this.#tabs = followers;
     return { pauses: written.map((one) => pauseOf(one, command)), problems };
   }
@@ -155,13 +150,13 @@ class Line {
   async close(): Promise<void> {
     for (const [i, tab] of this.#tabs.entries()) {
       const remove = i === this.#tabs.length - 1;
-      await tab.tell('close', { engine: this.#engine, store: this.#store, remove });
-      await this.#house.end(tab, 'close');
+      await tab.tell('close', { engine: this.engine, store: this.#store, remove });
+      await this.house.end(tab, 'close');
     }
   }
 
   async #leader(tabs: readonly RemoteTab[]): Promise<RemoteTab | undefined> {
-    const leads = await Promise.all(tabs.map((tab) => tab.tell('leads', { engine: this.#engine })));
+    const leads = await Promise.all(tabs.map((tab) => tab.tell('leads', { engine: this.engine })));
     this.hasLeader ||= leads.includes(true);
     return tabs[leads.indexOf(true)];
   }

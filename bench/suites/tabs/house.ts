@@ -8,13 +8,12 @@
 import { type Command, channelName, type FromTab } from './protocol.ts';
 import type { Tab } from './tab.ts';
 
-/** What the suite runs in. */
 export type Place = 'tab' | 'frame';
 
 /** How a tab that leads is ended: closed, only its worker, or its process killed. */
 export type Cause = 'close' | 'terminate' | 'kill';
 
-/** What the command line is asked for. */
+/** A request to the command line. */
 export type TabRequest =
   | { readonly type: 'open'; readonly tab: string; readonly path: string }
   | { readonly type: 'close' | 'kill' | 'aim'; readonly tab: string };
@@ -24,24 +23,21 @@ declare global {
   var varveBenchTabs: ((request: TabRequest) => Promise<boolean>) | undefined;
 }
 
-/** What a tab can be told: its methods. */
+/** The commands of a tab: its methods. */
 type CommandName = keyof Tab;
 type Given<N extends CommandName> = Parameters<Tab[N]>[0];
 type Told<N extends CommandName> = ReturnType<Tab[N]>;
 
 /** A tab, to be told things. */
 export class RemoteTab {
-  readonly name: string;
-  readonly #house: House;
-
-  constructor(name: string, house: House) {
-    this.name = name;
-    this.#house = house;
-  }
+  constructor(
+    readonly name: string,
+    private readonly house: House,
+  ) {}
 
   /** Has the tab do something; rejects with what it failed with. */
   tell<N extends CommandName>(name: N, given?: Given<N>): Told<N> {
-    return this.#house.tell(this.name, name, given);
+    return this.house.tell(this.name, name, given);
   }
 }
 

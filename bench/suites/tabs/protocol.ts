@@ -1,5 +1,5 @@
 /**
- * What the director of the suite `multi-tab` and its tabs say to each other, over one BroadcastChannel.
+ * The messages between the director of the suite `multi-tab` and its tabs, over one BroadcastChannel.
  *
  * Invariant: every command has a number and gets one reply with it; a tab hears only what is said to it. A tab that was ended
  * gives no reply: who ends one does not wait for it.
@@ -15,7 +15,7 @@ export function channelName(run: string): string {
 /** The calls that are measured. */
 export type Call = 'get' | 'set';
 
-/** What a tab is to do in one round. */
+/** The work of a tab in one round. */
 export interface Work {
   readonly engine: string;
   readonly call: Call;
@@ -43,10 +43,9 @@ export interface RoundData {
 /** A write of a writer: when it was called and when it was acknowledged, in milliseconds since 1970. */
 export type Acknowledged = readonly [called: number, acknowledged: number];
 
-/** What a writer came to. */
 export interface Written {
   readonly writes: readonly Acknowledged[];
-  /** What calls failed with. */
+  /** The errors of failed calls. */
   readonly errors: readonly string[];
 }
 

@@ -7,13 +7,10 @@
  */
 
 import { type Engine, IN_FLIGHT } from '../../core/engine.ts';
-import { Latencies } from '../../core/latency.ts';
 import { rotated } from '../../core/loops.ts';
-import type { Round } from '../../core/measure.ts';
+import { JoinedRounds, type Round, roundOf } from '../../core/measure.ts';
 import type { Plan } from '../../core/plan.ts';
-import { headOf, makeRow, type Row } from '../../core/row.ts';
-import { type Context, register } from '../../core/suite.ts';
-import { emptyTally } from '../../core/tasks/task.ts';
+import { type Context, register, report } from '../../core/suite.ts';
 import { failoverSteps, runFailovers } from './failover.ts';
 import { House, type RemoteTab } from './house.ts';
 import { type Call, epochMs, type RoundData, type Work } from './protocol.ts';
@@ -48,7 +45,6 @@ interface Making {
   group: number;
 }
 
-/** What one number of tabs is measured with. */
 interface Setting {
   readonly tabs: readonly RemoteTab[];
   readonly call: Call;
@@ -77,7 +73,6 @@ function stepsOf(plan: Plan, engines: readonly Engine[]): number {
 register({
   name: NAME,
   title: 'one store in several tabs',
-  family: 'beyond',
   accesses: ['page', 'inflight'],
   steps: (plan, engines, access) => {
     const able = enginesOf(engines);
@@ -87,19 +82,16 @@ register({
 });
 
 class TabSuite {
-  readonly #context: Context;
-  readonly #plan: Plan;
-  readonly #house: House;
   readonly #mode: 'quick' | 'full';
   readonly #engines: readonly Engine[];
   readonly #waves: boolean;
   /** Groups of awaited calls, by engine and call. */
   readonly #groups = new Map<string, number>();
 
-  constructor(context: Context, house: House) {
-    this.#context = context;
-    this.#plan = context.plan;
-    this.#house = house;
+  constructor(
+    private readonly context: Context,
+    private readonly house: House,
+  ) {
     this.#mode = context.plan.mode;
     this.#engines = enginesOf(context.engines);
     this.#waves = context.access === 'inflight';
@@ -108,16 +100,15 @@ class TabSuite {
   async run(): Promise<void> {
     const tabs: RemoteTab[] = [];
     for (const count of TABS[this.#mode]) {
-      while (tabs.length < count) tabs.push(await this.#house.open());
+      while (tabs.length < count) tabs.push(await this.house.open());
       await this.#measure(tabs);
     }
-    for (const tab of tabs) await this.#house.end(tab, 'close');
+    for (const tab of tabs) await this.house.end(tab, 'close');
   }
 
   /** All rows of one number of tabs, on new stores. */
   async #measure(tabs: readonly RemoteTab[]): Promise<void> {
     const entries = ENTRIES[this.#mode];
-    const { emit } = this.#context;
     const store = ({ name }: Engine): string => `bench-tabs-${name}-${tabs.length}`;
     for (const engine of this.#engines) {
       this.#progress(`${tabs.length} tabs: ${engine.name} loads`);
@@ -125,29 +116,26 @@ class TabSuite {
         await tab.tell('open', { engine: engine.name, store: store(engine), entries, isFirst: i === 0 });
       }
     }
-    const rows: Row[] = [];
-    for (const call of CALLS) rows.push(...(await this.#rowsOf({ tabs, call })));
+    const made: [Making, Setting][] = [];
+    for (const call of CALLS) made.push(...(await this.#makings({ tabs, call })));
     for (const engine of this.#engines) {
       const wrong = await this.#verify(engine.name, tabs);
-      if (wrong !== undefined) emit({ type: 'problem', text: `${NAME} on ${engine.name}: ${wrong}` });
-      for (const row of rows.filter((one) => one.engine.split(' ')[0] === engine.name)) {
-        emit({ type: 'row', row: { ...row, verified: row.verified && wrong === undefined } });
-      }
+      for (const [making, setting] of made) if (making.engine === engine) this.#conclude(making, setting, wrong);
       for (const [i, tab] of tabs.entries()) {
         await tab.tell('close', { engine: engine.name, store: store(engine), remove: i === tabs.length - 1 });
       }
     }
   }
 
-  async #rowsOf(setting: Setting): Promise<Row[]> {
+  async #makings(setting: Setting): Promise<[Making, Setting][]> {
     const makings = await Promise.all(this.#engines.map((engine) => this.#making(engine, setting)));
-    for (let round = 0; round < this.#plan.rounds; round++) {
+    for (let round = 0; round < this.context.plan.rounds; round++) {
       for (const making of rotated(makings, round)) await this.#runRound(making, setting, round);
     }
-    return makings.flatMap((making) => this.#conclude(making, setting));
+    return makings.map((making) => [making, setting]);
   }
 
-  /** Who leads is asked each time: a store may have been handed over. */
+  /** Asks each time which tab leads, because the leader can change. */
   async #making(engine: Engine, { tabs }: Setting): Promise<Making> {
     const leads = await Promise.all(tabs.map((tab) => tab.tell('leads', { engine: engine.name })));
     const leader = tabs.filter((_, i) => leads[i] === true);
@@ -170,7 +158,7 @@ class TabSuite {
     const { engine, parts, rounds } = making;
     const alone = parts.filter(({ load }) => load === 'alone');
     const together = parts.filter(({ load }) => load === 'all');
-    this.#progress(`${tabs.length} tabs: ${engine.name} ${call}, round ${round + 1} of ${this.#plan.rounds}`);
+    this.#progress(`${tabs.length} tabs: ${engine.name} ${call}, round ${round + 1} of ${this.context.plan.rounds}`);
     making.group = this.#waves ? 1 : await this.#groupOf(engine.name, setting);
     for (const part of alone) {
       const [data] = await this.#go(making, setting, part.tabs, round);
@@ -185,7 +173,7 @@ class TabSuite {
 
   /** Has tabs make their calls at the same time. */
   async #go(making: Making, setting: Setting, who: readonly RemoteTab[], round: number): Promise<RoundData[]> {
-    this.#context.signal.throwIfAborted();
+    this.context.signal.throwIfAborted();
     await Promise.all(
       who.map((tab) => {
         const work = this.#workOf(making.engine.name, setting, tab);
@@ -200,7 +188,7 @@ class TabSuite {
   #workOf(engine: string, { tabs, call }: Setting, tab: RemoteTab): Work {
     const waves = this.#waves;
     const budget_ms = BUDGET_MS[this.#mode];
-    const calls = this.#plan.custom.calls ?? budget_ms * (waves ? CALLS_PER_MS.waves : CALLS_PER_MS.awaited);
+    const calls = this.context.plan.custom.calls ?? budget_ms * (waves ? CALLS_PER_MS.waves : CALLS_PER_MS.awaited);
     return { engine, call, waves, index: tabs.indexOf(tab), of: tabs.length, calls, budget_ms, group: 1, round: 0 };
   }
 
@@ -215,24 +203,22 @@ class TabSuite {
     return group;
   }
 
-  #conclude({ engine, rounds, group, parts }: Making, { tabs, call }: Setting): Row[] {
-    const { place } = this.#context;
-    const own = headOf(engine);
-    const head = { suite: NAME, ...own, access: place, durability: 'relaxed', unit: 'ops' } as const;
-    const frames = this.#house.place === 'frame' ? { note: 'frames of one page, which share its thread' } : {};
-    return parts.map((part) => {
+  #conclude({ engine, rounds, group, parts }: Making, { tabs, call }: Setting, wrong: string | undefined): void {
+    const frames = this.house.place === 'frame' && { note: 'frames of one page, which share its thread' };
+    for (const part of parts) {
       const { role, load } = part;
       const count = tabs.length === 1 ? '1 tab' : `${tabs.length} tabs`;
       const isPart = load === 'all' && role !== 'all';
       const how = load === 'alone' ? 'one calls' : `all call${isPart ? ` (the part of the ${role})` : ''}`;
       // Peers have no leader: which tab it is belongs to the engine.
-      const who = load === 'alone' && role !== 'tab' ? ` (${role})` : '';
-      const more = { ...frames, phase: `${count}, ${call}, ${how}`, groupSize: this.#waves ? IN_FLIGHT : group };
-      return makeRow({ ...head, ...more, engine: own.engine + who }, rounds.get(part) ?? [], true);
-    });
+      const name = engine.name + (load === 'alone' && role !== 'tab' ? ` (${role})` : '');
+      const phase = `${count}, ${call}, ${how}`;
+      const head = { suite: NAME, phase, groupSize: this.#waves ? IN_FLIGHT : group, ...frames };
+      report(this.context, { ...engine, name }, head, rounds.get(part) ?? [], wrong);
+    }
   }
 
-  /** Puts together what every tab wrote, and has the last one walk the store. */
+  /** Puts together the writes of all tabs, and has the last tab walk the store. */
   async #verify(engine: string, tabs: readonly RemoteTab[]): Promise<string | undefined> {
     const states = await Promise.all(tabs.map((tab) => tab.tell('state', { engine })));
     const [first] = states;
@@ -243,20 +229,18 @@ class TabSuite {
   }
 
   #progress(text: string): void {
-    this.#context.step(`${NAME} (${this.#context.place}): ${text}`);
+    this.context.step(`${NAME} (${this.context.place}): ${text}`);
   }
 }
 
 /** The rounds of several tabs at once as one: its rate is the sum of theirs. */
 function sum(rounds: readonly RoundData[]): Round {
-  const latencies = new Latencies();
-  const tally = emptyTally();
+  const all = new JoinedRounds();
   let perMs = 0;
-  for (const round of rounds) {
-    for (const name of ['ops', 'bytes', 'reads', 'hits', 'wrong'] as const) tally[name] += round.tally[name];
-    latencies.addAll(Latencies.of(round.samples));
-    perMs += round.tally.ops / round.elapsed_ms;
+  for (const { tally, elapsed_ms, samples } of rounds) {
+    all.add(roundOf(tally, elapsed_ms, samples));
+    perMs += tally.ops / elapsed_ms;
   }
-  const elapsed_ms = tally.ops / perMs;
-  return { tally, elapsed_ms, latencies, timeline: [[elapsed_ms, tally.ops]] };
+  all.elapsed_ms = all.tally.ops / perMs;
+  return all;
 }

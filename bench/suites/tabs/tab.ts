@@ -5,10 +5,9 @@
  * lets a tab read while another writes.
  */
 
-import { GROUP_STEPS, timerStepMs } from '../../core/clock.ts';
 import { type AsyncSession, type Engine, IN_FLIGHT, type PointCall } from '../../core/engine.ts';
 import { type Dataset, makeDataset } from '../../core/generator.ts';
-import { measure } from '../../core/measure.ts';
+import { groupFor, measure } from '../../core/measure.ts';
 import { engines } from '../../core/registry.ts';
 import { loadedState, Stage } from '../../core/stage.ts';
 import { AsyncPoints } from '../../core/tasks/points.ts';
@@ -32,28 +31,16 @@ interface OpenStore {
 
 /** Its methods are what it can be told. */
 export class Tab {
-  readonly #workers: readonly Worker[];
   readonly #stores = new Map<string, OpenStore>();
   #prepared: { task: Task; work: Work } | undefined;
   #writer: { stop: boolean; done: Promise<Written> } | undefined;
 
   /** @param workers all workers that the page has made, those to come included */
-  constructor(workers: readonly Worker[]) {
-    this.#workers = workers;
-  }
+  constructor(private readonly workers: readonly Worker[]) {}
 
   /** Opens a store; the first tab makes it anew and loads it, the others know what was loaded. */
-  async open({
-    engine: name,
-    store,
-    entries,
-    isFirst,
-  }: {
-    engine: string;
-    store: string;
-    entries: number;
-    isFirst: boolean;
-  }): Promise<void> {
+  async open(given: { engine: string; store: string; entries: number; isFirst: boolean }): Promise<void> {
+    const { engine: name, store, entries, isFirst } = given;
     const engine = engines().find((known) => known.name === name);
     if (engine === undefined) throw new Error(`There is no engine ${name}.`);
     const dataset = makeDataset('random', entries, VALUE_BYTES);
@@ -75,7 +62,7 @@ export class Tab {
   async rehearse(work: Work): Promise<number> {
     const task = this.#taskOf({ ...work, calls: REHEARSAL_CALLS });
     const { latencies } = await measure(task, limits({ ...work, calls: REHEARSAL_CALLS, group: 1, budget_ms: 1000 }));
-    return Math.max(1, Math.ceil((GROUP_STEPS * timerStepMs() * 1000) / Math.max(latencies.percentiles().p50, 1)));
+    return groupFor(latencies);
   }
 
   /** Lays out the calls of a round. */
@@ -93,7 +80,7 @@ export class Tab {
     return { tally, elapsed_ms, samples: latencies.samples() };
   }
 
-  /** What the store holds as far as this tab knows, by the number of the key. */
+  /** The content of the store as far as this tab knows, by the number of the key. */
   async state({ engine }: { engine: string }): Promise<Uint16Array> {
     return this.#store(engine).state;
   }
@@ -148,7 +135,7 @@ export class Tab {
 
   /** Ends the workers of this tab that have an engine, without a word to them. */
   async terminate(): Promise<void> {
-    for (const worker of this.#workers) worker.terminate();
+    for (const worker of this.workers) worker.terminate();
   }
 
   async close({ engine: name, store, remove }: { engine: string; store: string; remove: boolean }): Promise<void> {

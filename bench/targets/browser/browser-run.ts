@@ -37,7 +37,6 @@ export interface SavedRun extends Result, Provenance {
   readonly sizes: Sizes;
 }
 
-/** What came of a run. */
 export interface Run {
   readonly saved: SavedRun;
   /** The report in Markdown. */

@@ -14,7 +14,7 @@ import { runPlanInBrowser, type SavedRun } from './browser-run.ts';
 import { type Command, helpText, listText, parseFlags, planOf } from './flags.ts';
 import { gatePlan, judgeRuns, readBaseline } from './gate.ts';
 
-/** What a command line runs: as the baseline says, or everything that it does not leave out. */
+/** The plan of a command line: as the baseline says, or everything that it does not leave out. */
 function planFor({ params, peers, last }: Command): Plan {
   const compare = last('compare');
   if (!params.has('mode') && compare === undefined) params.set('mode', 'full');

@@ -18,7 +18,6 @@ import { planOf } from './flags.ts';
 /** Runs a plan, and hands over the rows of each run. */
 export type Measure = (plan: Plan) => Promise<readonly (readonly Row[])[]>;
 
-/** What came of a comparison. */
 export interface Judgement {
   readonly text: string;
   /** Nothing is slower, and all was measured. */
@@ -36,7 +35,7 @@ export function readBaseline(file: string): Baseline {
   return parseBaseline(text, file);
 }
 
-/** What a baseline was made of, with what the command line asks for laid over it. */
+/** The plan of a baseline, with the choices of the command line laid over it. */
 export function gatePlan(baseline: Baseline, params: URLSearchParams): Plan {
   const merged = paramsOf(baseline.plan);
   merged.set('mode', baseline.plan.mode);

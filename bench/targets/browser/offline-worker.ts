@@ -15,7 +15,7 @@ const scope = self as unknown as ServiceWorkerGlobalScope;
 const PREFIX = `varve-bench ${scope.registration.scope} `;
 const CACHE = PREFIX + OFFLINE.version;
 
-/** What makes a page cross-origin isolated: a finer timer, and the browser's own measurement of memory. */
+/** These headers make a page cross-origin isolated: a finer timer, and the browser's own measurement of memory. */
 const ISOLATION = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',

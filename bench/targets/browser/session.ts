@@ -67,7 +67,7 @@ export async function inBrowser<T>(
 function onSignals(cancel: (() => void) | undefined): () => void {
   let cancelled = cancel === undefined;
   const heard = (): void => {
-    // What listens to the end of the process ends the browser and removes its profile.
+    // The listeners of the end of the process end the browser and remove its profile.
     if (cancelled) process.exit(1);
     cancelled = true;
     console.error('\nEnding early: what was measured will be told. One more signal ends the command at once.');
@@ -119,8 +119,7 @@ export async function drive<E, R>(page: Page, address: string, hear: (event: E) 
         if (message.type() === 'error') console.log(`  ! browser: ${message.text()}`);
       });
       page
-        .exposeFunction('varveBenchHeard', listener)
-        .then(() => page.addInitScript(passOn))
+        .exposeFunction('varveBenchListener', listener)
         .then(() => page.goto(address))
         .then((response) => {
           if (!response?.ok()) throw new Error(`The page ${address} is not there: build it first (npm run build).`);
@@ -131,14 +130,4 @@ export async function drive<E, R>(page: Page, address: string, hear: (event: E) 
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** Runs in the page. What is told many times a second is for its charts: each message out of it would cost what is measured. */
-function passOn(): void {
-  Object.assign(globalThis, {
-    varveBenchListener: (event: { readonly type: string }) => {
-      if (event.type === 'sample' || event.type === 'amplification') return;
-      Reflect.get(globalThis, 'varveBenchHeard')(event);
-    },
-  });
 }

@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright';
 import type { TabRequest } from '../../suites/tabs/house.ts';
 
-/** What a tab takes to be told from others: no browser says which process is whose, so the one that grows by this is its. */
+/** No browser says which process belongs to which tab: the process that grows by this is the tab's. */
 const BALLAST_KIB = 96 * 1024;
 
 /** Puts `varveBenchTabs` into the page. */

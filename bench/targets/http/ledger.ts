@@ -1,5 +1,5 @@
 /**
- * What the store must hold: the version of every key that was last acknowledged.
+ * The content that the store must have: the version of every key that was last acknowledged.
  *
  * Invariant: a key has one writer at a time, the connection that owns it, so its last acknowledged version is known. Where a
  * write was never answered (the row's end cut it off, or it failed), both outcomes are kept until `resolve` is told which it was.

@@ -65,7 +65,7 @@ async function firstLine(child: ChildProcess, runtime: RuntimeName): Promise<Sai
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     errors += text;
   });
-  // What follows the first line is read, too: a full pipe would stop the program.
+  // The lines after the first are read, too: a full pipe would stop the program.
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
   return new Promise((resolve, reject) => {
     child.once('error', (error) => reject(new Error(`${runtime} does not start: ${error.message}. Run npm ci.`)));

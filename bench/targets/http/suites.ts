@@ -56,7 +56,7 @@ export const BATCH: readonly Work[] = [10, 100].flatMap((size) => [
 ]);
 
 /** Four reads to a write. */
-export const MIX_80_20: Kind = mix([
+const MIX_80_20: Kind = mix([
   [80, get],
   [20, put],
 ]);

@@ -1,5 +1,5 @@
 /**
- * What every server of the benchmark answers: the handler's paths, and a bare one beside them.
+ * The paths of every server of the benchmark: those of the handler, and a bare one beside them.
  *
  * Invariant: `/bare` goes through the same server, and reads and sends as many bytes as the request that it is the floor of,
  * without handler, store or JSON.

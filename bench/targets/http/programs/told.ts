@@ -1,5 +1,5 @@
 /**
- * What the programs that serve a store share: what they are told, what they say, and when they end.
+ * The parts that the programs that serve a store share: their argument, their one line of output, and their end.
  *
  * Invariant: a program says one line, the JSON of a `Said`, when it answers requests, and ends when its standard input does:
  * so none is left behind, however the benchmark that started it ended.
@@ -8,7 +8,7 @@
 import process from 'node:process';
 import type { Durability } from 'varve';
 
-/** What a program is told: the JSON of its first argument. */
+/** The argument of a program: JSON. */
 export interface Told {
   /** The folder for the store's files. */
   readonly directory: string;
@@ -16,14 +16,13 @@ export interface Told {
   readonly durability: Durability;
 }
 
-/** What a program says. */
+/** The line that a program writes. */
 export interface Said {
   readonly url: string;
   /** The runtime and what serves in it, with versions. */
   readonly versions: string;
 }
 
-/** What this program was told. */
 export function told(): Told {
   return JSON.parse(process.argv[2] ?? '{}') as Told;
 }

@@ -1,0 +1,104 @@
+/**
+ * The load of several callers, in a page and over HTTP. In a closed loop each caller makes its next call when the one before is
+ * answered: it shows throughput. In an open loop calls are due at a fixed rate, whether the store keeps up or not: it shows the
+ * wait of users.
+ *
+ * Invariant: no call is left out because it was slow. When the time of a closed loop is over, each caller waits for its last
+ * answer. The latency of an open loop counts from when a call was due, not from when a caller was free to make it, so a stall
+ * counts for every call that it delays (no coordinated omission).
+ */
+
+import { now } from './clock.ts';
+import type { Latencies } from './latency.ts';
+
+/** Makes one call; resolves when it is answered. */
+export type Caller = () => Promise<unknown>;
+
+/** A closed loop for a time, or for a number of calls. */
+export type Length = { readonly seconds: number } | { readonly requests: number };
+
+/** An open loop: a fixed rate for a time. */
+export interface Pace {
+  readonly perSecond: number;
+  readonly seconds: number;
+}
+
+export interface LoadOptions {
+  readonly signal?: AbortSignal;
+  /** In an open loop, a caller can have any number of calls under way. */
+  readonly unbounded?: boolean;
+  /** Waits for the next call of an open loop. Default: a timer, which is a millisecond late. */
+  readonly rest?: (ms: number) => Promise<void>;
+}
+
+/** Runs the callers, and adds a latency in microseconds for each call. Resolves with the seconds until the last answer. */
+export async function runLoad(
+  callers: readonly Caller[],
+  length: Length | Pace,
+  latencies: Latencies,
+  options: LoadOptions = {},
+): Promise<number> {
+  const started = now();
+  await ('perSecond' in length
+    ? open(callers, length, latencies, options)
+    : closed(callers, length, latencies, options));
+  return (now() - started) / 1000;
+}
+
+async function closed(callers: readonly Caller[], length: Length, latencies: Latencies, { signal }: LoadOptions) {
+  const ends = 'seconds' in length ? now() + length.seconds * 1000 : Number.POSITIVE_INFINITY;
+  let left = 'requests' in length ? length.requests : Number.POSITIVE_INFINITY;
+  const work = async (call: Caller): Promise<void> => {
+    // Each caller calls once at least, however busy the machine is.
+    for (let isFirst = true; left > 0 && (isFirst || now() < ends); isFirst = false) {
+      signal?.throwIfAborted();
+      left--;
+      const since = now();
+      await call();
+      latencies.add((now() - since) * 1000);
+    }
+  };
+  await Promise.all(callers.map(work));
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+function open(
+  callers: readonly Caller[],
+  { perSecond, seconds }: Pace,
+  latencies: Latencies,
+  { signal, unbounded = false, rest = sleep }: LoadOptions,
+): Promise<void> {
+  const free = [...callers];
+  const total = Math.max(1, Math.round(perSecond * seconds));
+  const started = now();
+  const dueAt = (index: number): number => started + (index * 1000) / perSecond;
+  let sent = 0;
+  let answered = 0;
+  let isResting = false;
+  return new Promise((resolve, reject) => {
+    const send = async (call: Caller, due: number): Promise<void> => {
+      await call();
+      latencies.add((now() - due) * 1000);
+      if (!unbounded) free.push(call);
+      answered++;
+      if (answered === total) resolve();
+      else await pump();
+    };
+    /** Makes the calls that are due, as far as callers are free; the rest waits for the next one that is. */
+    const pump = async (): Promise<void> => {
+      signal?.throwIfAborted();
+      for (const time = now(); sent < total && dueAt(sent) <= time; ) {
+        const call = unbounded ? free[0] : free.pop();
+        if (call === undefined) return;
+        send(call, dueAt(sent++)).catch(reject);
+      }
+      if (sent === total || isResting) return;
+      isResting = true;
+      await rest(Math.max(0, dueAt(sent) - now()));
+      isResting = false;
+      await pump();
+    };
+    pump().catch(reject);
+  });
+}
