@@ -145,6 +145,8 @@ export interface Engine {
   readonly groupsInFlight?: boolean;
   /** Differs from its twin in these calls alone, and runs only where there are any. */
   readonly only?: 'writes' | 'point writes';
+  /** Room for all keys and values of a store, in bytes: suites with more are without the engine. */
+  readonly bytesMax?: number;
   /** How often one process can open a store, where that has an end: a life of sessions is no longer. */
   readonly opensMax?: number;
   /** A quick run leaves it out. */

@@ -2,9 +2,17 @@
 
 import type { Access, Engine } from './engine.ts';
 import type { Emit, Plan } from './plan.ts';
-import { Gathered } from './result.ts';
+import { type Environment, Gathered } from './result.ts';
 import type { Row } from './row.ts';
 import { runSuites } from './runner.ts';
+
+export const ENVIRONMENT: Environment = {
+  date: '2026-01-02T03:04:05.000Z',
+  userAgent: 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
+  cores: 4,
+  timerStepMicroseconds: 5,
+  crossOriginIsolated: true,
+};
 
 /** A row with these rates of its rounds. */
 export function rowOf(row: Partial<Row> & Pick<Row, 'engine' | 'role' | 'rounds'>): Row {

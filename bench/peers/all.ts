@@ -11,6 +11,7 @@ import { idb } from './idb.ts';
 import { idbKeyval } from './idb-keyval.ts';
 import { indexedDb, indexedDbGrouped } from './indexeddb.ts';
 import { localForage } from './localforage.ts';
+import { localStorageEngine } from './localstorage.ts';
 import { map } from './map.ts';
 import { message, messageAppend } from './message.ts';
 import { opfsAppend } from './opfs-append.ts';
@@ -22,7 +23,7 @@ import { waSqlite, waSqliteGrouped } from './wa-sqlite.ts';
 
 const VARVE = [varveSync, varveSyncEach, varvePage, varveIndexedDb, varveHereIndexedDb];
 const PEERS = [indexedDb, indexedDbGrouped, sqliteWasm, sqliteWasmGrouped];
-const MORE = [waSqlite, waSqliteGrouped, pglite, idb, idbKeyval, localForage, dexie, browserLevel];
+const MORE = [waSqlite, waSqliteGrouped, pglite, idb, idbKeyval, localForage, localStorageEngine, dexie, browserLevel];
 const FLOORS = [map, opfsAppend, message, messageAppend];
 
 export const ENGINES: readonly Engine[] = [

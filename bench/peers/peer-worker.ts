@@ -7,8 +7,8 @@
 import type { Place, PointCall, SessionOptions } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 import { type PackedValues, pack, type Reply, type Request, transferOf, unpack } from './remote.ts';
+import type { SqlSession } from './sql-session.ts';
 import { openSqliteWasm } from './sqlite-wasm.ts';
-import type { SqliteWasmSession } from './sqlite-wasm-session.ts';
 import { openWaSqlite, type ServedSession } from './wa-sqlite.ts';
 
 const entriesOf = (keys: Key[], packed: PackedValues): { keys: Key[]; values: Uint8Array[] } => ({
@@ -17,7 +17,7 @@ const entriesOf = (keys: Key[], packed: PackedValues): { keys: Key[]; values: Ui
 });
 
 /** The calls of an open store, by the names of its methods. */
-const callsOf = (store: SqliteWasmSession | ServedSession) => ({
+const callsOf = (store: SqlSession | ServedSession) => ({
   set: (key: Key, value: Uint8Array) => store.set(key, value),
   get: (key: Key) => store.get(key),
   delete: (key: Key) => store.delete(key),

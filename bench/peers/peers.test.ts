@@ -13,6 +13,7 @@ import { dexie } from './dexie.ts';
 import { idb } from './idb.ts';
 import { idbKeyval } from './idb-keyval.ts';
 import { localForage } from './localforage.ts';
+import { map } from './map.ts';
 
 const SUITES = ['write-rand', 'write-batch', 'read-rand-mem', 'range-100', 'mixed-70', 'delete', 'tuple-read', 'open'];
 
@@ -54,4 +55,14 @@ test.each([[idb], [dexie], [browserLevel]])('$name deletes ranges, in a log that
   const { rows, problems } = await run(engine, ['page'], ['rotate'], 20);
   expect(problems).toEqual([]);
   expect(rows).toEqual(['rotate page', 'rotate page', 'rotate page']);
+});
+
+test('a suite whose entries need more room than an engine has is without it, and a note says so', async () => {
+  const plan = planOf(['write-rand'], { custom: { entries: 100, calls: 100 } });
+  const { rows, notes, problems } = await gathered(plan, [{ ...map, bytesMax: 11_000 }]);
+  expect([rows, problems]).toEqual([[], []]);
+  expect(notes).toEqual([
+    'write-rand (worker) is without map: it has room for 10.7 KiB, and the entries have 11.3 KiB.',
+  ]);
+  expect((await gathered(plan, [{ ...map, bytesMax: 12_000 }])).rows).toHaveLength(1);
 });

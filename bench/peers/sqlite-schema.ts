@@ -46,12 +46,12 @@ export const CHECKPOINT = 'PRAGMA wal_checkpoint(TRUNCATE);';
 
 /** Prepared once for each connection. */
 export const SQL = {
-  get: 'SELECT v FROM entries WHERE k = ?1',
-  set: 'INSERT INTO entries (k, v) VALUES (?1, ?2) ON CONFLICT (k) DO UPDATE SET v = excluded.v',
-  delete: 'DELETE FROM entries WHERE k = ?1',
-  deleteRange: 'DELETE FROM entries WHERE k >= ?1 AND k < ?2',
-  from: 'SELECT k, v FROM entries WHERE k >= ?1 ORDER BY k LIMIT ?2',
-  first: 'SELECT k, v FROM entries ORDER BY k LIMIT ?1',
+  get: 'SELECT v FROM entries WHERE k = ?',
+  set: 'INSERT INTO entries (k, v) VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET v = excluded.v',
+  delete: 'DELETE FROM entries WHERE k = ?',
+  deleteRange: 'DELETE FROM entries WHERE k >= ? AND k < ?',
+  from: 'SELECT k, v FROM entries WHERE k >= ? ORDER BY k LIMIT ?',
+  first: 'SELECT k, v FROM entries ORDER BY k LIMIT ?',
   begin: 'BEGIN',
   commit: 'COMMIT',
 } as const;
@@ -59,7 +59,7 @@ export const SQL = {
 export type StatementName = keyof typeof SQL;
 
 /** Point calls of one transaction in the grouped engines: about as many as fit in 64 KiB of Varve's log. */
-export const GROUP = 500;
+const GROUP = 500;
 
 type Texts = Pick<Engine, 'name' | 'url' | 'recommended' | 'groupsInFlight'> & { readonly build: string };
 
@@ -69,7 +69,7 @@ type Texts = Pick<Engine, 'name' | 'url' | 'recommended' | 'groupsInFlight'> & {
  */
 export function sqliteEngines(
   { build, groupsInFlight, ...texts }: Texts,
-  open: (store: string, options: SessionOptions, grouped: boolean) => Promise<Session>,
+  open: (store: string, options: SessionOptions, group: number) => Promise<Session>,
   release: (store: string) => Promise<void> = async () => {},
 ): [Engine, Engine] {
   const { name } = texts;
@@ -78,7 +78,7 @@ export function sqliteEngines(
     {
       ...texts,
       about: `${build}, one transaction per call. From the page: a thin worker of the bench; in flight: 100 calls in one message and one transaction.`,
-      open: (store, options) => (inWorker() ? open(store, options, false) : openRemote(name, store, options)),
+      open: (store, options) => (inWorker() ? open(store, options, 1) : openRemote(name, store, options)),
       disk: (store) => folderUse(folder, store),
       remove: async (store) => {
         await release(store);
@@ -97,7 +97,7 @@ export function sqliteEngines(
     grouped: GROUP,
     groupsInFlight,
     only: 'point writes',
-    open: (store, options) => open(store, options, true),
+    open: (store, options) => open(store, options, GROUP),
   };
   return [single, grouped];
 }

@@ -7,9 +7,10 @@
  */
 
 import type { Database, Sqlite3Static } from '@sqlite.org/sqlite-wasm';
-import type { BatchEntries, PointCall, SyncSession } from '../core/engine.ts';
+import type { Place } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
-import { CHECKPOINT, GROUP, SQL, type StatementName, TIDY } from './sqlite-schema.ts';
+import { type SqlSession, type Statements, sqlSession } from './sql-session.ts';
+import { CHECKPOINT, SQL, type StatementName, TIDY } from './sqlite-schema.ts';
 
 const ROW = 100;
 const DONE = 101;
@@ -32,19 +33,13 @@ interface Exports {
   sqlite3_column_bytes(statement: number, column: number): number;
 }
 
-/** Also with the calls that the worker of the peers makes. */
-export type SqliteWasmSession = Required<Omit<SyncSession, 'report' | 'clear'>> & {
-  /** Many point calls in one transaction, in their order: those that came in one message. */
-  wave(calls: readonly PointCall[]): (Uint8Array | undefined)[];
-};
-
-/** `grouped` joins point calls into transactions; `release` is called after the database was closed. */
+/** A session that joins up to `group` point calls into a transaction. `release` is called after the database was closed. */
 export function sqliteWasmSession(
   { wasm, capi }: Sqlite3Static,
   db: Database,
-  grouped: boolean,
+  group: number,
   release: () => void,
-): SqliteWasmSession {
+): SqlSession {
   const api = wasm.exports as Exports;
   const encoder = new TextEncoder();
   const decoder = new TextDecoder();
@@ -56,8 +51,6 @@ export function sqliteWasmSession(
   /** In the wasm heap: first the key, then the value. */
   let roomBytes = KEY_ROOM * 2;
   let room = wasm.alloc(roomBytes);
-  /** Calls in the open transaction of a grouped session. */
-  let joined = 0;
 
   /** Makes a statement ready for its next use; throws if this one failed. */
   const reset = (statement: number, code: number, also = DONE): void => {
@@ -116,74 +109,31 @@ export function sqliteWasmSession(
     return wasm.heap8u().slice(at, at + api.sqlite3_column_bytes(statement, column));
   };
 
-  const put = (key: Key, value: Uint8Array): void => {
-    place(value);
-    bindKey(statements.set, key);
-    api.sqlite3_bind_blob(statements.set, 2, room + KEY_ROOM, value.length, STATIC);
-    run(statements.set);
-  };
-  const read = (key: Key): Uint8Array | undefined => {
-    bindKey(statements.get, key);
-    const code = api.sqlite3_step(statements.get);
-    const value = code === ROW ? blobOf(statements.get, 0) : undefined;
-    reset(statements.get, code, ROW);
-    return value;
-  };
-  const remove = (key: Key): void => {
-    bindKey(statements.delete, key);
-    run(statements.delete);
-  };
-  const putAll = ({ keys, values }: BatchEntries): void => {
-    for (let i = 0; i < keys.length; i++) put(keys[i] as Key, values[i] as Uint8Array);
-  };
-  const commit = (): void => {
-    if (joined === 0) return;
-    joined = 0;
-    run(statements.commit);
-  };
-  /** In a grouped session: one more call of the transaction, which begins with the first and ends with the last. */
-  const join = (): void => {
-    if (!grouped) return;
-    if (joined === GROUP) commit();
-    if (joined++ === 0) run(statements.begin);
-  };
-  const together = <T>(calls: () => T): T => {
-    commit();
-    run(statements.begin);
-    const result = calls();
-    run(statements.commit);
-    return result;
-  };
-
-  return {
-    kind: 'sync',
+  const statementCalls: Statements = {
     set: (key, value) => {
-      join();
-      put(key, value);
+      place(value);
+      bindKey(statements.set, key);
+      api.sqlite3_bind_blob(statements.set, 2, room + KEY_ROOM, value.length, STATIC);
+      run(statements.set);
     },
     get: (key) => {
-      join();
-      return read(key);
+      bindKey(statements.get, key);
+      const code = api.sqlite3_step(statements.get);
+      const value = code === ROW ? blobOf(statements.get, 0) : undefined;
+      reset(statements.get, code, ROW);
+      return value;
     },
     delete: (key) => {
-      join();
-      remove(key);
+      bindKey(statements.delete, key);
+      run(statements.delete);
     },
     deleteRange: (from, to) => {
-      join();
       const end = encoder.encode(to as string);
       place(end);
       bindKey(statements.deleteRange, from);
       api.sqlite3_bind_text(statements.deleteRange, 2, room + KEY_ROOM, end.length, STATIC);
       run(statements.deleteRange);
     },
-    batch: (entries) => together(() => putAll(entries)),
-    transact: (entries) =>
-      together(() => {
-        const found = entries.keys.map(read);
-        putAll(entries);
-        return found;
-      }),
     range: (from, limit, sink) => {
       const statement = statements[from === undefined ? 'first' : 'from'];
       if (from !== undefined) bindKey(statement, from);
@@ -192,27 +142,20 @@ export function sqliteWasmSession(
       for (; code === ROW; code = api.sqlite3_step(statement)) sink.take(textOf(statement, 0), blobOf(statement, 1));
       reset(statement, code);
     },
-    wave: (calls) =>
-      together(() =>
-        calls.map(({ key, value }) => {
-          if (value === undefined) return read(key);
-          if (value === null) remove(key);
-          else put(key, value);
-          return undefined;
-        }),
-      ),
-    commit,
-    settle: async (where) => {
-      commit();
+    begin: () => run(statements.begin),
+    commit: () => run(statements.commit),
+  };
+  const between = {
+    settle: async (where: Place) => {
       db.exec(where === 'tables' ? TIDY : CHECKPOINT);
       return true;
     },
     close: async () => {
-      commit();
       for (const [, statement] of prepared) statement.finalize();
       db.close();
       wasm.dealloc(room);
       release();
     },
   };
+  return sqlSession(statementCalls, between, group);
 }

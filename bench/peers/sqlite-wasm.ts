@@ -7,8 +7,9 @@
 import type { SAHPoolUtil, Sqlite3Static } from '@sqlite.org/sqlite-wasm';
 import type { SessionOptions } from '../core/engine.ts';
 import { assetUrl } from './library.ts';
+import type { SqlSession } from './sql-session.ts';
 import { expectWal, JOURNAL, setUp, sqliteEngines } from './sqlite-schema.ts';
-import { type SqliteWasmSession, sqliteWasmSession } from './sqlite-wasm-session.ts';
+import { sqliteWasmSession } from './sqlite-wasm-session.ts';
 
 const NAME = 'sqlite-wasm';
 
@@ -35,18 +36,14 @@ async function poolOf(sqlite3: Sqlite3Static, name: string): Promise<SAHPoolUtil
 }
 
 /** Opens a store in the calling thread, which must be a dedicated worker. */
-export async function openSqliteWasm(
-  name: string,
-  options: SessionOptions,
-  grouped = false,
-): Promise<SqliteWasmSession> {
+export async function openSqliteWasm(name: string, options: SessionOptions, group = 1): Promise<SqlSession> {
   library ??= load();
   const sqlite3 = await library;
   const pool = await poolOf(sqlite3, name);
   const db = new pool.OpfsSAHPoolDb('/entries.db');
   db.exec(setUp(options));
   expectWal(NAME, db.selectValue(JOURNAL));
-  return sqliteWasmSession(sqlite3, db, grouped, () => pool.pauseVfs());
+  return sqliteWasmSession(sqlite3, db, group, () => pool.pauseVfs());
 }
 
 async function release(name: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { bestPeers, slowerOf } from '../core/comparison.ts';
-import { rowOf } from '../core/fixture.ts';
+import { ENVIRONMENT, planOf, rowOf } from '../core/fixture.ts';
 import type { Row } from '../core/row.ts';
 import { sqliteWasm } from '../peers/sqlite-wasm.ts';
 import type { SavedRun } from '../targets/browser/browser-run.ts';
@@ -44,14 +44,8 @@ const provenance = {
 
 const browserRun: SavedRun = {
   ...provenance,
-  environment: {
-    date: '2026-01-02T03:04:05.000Z',
-    userAgent: 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
-    cores: 4,
-    timerStepMicroseconds: 5,
-    crossOriginIsolated: true,
-  },
-  plan: { mode: 'full', suites: [], engines: [], accesses: [], rounds: 5, seed: 1, scale: 1, custom: {} },
+  environment: ENVIRONMENT,
+  plan: planOf([], { mode: 'full', rounds: 5, custom: {} }),
   rows: browserRows,
   storage: [],
   notes: [],

@@ -16,7 +16,7 @@ import type { Machine, ServerResult, Source } from '../targets/command.ts';
 
 const VERSION = 2;
 
-/** How some suites were measured. */
+/** The plan of some suites. */
 export interface PlanNote extends Pick<Plan, 'mode' | 'rounds' | 'seed' | 'scale' | 'custom'> {
   readonly suites: readonly string[];
   readonly commit?: string;

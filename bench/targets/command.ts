@@ -1,19 +1,21 @@
-/** The parts that the commands share: how they end, their progress, and where they ran. */
+/** The parts of the commands that all targets share: flags, progress, machine, files of results, and exit codes. */
 
-import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg, release, type as system, totalmem } from 'node:os';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg, release, type as system, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { capture, root } from '../../scripts/tools.mjs';
+import type { Engine } from '../core/engine.ts';
 import { rate } from '../core/figures.ts';
 import type { RunEvent } from '../core/plan.ts';
+import { Gathered, markdown } from '../core/result.ts';
 import { caseName, type Row } from '../core/row.ts';
 
-/** Without a terminal a long command says so often where it is. */
+/** Milliseconds between two lines of progress where the output is no terminal. */
 const SILENCE_MS = 30_000;
 
 /** The machine, without anything that names it or its owner. */
 export interface Machine {
-  /** The processor's model as the system tells it. */
   readonly processor: string;
   readonly cores: number;
   readonly memoryBytes: number;
@@ -30,29 +32,29 @@ export interface Source {
   readonly clean: boolean;
 }
 
+/** Every command adds this to its result. */
 export interface Provenance {
   readonly machine: Machine;
-  /** Programs that wanted to run, on average over the last minute, the run included; 0 where the system does not tell. */
+  /** Programs that wanted to run, on average over the last minute, the run included; 0 where the system does not report it. */
   readonly load: number;
   readonly source: Source;
 }
 
-/** The file that the suites on Node and on servers write with `--json`. */
+/** The JSON of the suites on Node and on servers. */
 export interface ServerResult extends Provenance {
   readonly date: string;
-  /** Runtimes and libraries that told their versions. */
+  /** Of runtimes and libraries. */
   readonly versions: Readonly<Record<string, string>>;
   readonly rows: readonly Row[];
   readonly problems: readonly string[];
 }
 
-/** This machine and this working tree. */
 export function provenance(): Provenance {
   const all = cpus();
   const commit = capture('git', ['rev-parse', '--short=10', 'HEAD'])?.trim();
   return {
     machine: {
-      processor: all[0]?.model.trim() || 'not told',
+      processor: all[0]?.model.trim() || 'unknown',
       cores: all.length,
       memoryBytes: totalmem(),
       // The version alone: the rest names a provider or a build.
@@ -64,7 +66,6 @@ export function provenance(): Provenance {
   };
 }
 
-/** That in words. */
 export function provenanceText({ machine: { processor, cores, system: kernel }, load }: Provenance): string {
   return `${processor}, ${cores} cores, ${kernel}; load average ${load}`;
 }
@@ -75,7 +76,7 @@ export function versionOf(name: string): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/** Prints the events of a run: one line that is written over in a terminal, and now and then a line elsewhere. */
+/** Prints the events of a run. In a terminal progress is one line that is overwritten, elsewhere a line now and then. */
 export function printer(): (event: RunEvent) => void {
   let last_ms = Date.now();
   return (event) => {
@@ -96,7 +97,6 @@ function rowLine(row: Row): string {
   return `${name} ${rate(row.opsPerSecond).padStart(7)} ${row.unit}/s${row.verified ? '' : '  NOT VERIFIED'}`;
 }
 
-/** Writes a result where its flags say. */
 export function writeFiles(
   result: unknown,
   text: string,
@@ -106,7 +106,7 @@ export function writeFiles(
   if (files.markdown !== undefined) writeFileSync(files.markdown, text);
 }
 
-/** Names of a list, each known; all of them when none is given. */
+/** The names in a flag's list, in the order of `all`; all of them without the flag. Throws if one is unknown. */
 export function namesOf<T extends string>(flag: string, text: string | undefined, all: readonly T[]): T[] {
   const named = (text ?? all.join()).split(',').filter((name) => name !== '' && name !== 'none');
   const unknown = named.find((name) => !all.includes(name as T));
@@ -131,10 +131,79 @@ export async function command(run: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Fails a command whose rows are not all right. */
-export function failIfWrong({ rows, problems }: Pick<ServerResult, 'rows' | 'problems'>): void {
-  const wrong = rows.find(({ verified, errors = 0 }) => !verified || errors > 0);
-  if (problems.length > 0) throw new Error(problems.join('\n'));
-  if (wrong !== undefined)
+/** Gives `use` a folder that is removed afterwards. */
+export async function inFolder<T>(parent: string, use: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(parent, 'varve-bench-'));
+  try {
+    return await use(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The flags of every command without a browser. */
+const SHARED = {
+  suite: { type: 'string', multiple: true },
+  quick: { type: 'boolean', default: false },
+  rounds: { type: 'string' },
+  directory: { type: 'string', default: tmpdir() },
+  json: { type: 'string' },
+  markdown: { type: 'string' },
+  help: { type: 'boolean', default: false },
+} as const;
+
+const SHARED_HELP = `
+  --directory PATH     where the files are (default: the system's folder for temporary ones)
+  --json FILE          writes the result
+  --markdown FILE      writes the tables that are printed`;
+
+/** The values of the shared flags, and of a target's own, which are texts. */
+export type Values<Own extends string> = ReturnType<typeof parseArgs<{ options: typeof SHARED }>>['values'] & {
+  readonly [name in Own]?: string;
+};
+
+/** A target without a browser. */
+export interface Target<Own extends string> {
+  /** The text of `--help`, without the flags for files. */
+  readonly help: string;
+  /** The names of its own flags. */
+  readonly flags: readonly Own[];
+  /** In words, for the report. */
+  readonly place: string;
+  /** Measures with files in `folder`. */
+  run(values: Values<Own>, folder: string, emit: (event: RunEvent) => void): Promise<Measured>;
+}
+
+interface Measured {
+  readonly versions: Readonly<Record<string, string>>;
+  /** For the notes below the tables. */
+  readonly engines?: readonly Engine[];
+}
+
+/** Runs a target: reads its flags, prints and writes its result, and fails if a row is wrong. */
+export function runTarget<Own extends string>({ help, flags, place, run }: Target<Own>): Promise<void> {
+  return command(async () => {
+    const own = Object.fromEntries(flags.map((name) => [name, { type: 'string' }] as const));
+    const values = parseArgs({ options: { ...own, ...SHARED } }).values as Values<Own>;
+    if (values.help) return console.log(help + SHARED_HELP);
+    const gathered = new Gathered();
+    const print = printer();
+    const { versions, engines = [] } = await inFolder(values.directory, (folder) =>
+      run(values, folder, (event) => {
+        gathered.take(event);
+        print(event);
+      }),
+    );
+    const { rows, problems } = gathered;
+    const result: ServerResult = { date: new Date().toISOString(), ...provenance(), versions, rows, problems };
+    const named = Object.entries(versions).map(([name, version]) => `${name}: ${version}`);
+    const where = `${result.date}, ${place}. ${named.join('; ')}. ${provenanceText(result)}`;
+    const text = markdown(gathered, engines, where);
+    console.log(`\n${text}`);
+    writeFiles(result, text, values);
+    if (problems.length > 0) throw new Error(problems.join('\n'));
+    const wrong = rows.find(({ verified, errors = 0 }) => !verified || errors > 0);
+    if (wrong === undefined) return;
     throw new Error(`${caseName(wrong)} on ${wrong.engine} is not verified: ${wrong.errors ?? 0} errors.`);
+  });
 }

@@ -4,10 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import { Ledger } from '../../bench/targets/http/ledger.ts';
 import { Runner } from '../../bench/targets/http/runner.ts';
 import { RUNTIMES, type RuntimeName, startServer } from '../../bench/targets/http/server.ts';
-import { RemoteStore } from '../../bench/targets/http/store.ts';
 import { CRUD } from '../../bench/targets/http/suites.ts';
 
 const KEYS = 300;
@@ -23,17 +21,11 @@ afterEach(() => {
 async function serve(runtime: RuntimeName) {
   const directory = mkdtempSync(join(tmpdir(), 'varve-http-bench-'));
   folders.push(directory);
-  const told = { directory: join(directory, 'store'), durability: 'relaxed' } as const;
-  const server = await startServer(runtime, told);
+  const options = { directory: join(directory, 'store'), durability: 'relaxed' } as const;
+  const runner = await Runner.start(runtime, options, KEYS, EXTENT);
+  const { server, store } = runner;
   onTestFinished(() => server.stop());
-  const store = new RemoteStore(server.url, new Ledger(KEYS));
-  await store.load();
-  return {
-    told,
-    server,
-    store,
-    runner: new Runner(store, { runtime, durability: 'relaxed' }, EXTENT),
-  };
+  return { options, runner, server, store };
 }
 
 test.each(RUNTIMES)(
@@ -50,10 +42,10 @@ test.each(RUNTIMES)(
 );
 
 test('a server that is killed has lost nothing that it acknowledged', { timeout: PATIENCE_MS }, async () => {
-  const { runner, server, store, told } = await serve('node');
+  const { runner, server, store, options } = await serve('node');
   await runner.round(CRUD, 10, { requests: 100 });
   await server.kill();
-  const next = await startServer('node', told);
+  const next = await startServer('node', options);
   onTestFinished(() => next.stop());
   expect(await store.at(next.url).compare()).toBe(undefined);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rowOf } from '../fixture.ts';
+import { ENVIRONMENT, rowOf } from '../fixture.ts';
 import type { Result } from '../result.ts';
 import { baselineText, makeBaseline, parseBaseline } from './baseline.ts';
 import { baselineOf } from './fixture.ts';
@@ -12,20 +12,7 @@ const rows = [
   rowOf({ engine: 'varve-sync', role: 'varve', rounds: [1_000_000, 1_010_000, 990_000, 1_005_000, 995_000] }),
   rowOf({ engine: 'map', role: 'floor', rounds: [2_000_000, 2_010_000, 1_990_000, 2_005_000, 1_995_000] }),
 ];
-const result: Result = {
-  environment: {
-    date: '2026-01-02T03:04:05.000Z',
-    userAgent: 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
-    cores: 2,
-    timerStepMicroseconds: 5,
-    crossOriginIsolated: true,
-  },
-  plan,
-  rows,
-  notes: [],
-  storage: [],
-  problems: [],
-};
+const result: Result = { environment: ENVIRONMENT, plan, rows, notes: [], storage: [], problems: [] };
 
 test('a baseline reads back as it was written, a row a line, with ratios and no rates', () => {
   const baseline = makeBaseline([result, result], 'abc1234');

@@ -1,7 +1,8 @@
 /**
- * Made-up runs for the tests of comparisons: rows whose rounds scatter as they are told to, from a seed.
+ * Made-up runs for the tests of comparisons: rows whose rounds scatter as a test asks, from a seed.
  */
 
+import { planOf } from '../fixture.ts';
 import type { Random } from '../generator.ts';
 import type { Baseline } from './baseline.ts';
 import type { Series, SeriesName } from './ratios.ts';
@@ -19,18 +20,8 @@ function nameOf(n: number): SeriesName {
 
 /** A baseline with these runs of each series. */
 export function baselineOf(series: readonly (readonly (readonly number[])[])[]): Baseline {
-  const plan = {
-    mode: 'full',
-    suites: [],
-    engines: [],
-    accesses: [],
-    rounds: 5,
-    seed: 1,
-    scale: 1,
-    custom: {},
-  } as const;
   return {
-    ...{ version: 1, dates: [], commit: undefined, browser: 'Chrome/1', plan },
+    ...{ version: 1, dates: [], commit: undefined, browser: 'Chrome/1', plan: planOf([]) },
     series: series.map((runs, n): Series => ({ ...nameOf(n), runs })),
   };
 }

@@ -2,6 +2,9 @@
 
 declare module 'jstat' {
   const jStat: {
+    mean(figures: readonly number[]): number;
+    /** `isSample`: divided by n - 1. */
+    variance(figures: readonly number[], isSample: boolean): number;
     readonly studentt: {
       /** The share of the distribution below `x`, with `freedom` degrees of freedom. */
       cdf(x: number, freedom: number): number;

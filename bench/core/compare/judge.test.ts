@@ -24,28 +24,22 @@ function trial(made: Made, change = 0, count = ROWS): Compared[] {
   return compare(baselineOf(before), seriesWith(now), THRESHOLD);
 }
 
+/** How many of so many trials have a row that is slower. */
+const alarmsOf = (trials: number, run: () => readonly Compared[]): number =>
+  Array.from({ length: trials }, run).filter((rows) => rows.some(({ verdict }) => verdict === 'slower')).length;
+
 const verdictOf = (rows: readonly Compared[], suite: string): Verdict | undefined =>
   rows.find((row) => row.suite === suite)?.verdict;
 
 test('where nothing has changed, 1000 runs of 20 rows raise no more alarms than one in twenty', () => {
   const normal = normalOf(new Random(1));
-  let alarms = 0;
   // At 20% noise the estimates lie far beyond the threshold often enough that only the statistics hold them back.
-  for (let n = 0; n < 1000; n++) {
-    const rows = trial({ normal, noise: 0.2, rounds: 5 });
-    if (rows.some(({ verdict }) => verdict === 'slower')) alarms++;
-  }
-  expect(alarms).toBeLessThanOrEqual(50);
+  expect(alarmsOf(1000, () => trial({ normal, noise: 0.2, rounds: 5 }))).toBeLessThanOrEqual(50);
 });
 
 test('at 3% noise, where a row is known to a few percent, 100 runs of 60 unchanged rows raise no alarm', () => {
   const normal = normalOf(new Random(2));
-  let alarms = 0;
-  for (let n = 0; n < 100; n++) {
-    const rows = trial({ normal, noise: 0.03, rounds: 5 }, 0, 60);
-    alarms += rows.filter(({ verdict }) => verdict === 'slower').length;
-  }
-  expect(alarms).toBe(0);
+  expect(alarmsOf(100, () => trial({ normal, noise: 0.03, rounds: 5 }, 0, 60))).toBe(0);
 });
 
 test('a row that is 20% slower at 5% noise is found, and named alone', () => {
@@ -67,7 +61,7 @@ test('a row that is 5% slower, surely so, is within a threshold of 10%', () => {
   expect(verdictOf(rows, 'suite-0')).toBe('same');
 });
 
-test('a row that is 30% faster is told as faster', () => {
+test('a row that is 30% faster is faster', () => {
   const rows = trial({ normal: normalOf(new Random(5)), noise: 0.02, rounds: 5 }, Math.log(1.3));
   expect(verdictOf(rows, 'suite-0')).toBe('faster');
 });
@@ -82,7 +76,7 @@ test('four rounds are too few, whatever they say', () => {
   expect(rows.every(({ verdict, change }) => verdict === 'few rounds' && change === undefined)).toBe(true);
 });
 
-test('a row of the baseline that is not there any more is told first', () => {
+test('a row of the baseline that is not there any more comes first', () => {
   const before = [[[0, 0.01, 0, 0.01, 0]], [[0, 0.01, 0, 0.01, 0]]];
   const rows = compare(baselineOf(before), seriesWith([[-1, -1.01, -1, -1.01, -1]]), THRESHOLD);
   expect(rows.map(({ verdict }) => verdict)).toEqual(['missing', 'slower']);
@@ -91,13 +85,11 @@ test('a row of the baseline that is not there any more is told first', () => {
 test('runs that scatter more than their rounds explain make a change of that size no alarm', () => {
   const normal = normalOf(new Random(8));
   const made = { normal, noise: 0.01, rounds: 5 };
-  let alarms = 0;
-  for (let n = 0; n < 200; n++) {
+  const alarms = alarmsOf(200, () => {
     // Each run of each row has a bias of its own, as browsers that are started anew have.
     const before = Array.from({ length: ROWS }, () => [0, 0, 0].map(() => roundsOf(made, normal(0.1))));
     const now = Array.from({ length: ROWS }, () => roundsOf(made, normal(0.1)));
-    const rows = compare(baselineOf(before), seriesWith(now), THRESHOLD);
-    if (rows.some(({ verdict }) => verdict === 'slower')) alarms++;
-  }
+    return compare(baselineOf(before), seriesWith(now), THRESHOLD);
+  });
   expect(alarms).toBeLessThanOrEqual(10);
 });

@@ -40,7 +40,7 @@ test('what disturbs both in the same round cancels out of a paired ratio', () =>
   expect(verdictOf(ratio)).toBe('quicker');
 });
 
-test('one round tells nothing, however far it is', () => {
+test('one round shows nothing, however far it is', () => {
   expect(verdictOf(ratioOfTurns([9000], [1000]))).toBe('within noise');
   expect(verdictOf(ratioOfRuns([9000], [1000]))).toBe('within noise');
   expect(verdictOf(ratioOfRuns([], [1000]))).toBe('within noise');

@@ -18,16 +18,10 @@ export interface Interval {
 const CONFIDENCE = 0.95;
 
 /** The arithmetic mean; NaN of nothing. */
-export function mean(figures: readonly number[]): number {
-  return figures.reduce((sum, figure) => sum + figure, 0) / figures.length;
-}
+export const mean = (figures: readonly number[]): number => jStat.mean(figures);
 
-/** The variance of what the figures were drawn from (divided by n - 1); NaN of fewer than two. */
-export function variance(figures: readonly number[]): number {
-  if (figures.length < 2) return Number.NaN;
-  const middle = mean(figures);
-  return figures.reduce((sum, figure) => sum + (figure - middle) ** 2, 0) / (figures.length - 1);
-}
+/** The variance of the distribution that the figures were drawn from (divided by n - 1); NaN of fewer than two. */
+export const variance = (figures: readonly number[]): number => jStat.variance(figures, true);
 
 /** The interval of a mean by Student's t; its ends are NaN for fewer than two figures. */
 export function meanInterval(figures: readonly number[]): Interval {

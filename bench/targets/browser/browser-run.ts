@@ -16,12 +16,11 @@ import { type Provenance, printer, provenance } from '../command.ts';
 import { drive, inBrowser, SITE } from './session.ts';
 import { offerTabs } from './tabs.ts';
 
-/** How a run is made. */
 export interface RunOptions {
   readonly headed: boolean;
   /** The folder for a trace; none is taken without it. */
   readonly profile: string | undefined;
-  /** The folder of the built pages; that of `npm run build` unless told. */
+  /** The folder of the built pages. Default: that of `npm run build`. */
   readonly site?: string | undefined;
 }
 
@@ -47,7 +46,6 @@ export interface Run {
 
 type Ended = Extract<PageEvent, { readonly type: 'ended' }>;
 
-/** Runs a plan. */
 export function runPlanInBrowser(plan: Plan, { headed, profile, site = SITE }: RunOptions): Promise<Run> {
   let wasCancelled = false;
   // As a person does: the result is what was measured until then, and a problem says that it was cancelled.
@@ -61,12 +59,12 @@ export function runPlanInBrowser(plan: Plan, { headed, profile, site = SITE }: R
     params.set('mode', plan.mode);
     params.set('auto', '');
     const print = printer();
-    const hear = (event: PageEvent): Ended | undefined => {
+    const take = (event: PageEvent): Ended | undefined => {
       if (event.type === 'ended') return event;
       print(event);
       return undefined;
     };
-    const work = (): Promise<Ended> => drive<PageEvent, Ended>(page, `${origin}/bench/?${params}`, hear);
+    const work = (): Promise<Ended> => drive<PageEvent, Ended>(page, `${origin}/bench/?${params}`, take);
     const { result, markdown } = profile === undefined ? await work() : await traced(page, profile, work);
     const saved = { ...result, ...provenance(), sizes: packageSizes(site) };
     return { saved, markdown, wasCancelled };
@@ -76,7 +74,7 @@ export function runPlanInBrowser(plan: Plan, { headed, profile, site = SITE }: R
 /** Samples all threads of the browser while something runs in it, workers that end meanwhile included. */
 async function traced<T>(page: Page, folder: string, work: () => Promise<T>): Promise<T> {
   const browser = page.context().browser();
-  if (browser === null) throw new Error('This browser cannot be profiled: it tells no traces.');
+  if (browser === null) throw new Error('This browser cannot be profiled: it has no traces.');
   const categories = ['-*', '__metadata', 'devtools.timeline', 'v8.execute', 'disabled-by-default-v8.cpu_profiler'];
   await browser.startTracing(page, { categories });
   try {

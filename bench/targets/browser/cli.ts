@@ -54,8 +54,7 @@ async function main(): Promise<void> {
   if (compare !== undefined && !wasCancelled) {
     const again = async (part: Plan) => {
       const more = await measure(part, runs, asked, undefined);
-      if (more.wasCancelled)
-        throw new Error('The comparison was cancelled: nothing is said about what has become slower.');
+      if (more.wasCancelled) throw new Error('The comparison was cancelled: it has no verdict.');
       return more.saved.map(({ rows }) => rows);
     };
     const judgement = await judgeRuns(

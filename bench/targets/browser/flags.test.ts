@@ -19,12 +19,12 @@ test('the help has every option', () => {
   for (const { name } of OPTIONS) expect(help).toContain(`  --${name}`);
 });
 
-test('a flag that is not there is told with the nearest', () => {
+test('the error of an unknown flag has the nearest one', () => {
   expect(() => parseFlags(['--siute', 'write-rand'])).toThrow('There is no flag "--siute": the nearest is --suite.');
   expect(() => parseFlags(['write-rand'])).toThrow('"write-rand" stands where a flag was expected.');
 });
 
-test('a name that is not there is told with the nearest', () => {
+test('the error of an unknown name has the nearest one', () => {
   expect(() => parseFlags(['--suite', 'raed-rand-mem'])).toThrow(
     'There is no suite "raed-rand-mem": the nearest is read-rand-mem.',
   );
@@ -34,7 +34,7 @@ test('a name that is not there is told with the nearest', () => {
   );
 });
 
-test('a value that is missing or cannot be is told in words', () => {
+test('a value that is missing or impossible is an error in words', () => {
   expect(() => parseFlags(['--suite'])).toThrow('--suite wants a value: --suite NAME.');
   expect(() => parseFlags(['--quick=yes'])).toThrow('--quick takes no value.');
   expect(() => parseFlags(['--fail-over', 'much'])).toThrow('--fail-over must be a share such as 10% or 0.1');

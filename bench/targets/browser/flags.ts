@@ -2,8 +2,8 @@
  * The flags of `npm run bench`, read and described.
  *
  * Invariant: a run's options are in the list of options alone (core/options.ts); each is a flag of its name here. The flags
- * that are added say where a run reports to and what it is compared with. A name that is not known is never passed over: it is
- * told with the nearest one that is.
+ * that are added say where a run reports to and what it is compared with. An unknown name is never passed over: the error
+ * has the nearest one that is known.
  */
 
 import { parseArgs } from 'node:util';
@@ -39,18 +39,17 @@ type Own = keyof typeof OWN;
 
 /** Flags that are a list in the address and can be given one by one here. */
 const SINGULAR: Readonly<Record<string, string>> = { suite: 'suites', engine: 'engines', peers: 'engines' };
-const NOUNS: Readonly<Record<string, string>> = { suites: 'suite', engines: 'engine', access: 'way in' };
+const NOUNS: Readonly<Record<string, string>> = { suites: 'suite', engines: 'engine', access: 'access' };
 /** A name that differs by more than this share of its letters is no slip of the finger. */
 const SLIP_MAX = 0.5;
 const SEE_HELP = '`npm run bench -- --help` lists what there is.';
 
-/** A command line. */
 export interface Command {
   /** The plan as parameters of an address; an absent one is as in the mode or the baseline. */
   readonly params: URLSearchParams;
   /** Only these beside Varve's engines. */
   readonly peers: readonly string[] | undefined;
-  /** How often the whole is run, each time in a browser of its own. */
+  /** Runs of the whole, each in a browser of its own. */
   readonly runs: number;
   /** The share by which a row may be slower. */
   readonly failOver: number;
@@ -108,7 +107,6 @@ function paramsIn(given: ReadonlyMap<string, readonly string[]>): URLSearchParam
   return params;
 }
 
-/** Refuses names that the option does not have. */
 function checkNames({ name, kind, choices }: Option, text: string): void {
   const known = choices?.();
   for (const item of kind === 'list' ? text.split(',') : [text]) {
@@ -117,7 +115,6 @@ function checkNames({ name, kind, choices }: Option, text: string): void {
   }
 }
 
-/** A sentence about a name that is not known. */
 function unknown(what: string, name: string, known: readonly string[], prefix = ''): string {
   const nearest = closest(name, [...known]);
   const isSlip = distance(name, nearest) <= Math.max(1, nearest.length * SLIP_MAX);
@@ -145,11 +142,10 @@ export function planOf(params: URLSearchParams): Plan {
   return plan;
 }
 
-/** The text of `--help`. */
 export function helpText(): string {
   const options = OPTIONS.map(({ name, kind, about, choices, standard }) => {
-    const said = kind === 'choice' ? `${about} ${choices?.().join(', ')}.` : about;
-    return [name, kind === 'list' ? 'LIST' : kind === 'number' ? 'NUMBER' : 'NAME', `${said} (${standard})`] as const;
+    const text = kind === 'choice' ? `${about} ${choices?.().join(', ')}.` : about;
+    return [name, kind === 'list' ? 'LIST' : kind === 'number' ? 'NUMBER' : 'NAME', `${text} (${standard})`] as const;
   });
   const own = Object.entries(OWN).map(([name, [value, about]]) => [name, value, about] as const);
   return [

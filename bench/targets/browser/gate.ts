@@ -5,7 +5,7 @@
  * layout of the code and one moment of the machine, which no number of rounds evens out.
  */
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { type Baseline, parseBaseline } from '../../core/compare/baseline.ts';
 import { type Compared, compare } from '../../core/compare/judge.ts';
 import { keyOf, seriesOf } from '../../core/compare/ratios.ts';
@@ -15,7 +15,7 @@ import type { Plan } from '../../core/plan.ts';
 import type { Row } from '../../core/row.ts';
 import { planOf } from './flags.ts';
 
-/** Runs a plan, and hands over the rows of each run. */
+/** Runs a plan; resolves with the rows of each run. */
 export type Measure = (plan: Plan) => Promise<readonly (readonly Row[])[]>;
 
 export interface Judgement {
@@ -24,15 +24,9 @@ export interface Judgement {
   readonly passed: boolean;
 }
 
-/** Reads the baseline that a command names. */
 export function readBaseline(file: string): Baseline {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch {
-    throw new Error(`There is no baseline ${file}: write one with --save-baseline ${file}.`);
-  }
-  return parseBaseline(text, file);
+  if (!existsSync(file)) throw new Error(`There is no baseline ${file}: write one with --save-baseline ${file}.`);
+  return parseBaseline(readFileSync(file, 'utf8'), file);
 }
 
 /** The plan of a baseline, with the choices of the command line laid over it. */
@@ -44,7 +38,7 @@ export function gatePlan(baseline: Baseline, params: URLSearchParams): Plan {
   const same = ({ mode, seed, scale, custom }: Plan): string => JSON.stringify([mode, seed, scale, custom]);
   if (same(plan) !== same(baseline.plan)) {
     throw new Error(
-      'The baseline was made of other work: with --compare only suites, engines, ways in and rounds can be chosen.',
+      'The baseline was made of other work: with --compare only suites, engines, accesses and rounds can be chosen.',
     );
   }
   return plan;
@@ -97,14 +91,11 @@ async function compareAgain(
   measure: Measure,
 ): Promise<Compared[]> {
   const keys = new Set(suspects.map(keyOf));
-  const of = (values: readonly string[]): ReadonlySet<string> => new Set(values);
-  const suites = of(suspects.map(({ suite }) => suite));
-  const accesses = of(suspects.map(({ access }) => access));
   console.log(`\n${suspects.length} rows look slower; they run once more.`);
   const rows = await measure({
     ...plan,
-    suites: plan.suites.filter((name) => suites.has(name)),
-    accesses: plan.accesses.filter((name) => accesses.has(name)),
+    suites: plan.suites.filter((name) => suspects.some(({ suite }) => suite === name)),
+    accesses: plan.accesses.filter((name) => suspects.some(({ access }) => access === name)),
   });
   const series = baseline.series.filter((one) => keys.has(keyOf(one)));
   return compare({ ...baseline, series }, seriesOf(rows), threshold);

@@ -15,16 +15,15 @@ import { root } from '../../../scripts/tools.mjs';
 
 /** Where the built pages lie. */
 export const SITE = join(root, 'build', 'site', 'bench');
-/** Nothing is heard of the page for so long: it hangs. */
+/** A page without an event for so long hangs. */
 const SILENCE_MS = 300_000;
 /** A browser that was asked to end and is still there after so long is killed. */
 const CLOSING_MS = 15_000;
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** How a browser is used. */
-export interface Session {
+interface Session {
   readonly headed: boolean;
-  /** The folder of the built pages; that of `npm run build` unless told. */
+  /** The folder of the built pages. Default: that of `npm run build`. */
   readonly site?: string | undefined;
   /** Asks the page to end early with what it has. Called at the first signal to end; the next one ends the process. */
   readonly cancel?: (page: Page) => void;
@@ -51,11 +50,11 @@ export async function inBrowser<T>(
   process.once('exit', remove);
   const pid = await browserPid(context);
   const page = context.pages()[0] ?? (await context.newPage());
-  const deaf = onSignals(cancel && (() => cancel(page)));
+  const stopListening = onSignals(cancel && (() => cancel(page)));
   try {
     return await use(page, server.origin);
   } finally {
-    deaf();
+    stopListening();
     await closed(context, pid);
     await server.close();
     remove();
@@ -66,20 +65,20 @@ export async function inBrowser<T>(
 /** Listens to signals to end: to the first with `cancel`, if it is there. The returned function ends the listening. */
 function onSignals(cancel: (() => void) | undefined): () => void {
   let cancelled = cancel === undefined;
-  const heard = (): void => {
-    // The listeners of the end of the process end the browser and remove its profile.
+  const end = (): void => {
+    // Listeners to the end of the process end the browser and remove its profile.
     if (cancelled) process.exit(1);
     cancelled = true;
-    console.error('\nEnding early: what was measured will be told. One more signal ends the command at once.');
+    console.error('\nEnding early: the results so far will be printed. One more signal ends the command at once.');
     cancel?.();
   };
-  for (const signal of SIGNALS) process.on(signal, heard);
+  for (const signal of SIGNALS) process.on(signal, end);
   return () => {
-    for (const signal of SIGNALS) process.off(signal, heard);
+    for (const signal of SIGNALS) process.off(signal, end);
   };
 }
 
-/** The browser's process as it tells it itself; undefined where it does not. */
+/** The browser's process, as the browser reports it; undefined where it does not. */
 async function browserPid(context: BrowserContext): Promise<number | undefined> {
   const session = await context.browser()?.newBrowserCDPSession();
   if (session === undefined) return undefined;
@@ -98,18 +97,18 @@ async function closed(context: BrowserContext, pid: number | undefined): Promise
   clearTimeout(timer);
 }
 
-/** Opens `address` and hands what the page tells to `hear`, until it answers with a result. */
-export async function drive<E, R>(page: Page, address: string, hear: (event: E) => R | undefined): Promise<R> {
+/** Opens `address` and passes the events of the page to `take`, until that returns a result. */
+export async function drive<E, R>(page: Page, address: string, take: (event: E) => R | undefined): Promise<R> {
   let timer: NodeJS.Timeout | undefined;
   try {
     return await new Promise((resolve, reject) => {
       const wait = (): void => {
         clearTimeout(timer);
-        timer = setTimeout(() => reject(new Error('Nothing was heard of the page for five minutes.')), SILENCE_MS);
+        timer = setTimeout(() => reject(new Error('The page reported nothing for five minutes.')), SILENCE_MS);
       };
       const listener = (event: E): void => {
         wait();
-        const result = hear(event);
+        const result = take(event);
         if (result !== undefined) resolve(result);
       };
       page.on('pageerror', (error) => reject(error));

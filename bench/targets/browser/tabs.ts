@@ -45,7 +45,7 @@ export async function offerTabs(page: Page): Promise<void> {
   await page.exposeFunction('varveBenchTabs', answer);
 }
 
-/** The process of a page alone, where the system tells (Linux); undefined when it is not certain. */
+/** The process of a page alone, where the system reports it (Linux); undefined when it is not certain. */
 async function processOf(page: Page): Promise<number | undefined> {
   if (process.platform !== 'linux') return undefined;
   const before = renderers().map((id) => ({ id, memory: memoryOf(id) }));

@@ -1,7 +1,7 @@
 // Stores in Deno KV beside Deno KV itself, in one run of the real deno, on a database in a temporary file:
 // `npm run build && npm run bench -- deno-kv`.
 // Invariant: both keep the same pairs, in the same database, by operations that are durable when they resolve; the two take
-// turns, and what is told is the median of the rounds.
+// turns, and the figures are medians of the rounds.
 
 import process from 'node:process';
 
@@ -29,28 +29,28 @@ const SUBJECTS = {
   'kv.set, kv.get': { set: (key, value) => kv.set(['bench', key], value), get: (key) => kv.get(['bench', key]) },
 };
 
-/** @type {Record<string, (pairs: Pairs) => Promise<number>>} Each answers how many operations it made. */
+/** @typedef {(key: number) => Promise<unknown>} Call */
+
+/** Makes calls one by one. @param {Call} call */
+async function awaited(call) {
+  for (let i = 0; i < AWAITED; i++) await call(i);
+  return AWAITED;
+}
+
+/** Makes calls 100 at once. @param {Call} call */
+async function inFlight(call) {
+  for (let flight = 0; flight < FLIGHTS; flight++) {
+    await Promise.all(Array.from({ length: IN_FLIGHT }, (_, i) => call(flight * IN_FLIGHT + i)));
+  }
+  return FLIGHTS * IN_FLIGHT;
+}
+
+/** @type {Record<string, (pairs: Pairs) => Promise<number>>} Each returns the number of its operations. */
 const ROWS = {
-  'set, awaited': async ({ set }) => {
-    for (let i = 0; i < AWAITED; i++) await set(i, VALUE);
-    return AWAITED;
-  },
-  'set, 100 in flight': async ({ set }) => {
-    for (let flight = 0; flight < FLIGHTS; flight++) {
-      await Promise.all(Array.from({ length: IN_FLIGHT }, (_, i) => set(flight * IN_FLIGHT + i, VALUE)));
-    }
-    return FLIGHTS * IN_FLIGHT;
-  },
-  'get, awaited': async ({ get }) => {
-    for (let i = 0; i < AWAITED; i++) await get(i);
-    return AWAITED;
-  },
-  'get, 100 in flight': async ({ get }) => {
-    for (let flight = 0; flight < FLIGHTS; flight++) {
-      await Promise.all(Array.from({ length: IN_FLIGHT }, (_, i) => get(flight * IN_FLIGHT + i)));
-    }
-    return FLIGHTS * IN_FLIGHT;
-  },
+  'set, awaited': ({ set }) => awaited((i) => set(i, VALUE)),
+  'set, 100 in flight': ({ set }) => inFlight((i) => set(i, VALUE)),
+  'get, awaited': ({ get }) => awaited(get),
+  'get, 100 in flight': ({ get }) => inFlight(get),
 };
 
 /** @param {number[]} times */

@@ -13,7 +13,7 @@ interface Env {
   readonly PLAIN: ObjectNamespace;
 }
 
-/** How sets come: so many, so many of them in a turn, in one batch call or one by one. */
+/** So many sets, `perTurn` of them in a turn, in one batch call or one by one. */
 export interface Load {
   readonly count: number;
   readonly perTurn: number;
@@ -85,11 +85,10 @@ export class StoreObject extends VarveObject<Env> {
   }
 
   async isIdle(): Promise<boolean> {
-    const {
-      memtable: { frozen },
-      levels,
-    } = this.store.stats();
-    return (await this.ctx.storage.getAlarm()) === null && frozen === 0 && levels.every((level) => level.score < 1);
+    const { memtable, levels } = this.store.stats();
+    return (
+      (await this.ctx.storage.getAlarm()) === null && memtable.frozen === 0 && levels.every((level) => level.score < 1)
+    );
   }
 
   async read(count: number, gets: number): Promise<number> {
@@ -113,20 +112,19 @@ export class StoreObject extends VarveObject<Env> {
 
 /** Sets as rows of a plain table, and through the platform's key-value calls. */
 export class PlainObject extends DurableObject<Env> {
-  #insert = 'INSERT OR REPLACE INTO plain VALUES (?, ?)';
-
   /** Rows written by these sets. */
   async loadRows(load: Load): Promise<number> {
     const { sql } = this.ctx.storage;
     sql.exec('CREATE TABLE IF NOT EXISTS plain (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID');
     let rows = 0;
     await inTurns(load, (pairs) => {
-      for (const [key, value] of pairs) rows += sql.exec(this.#insert, key, value).rowsWritten;
+      for (const [key, value] of pairs)
+        rows += sql.exec('INSERT OR REPLACE INTO plain VALUES (?, ?)', key, value).rowsWritten;
     });
     return rows;
   }
 
-  /** Rows that the platform bills for these sets: each key that is put is one (its price list; the calls do not tell). */
+  /** Rows that the platform bills for these sets: each key that is put is one (its price list; the calls do not report it). */
   async loadKeyValues(load: Load): Promise<number> {
     const storage = this.ctx.storage as unknown as PlainStorage;
     await inTurns(load, async (pairs) => {
@@ -138,11 +136,8 @@ export class PlainObject extends DurableObject<Env> {
 
   async readRows(count: number, gets: number): Promise<number> {
     const { sql } = this.ctx.storage;
-    return readKeys(
-      count,
-      gets,
-      (key) => sql.exec('SELECT value FROM plain WHERE key = ?', key).toArray()[0]?.['value'],
-    );
+    const rowsOf = (key: string) => sql.exec('SELECT value FROM plain WHERE key = ?', key).toArray();
+    return readKeys(count, gets, (key) => rowsOf(key)[0]?.['value']);
   }
 
   async readKeyValues(count: number, gets: number): Promise<number> {
@@ -157,7 +152,7 @@ export class PlainObject extends DurableObject<Env> {
 
 // biome-ignore lint/style/noDefaultExport: the form of a Worker.
 export default {
-  /** `/CLASS/OBJECT/METHOD` with the arguments as the body: calls the method and tells what it gave. */
+  /** `/CLASS/OBJECT/METHOD` with the arguments as the body: calls the method and returns its result. */
   async fetch(request: Request, env: Env): Promise<Response> {
     const [, binding, object, method] = new URL(request.url).pathname.split('/') as [string, keyof Env, string, string];
     const namespace = env[binding];

@@ -24,10 +24,12 @@ import type Libsql from 'libsql';
 import { open } from 'varve';
 import { files } from 'varve/fs';
 import { open as openSyncStore } from 'varve/synchronous';
-import type { BatchEntries, DiskUse, Engine, Session, SessionOptions, SyncSession } from '../../core/engine.ts';
+import type { DiskUse, Engine, Session, SessionOptions, SyncSession } from '../../core/engine.ts';
 import type { Key } from '../../core/generator.ts';
 import { levelSession } from '../../peers/level.ts';
 import { appendSession } from '../../peers/opfs-append.ts';
+import { type Statements, sqlSession } from '../../peers/sql-session.ts';
+import { SQL, type StatementName } from '../../peers/sqlite-schema.ts';
 import { varveSession } from '../../peers/varve-page.ts';
 import { syncSession } from '../../peers/varve-sync.ts';
 import { versionOf } from '../command.ts';
@@ -42,6 +44,8 @@ const LIBSQL_OPENS_MAX = 200;
 /** The names of the peers. */
 export const PEERS = ['sqlite', 'leveldb'] as const;
 export type PeerName = (typeof PEERS)[number];
+
+const TABLE = 'CREATE TABLE IF NOT EXISTS entries (k TEXT NOT NULL PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID';
 
 type Open = (folder: string, options: SessionOptions) => Promise<Session>;
 
@@ -88,7 +92,7 @@ export function varveEngines(directory: string): Engine[] {
   ];
 }
 
-/** A peer. Throws when it cannot be had. */
+/** A peer. Throws if it is unavailable. */
 export function peerEngine(name: PeerName, directory: string): Promise<Engine> {
   return name === 'sqlite' ? sqlite(directory) : Promise.resolve(leveldb(directory));
 }
@@ -185,39 +189,37 @@ async function driver(): Promise<{ name: string; Database: Constructor }> {
       new Database(':memory:').close();
       return { name, Database };
     } catch (error) {
-      if (name === 'libsql') throw new Error(`SQLite is not to be had: run npm ci. ${error}`);
+      if (name === 'libsql') throw new Error(`SQLite is unavailable: run npm ci. ${error}`);
     }
   }
-  throw new Error('SQLite is not to be had: run npm ci.');
+  throw new Error('SQLite is unavailable: run npm ci.');
 }
 
 function sqliteSession(db: Database, isStrict: boolean): SyncSession {
   db.pragma('journal_mode = WAL');
   db.pragma(`synchronous = ${isStrict ? 'FULL' : 'NORMAL'}`);
-  db.exec('CREATE TABLE IF NOT EXISTS pairs (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID');
-  const put = db.prepare('INSERT INTO pairs VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value');
-  const get = db.prepare('SELECT value FROM pairs WHERE key = ?').raw();
-  const remove = db.prepare('DELETE FROM pairs WHERE key = ?');
-  const range = db.prepare('SELECT key, value FROM pairs WHERE key >= ? ORDER BY key LIMIT ?').raw();
-  const removeRange = db.prepare('DELETE FROM pairs WHERE key >= ? AND key < ?');
-  const batch = db.transaction(({ keys, values }: BatchEntries) => {
-    for (let i = 0; i < keys.length; i++) put.run(keys[i], values[i]);
-  });
-  return {
-    kind: 'sync',
-    set: (key, value) => void put.run(key, value),
+  db.exec(TABLE);
+  const prepare = (name: StatementName) => db.prepare(SQL[name]);
+  const [set, remove, removeRange] = [prepare('set'), prepare('delete'), prepare('deleteRange')];
+  const [begin, commit] = [prepare('begin'), prepare('commit')];
+  const [get, first, next] = [prepare('get').raw(), prepare('first').raw(), prepare('from').raw()];
+  const statements: Statements = {
+    set: (key, value) => void set.run(key, value),
     get: (key) => (get.get(key) as [Uint8Array] | undefined)?.[0],
     delete: (key) => void remove.run(key),
-    batch: (entries) => void batch(entries),
-    range: (from = '', limit, sink) => {
-      for (const [key, value] of range.all(from, limit) as [string, Uint8Array][]) sink.take(key, value);
-    },
     deleteRange: (from, to) => void removeRange.run(from, to),
-    commit: () => undefined,
+    range: (from, limit, sink) => {
+      const found = from === undefined ? first.all(limit) : next.all(from, limit);
+      for (const [key, value] of found as [string, Uint8Array][]) sink.take(key, value);
+    },
+    begin: () => void begin.run(),
+    commit: () => void commit.run(),
+  };
+  return sqlSession(statements, {
     settle: async () => {
       db.pragma('wal_checkpoint(TRUNCATE)');
       return true;
     },
     close: async () => void db.close(),
-  };
+  });
 }

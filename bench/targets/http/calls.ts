@@ -1,5 +1,5 @@
 /**
- * The requests of the suites: what each one sends, what its answer must be, and what it then has written.
+ * The requests of the suites, each with its right answer and its writes.
  *
  * Invariant: a request writes keys of its own connection only, and a range judges only those, so the right answer is known to
  * the byte when the request is sent.
@@ -18,9 +18,9 @@ export interface Call {
   /** Operations of the store that it asks for. */
   readonly operations: number;
   readonly status: number;
-  /** What it has written when it is answered so. */
+  /** Applied when it is answered so. */
   readonly writes: readonly Write[];
-  /** Whether the body is right. Default: it is not looked at. */
+  /** Whether the body is right. Default: any is. */
   readonly check?: (body: string) => boolean;
 }
 
@@ -42,7 +42,7 @@ export const get: Kind = (share) => {
   return { ...read, path: pathOf(number), check: (body) => body === valueText({ number, version }) };
 };
 
-/** `GET /kv/KEY` by a client that has the value and sends its ETag: 304 where the store told the sequence, else as `get`. */
+/** `GET /kv/KEY` by a client that has the value and sends its ETag: 304 where the sequence is known, else as `get`. */
 export const revalidate: Kind = (share) => {
   const number = share.any();
   const { ledger } = share;

@@ -2,7 +2,7 @@
  * The content that the store must have: the version of every key that was last acknowledged.
  *
  * Invariant: a key has one writer at a time, the connection that owns it, so its last acknowledged version is known. Where a
- * write was never answered (the row's end cut it off, or it failed), both outcomes are kept until `resolve` is told which it was.
+ * write was never answered (it failed), both outcomes are possible until `resolve` has seen the store.
  */
 
 import { Random } from '../../core/generator.ts';
@@ -42,7 +42,7 @@ export class Ledger {
   /** Keys that are there from the beginning: the numbers below it. */
   readonly base: number;
   readonly #versions: number[];
-  /** The sequence of the entry where a receipt told it, 0 elsewhere. */
+  /** The sequence of the entry where a receipt gave it, 0 elsewhere. */
   readonly #sequences: number[] = [];
   readonly #doubts = new Map<number, number[]>();
   #last_version = 1;
@@ -83,7 +83,7 @@ export class Ledger {
     }
   }
 
-  /** Notes that nobody knows whether these writes were applied. */
+  /** Notes that these writes may have been applied or not. */
   doubt(writes: readonly Write[]): void {
     for (const { number, version } of writes) {
       const possible = this.#doubts.get(number) ?? [this.version(number)];
@@ -96,7 +96,6 @@ export class Ledger {
     return this.#doubts.has(number);
   }
 
-  /** The keys in doubt. */
   get doubtful(): number[] {
     return [...this.#doubts.keys()];
   }
@@ -118,7 +117,7 @@ export class Ledger {
     return numbers;
   }
 
-  /** How many keys must be there. */
+  /** The number of keys that must be there. */
   count(): number {
     return this.#versions.reduce((count, version) => count + (version === 0 ? 0 : 1), 0);
   }

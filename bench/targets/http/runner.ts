@@ -2,21 +2,24 @@
  * Runs the suites on one server.
  *
  * Invariant: a row and its floor take turns round by round, so that a busy machine is equally busy for both. After every round
- * what was cut off is settled; after every suite the whole store is read and compared, and a difference marks all its rows.
+ * the writes in doubt are resolved; after every suite the whole store is read and compared, and a difference marks all its rows.
  */
 
 import { rate, times } from '../../core/figures.ts';
 import { Latencies, median } from '../../core/latency.ts';
+import type { Length, Pace } from '../../core/load.ts';
 import { makeRow, type Row } from '../../core/row.ts';
 import { emptyTally } from '../../core/tasks/task.ts';
 import { bare, type Kind } from './calls.ts';
-import { type Length, type Pace, runLoop } from './loops.ts';
+import { runSessions } from './connection.ts';
+import { Ledger } from './ledger.ts';
+import type { Options } from './programs/program.ts';
+import { type RuntimeName, type Server, startServer } from './server.ts';
 import { noOutcomes, type Outcomes, Session } from './session.ts';
 import { Share } from './share.ts';
-import type { RemoteStore } from './store.ts';
-import { LOAD, type Phase, type Work } from './suites.ts';
+import { RemoteStore } from './store.ts';
+import { CRUD, LOAD, type Phase, type Work } from './suites.ts';
 
-/** How much is run. */
 export interface Extent {
   /** Seconds of a row, all rounds together; the load phases are scaled with it. */
   readonly seconds: number;
@@ -34,22 +37,21 @@ export const SECONDS = 3;
 const REQUESTS_MIN = 4;
 const WARM_UP_SECONDS = 0.2;
 
-/** What every row of a server has in common. */
-export interface ServerHead {
+/** The part that all rows of a server share. */
+interface ServerHead {
   /** Where the server runs: `node`, `deno`, `workerd`. */
   readonly runtime: string;
   readonly durability: Row['durability'];
 }
 
-/** One round of a row. */
 export interface ServerRound {
   readonly outcomes: Outcomes;
   readonly seconds: number;
   readonly latencies: Latencies;
 }
 
-/** What a row is of. */
-export interface ServerWork extends ServerHead {
+/** The work of a row. */
+interface ServerWork extends ServerHead {
   readonly suite: string;
   readonly title: string;
   readonly connections: number;
@@ -65,7 +67,7 @@ export interface ServerWork extends ServerHead {
 const perSecond = (rounds: readonly ServerRound[]): number =>
   median(rounds.map(({ outcomes, seconds }) => outcomes.requests / seconds));
 
-/** The row of some work, and that of its floor; `problem` is what the pass over the store found. */
+/** The row of some work, and that of its floor; `problem` names a difference that the pass over the store found. */
 export function rowsOf(work: ServerWork, problem: string | undefined): Row[] {
   const { suite, title, runtime, connections, durability, due, published, rounds, floor } = work;
   const rowOf = (
@@ -99,34 +101,46 @@ export function rowsOf(work: ServerWork, problem: string | undefined): Row[] {
 
 /** The suites on one server. */
 export class Runner {
-  readonly #store: RemoteStore;
+  readonly server: Server;
+  readonly store: RemoteStore;
   readonly #head: ServerHead;
   readonly #extent: Extent;
   /** Another seed for every round. */
   #seed = 1;
 
-  constructor(store: RemoteStore, head: ServerHead, extent: Extent) {
-    this.#store = store;
+  private constructor(server: Server, store: RemoteStore, head: ServerHead, extent: Extent) {
+    this.server = server;
+    this.store = store;
     this.#head = head;
     this.#extent = extent;
   }
 
-  /** Lets the server compile what it runs. */
-  async warmUp(kind: Kind): Promise<void> {
-    await this.round(kind, 10, { seconds: WARM_UP_SECONDS });
+  /** Starts a server, loads its store, and lets it compile the code that it runs. */
+  static async start(runtime: RuntimeName, options: Options, keys: number, extent: Extent): Promise<Runner> {
+    const server = await startServer(runtime, options);
+    try {
+      const store = new RemoteStore(server.url, new Ledger(keys));
+      await store.load();
+      const runner = new Runner(server, store, { runtime, durability: options.durability }, extent);
+      await runner.round(CRUD, 10, { seconds: WARM_UP_SECONDS });
+      return runner;
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
   }
 
-  /** One round of a closed or an open loop, and what it left settled. */
+  /** One round of a closed or an open loop; afterwards no write is in doubt. */
   async round(kind: Kind, connections: number, length: Length | Pace): Promise<ServerRound> {
     const outcomes = noOutcomes();
     const latencies = new Latencies();
-    const { ledger, url } = this.#store;
+    const { ledger, url } = this.store;
     const seed = this.#seed++ * 104_729;
     const sessions = Array.from({ length: connections }, (_, i) => {
       return new Session(kind, new Share(ledger, i, connections, seed), outcomes);
     });
-    const seconds = await runLoop(url, sessions, length, latencies);
-    if (!(await this.#store.settle())) {
+    const seconds = await runSessions(url, sessions, length, latencies);
+    if (!(await this.store.resolveDoubts())) {
       outcomes.wrong++;
       outcomes.problem ??= 'A write that was never answered left neither the old value nor the new one.';
     }
@@ -139,7 +153,7 @@ export class Runner {
     const length = requests === undefined ? { seconds: seconds / rounds } : { requests: Math.ceil(requests / rounds) };
     const cells = connections.flatMap((many) => works.map((work) => this.#workOf(suite, work, many)));
     for (let i = 0; i < rounds; i++) for (const cell of cells) await this.#pair(cell, length);
-    const problem = await this.#store.compare();
+    const problem = await this.store.compare();
     return cells.flatMap((cell) => rowsOf(cell, problem));
   }
 
@@ -160,7 +174,7 @@ export class Runner {
         works.push({ ...open, due, rounds: [await this.round(phase.kind, phase.connections, pace)] });
       }
     }
-    const problem = await this.#store.compare();
+    const problem = await this.store.compare();
     return works.flatMap((work) => rowsOf(work, problem));
   }
 

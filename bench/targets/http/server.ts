@@ -10,46 +10,47 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
-import { build, type Plugin } from 'esbuild';
+import { build } from 'esbuild';
+import { root } from '../../../scripts/tools.mjs';
 import { versionOf } from '../command.ts';
-import type { Said, Told } from './programs/told.ts';
+import { DIST } from '../workerd.ts';
+import type { Address, Options } from './programs/program.ts';
 
-/** Where a server runs. */
 export const RUNTIMES = ['node', 'deno', 'workerd'] as const;
-/** Where a server runs. */
 export type RuntimeName = (typeof RUNTIMES)[number];
 
-const root = process.cwd();
-const DIST = join(root, 'dist');
+/** Installed packages that a server runs on. */
+const LIBRARIES = { node: ['srvx'], deno: [], workerd: ['workerd', 'miniflare'] } as const satisfies Record<
+  RuntimeName,
+  readonly string[]
+>;
 const OUT = join(root, 'build', 'bench-http');
 
 /** A server that answers. */
-export interface Server extends Said {
+export interface Server extends Address {
   /** Lets it close its store and end; resolves when it has ended. */
   stop(): Promise<void>;
   /** Kills it (SIGKILL), as a crash would; resolves when it has ended. Of Node and Deno; workerd would outlive its parent. */
   kill(): Promise<void>;
 }
 
-/** Starts a server; its store is in files below `told.directory`. Throws when the program ends before it answers. */
-export async function startServer(runtime: RuntimeName, told: Told): Promise<Server> {
-  await bundlePrograms();
-  mkdirSync(told.directory, { recursive: true });
-  const [command, ...before] = commandOf(runtime, told.directory);
-  const program = join(OUT, `${runtime}.mjs`);
-  const after = runtime === 'workerd' ? [workerdVersions()] : [];
-  const child = spawn(command as string, [...before, program, JSON.stringify(told), ...after], {
-    cwd: root,
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+/** Starts a server. Throws if the program ends before it answers. */
+export async function startServer(runtime: RuntimeName, options: Options): Promise<Server> {
+  bundled ??= bundlePrograms();
+  await bundled;
+  mkdirSync(options.directory, { recursive: true });
+  const [command = '', ...before] = commandOf(runtime, options.directory);
+  const args = [...before, join(OUT, `${runtime}.mjs`), JSON.stringify(options)];
+  const child = spawn(command, args, { cwd: root, stdio: 'pipe' });
   const ended = once(child, 'close');
-  const said = await firstLine(child, runtime);
-  const srvx = runtime === 'node' ? ` ${versionOf('srvx')}` : '';
+  const address = await addressOf(child, runtime);
   return {
-    ...said,
-    versions: said.versions + srvx,
+    ...address,
+    versions: [address.versions, ...LIBRARIES[runtime].map((name) => `${name} ${versionOf(name)}`)]
+      .filter(Boolean)
+      .join(', '),
     stop: async () => {
-      child.stdin?.end();
+      child.stdin.end();
       await ended;
     },
     kill: async () => {
@@ -60,7 +61,7 @@ export async function startServer(runtime: RuntimeName, told: Told): Promise<Ser
   };
 }
 
-async function firstLine(child: ChildProcess, runtime: RuntimeName): Promise<Said> {
+async function addressOf(child: ChildProcess, runtime: RuntimeName): Promise<Address> {
   let errors = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     errors += text;
@@ -74,15 +75,15 @@ async function firstLine(child: ChildProcess, runtime: RuntimeName): Promise<Sai
     );
     lines.once('line', (line) => {
       try {
-        resolve(JSON.parse(line) as Said);
+        resolve(JSON.parse(line) as Address);
       } catch {
-        reject(new Error(`The server on ${runtime} said "${line}" instead of its address.`));
+        reject(new Error(`The server on ${runtime} wrote "${line}" instead of its address.`));
       }
     });
   });
 }
 
-/** Deno gets the permissions that the README names for a store in files, and leave to listen. */
+/** Deno gets the permissions that docs/guide/servers.md names for a store in files, and the permission to listen. */
 function commandOf(runtime: RuntimeName, directory: string): string[] {
   if (runtime !== 'deno') return [process.execPath];
   const modules = join(root, 'node_modules', '@deno');
@@ -95,53 +96,30 @@ function commandOf(runtime: RuntimeName, directory: string): string[] {
   ];
 }
 
-function workerdVersions(): string {
-  return `workerd ${versionOf('workerd')}, miniflare ${versionOf('miniflare')}`;
+let bundled: Promise<unknown> | undefined;
+
+/** Bundles the programs; the package stays as it was built, beside its workers. */
+function bundlePrograms(): Promise<unknown> {
+  return build({
+    entryPoints: RUNTIMES.map((name) => join(root, 'bench', 'targets', 'http', 'programs', `${name}.ts`)),
+    outdir: OUT,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    platform: 'node',
+    external: ['srvx', 'miniflare', 'esbuild'],
+    logLevel: 'error',
+    plugins: [
+      {
+        name: 'built-package',
+        setup: ({ onResolve }) => {
+          onResolve({ filter: /^varve(\/\w+)?$/ }, ({ path }) => {
+            const file = join(DIST, `${path.split('/')[1] ?? 'index'}.js`);
+            return { path: `./${relative(OUT, file)}`, external: true };
+          });
+        },
+      },
+    ],
+  });
 }
-
-let bundled: Promise<void> | undefined;
-
-/** Bundles the programs once. The package stays as it was built, beside its workers; only the Worker takes it in. */
-function bundlePrograms(): Promise<void> {
-  bundled ??= (async () => {
-    const programs = join(root, 'bench', 'targets', 'http', 'programs');
-    const common = { bundle: true, format: 'esm', target: 'es2022', logLevel: 'error' } as const;
-    await build({
-      ...common,
-      entryPoints: RUNTIMES.map((name) => join(programs, `${name}.ts`)),
-      outdir: OUT,
-      outExtension: { '.js': '.mjs' },
-      platform: 'node',
-      external: ['srvx', 'miniflare'],
-      plugins: [builtPackage((file) => ({ path: `./${relative(OUT, file)}`, external: true }))],
-    });
-    await build({
-      ...common,
-      entryPoints: [join(programs, 'object.ts')],
-      outfile: join(OUT, 'object.mjs'),
-      conditions: ['workerd'],
-      external: ['cloudflare:*'],
-      plugins: [builtPackage((path) => ({ path })), wasmBeside],
-    });
-  })();
-  return bundled;
-}
-
-function builtPackage(resolved: (file: string) => { path: string; external?: boolean }): Plugin {
-  return {
-    name: 'built-package',
-    setup: ({ onResolve }) => {
-      onResolve({ filter: /^varve(\/\w+)?$/ }, ({ path }) =>
-        resolved(join(DIST, `${path.split('/')[1] ?? 'index'}.js`)),
-      );
-    },
-  };
-}
-
-/** As wrangler does it: the wasm file is a module beside the script. */
-const wasmBeside: Plugin = {
-  name: 'wasm-beside',
-  setup: ({ onResolve }) => {
-    onResolve({ filter: /varve\.wasm$/ }, () => ({ path: './varve.wasm', external: true }));
-  },
-};

@@ -1,5 +1,5 @@
 /**
- * One connection of a row: what it asks next, and what it makes of the answer.
+ * The requests of one connection of a row, and the outcomes of their answers.
  *
  * Invariant: at most one request is out. When it is answered as it must be, its writes are acknowledged in the ledger; when
  * it is not answered, or otherwise, they are in doubt.
@@ -8,7 +8,7 @@
 import type { Call, Kind } from './calls.ts';
 import type { Share } from './share.ts';
 
-/** What the answers of a row were. */
+/** The answers of a row, counted. */
 export interface Outcomes {
   /** Answered rightly. */
   requests: number;
@@ -23,12 +23,10 @@ export interface Outcomes {
   problem: string | undefined;
 }
 
-/** No answer yet. */
 export function noOutcomes(): Outcomes {
   return { requests: 0, operations: 0, chars: 0, failed: 0, wrong: 0, problem: undefined };
 }
 
-/** The requests of one connection, one after the other. */
 export class Session {
   readonly #kind: Kind;
   readonly #share: Share;
@@ -42,7 +40,6 @@ export class Session {
     this.#outcomes = outcomes;
   }
 
-  /** The next request. */
   next(): Call {
     this.#out = this.#kind(this.#share);
     return this.#out;

@@ -1,16 +1,16 @@
 /**
- * The store behind a server, seen through HTTP: how it is loaded, settled after a row and compared in the end.
+ * The store behind a server, through HTTP: loads it, resolves writes in doubt after a row, and compares it in the end.
  *
- * Invariant: what is compared is all of it: every entry that a stream of the whole range gives, and no key may be missing.
+ * Invariant: the comparison covers every entry that a stream of the whole range gives, and no key may be missing.
  */
 
 import { keyOf, type Ledger, valueText, type Write } from './ledger.ts';
 
 const BATCH = 500;
 const JSON_TYPE = { 'content-type': 'application/json' };
-/** How often it is asked whether requests that were cut off have ended, and how long between, in milliseconds. */
-const SETTLE_TRIES = 200;
-const SETTLE_MS = 20;
+/** Attempts to find the server idle, and the milliseconds between two. */
+const IDLE_TRIES = 200;
+const IDLE_MS = 20;
 
 /** A store behind a URL, and what it must hold. */
 export class RemoteStore {
@@ -32,10 +32,10 @@ export class RemoteStore {
     await this.#write(Array.from({ length: this.ledger.base }, (_, number) => ({ number, version: 1 })));
   }
 
-  /** After a row: finds out what became of the writes in doubt, and puts deleted keys of the base back. Tells whether all was possible. */
-  async settle(): Promise<boolean> {
+  /** After a row: reads the keys in doubt, and writes deleted keys of the base again. Returns whether each outcome was possible. */
+  async resolveDoubts(): Promise<boolean> {
     const { ledger } = this;
-    await this.#idle();
+    await this.#untilIdle();
     const numbers = ledger.doubtful;
     let isRight = true;
     for (let at = 0; at < numbers.length; at += BATCH) {
@@ -50,7 +50,7 @@ export class RemoteStore {
     return isRight;
   }
 
-  /** Reads everything and compares it with what was acknowledged; what is wrong in words, or undefined. */
+  /** Compares every entry with the last acknowledged write; a difference in words, or undefined. */
   async compare(): Promise<string | undefined> {
     const response = await fetch(`${this.url}/range`, { headers: { accept: 'application/x-ndjson' } });
     if (!response.ok) return `The whole range was answered with ${response.status}.`;
@@ -87,11 +87,11 @@ export class RemoteStore {
   }
 
   /** Waits until the server answers nobody but us. */
-  async #idle(): Promise<void> {
-    for (let tries = 0; tries < SETTLE_TRIES; tries++) {
+  async #untilIdle(): Promise<void> {
+    for (let tries = 0; tries < IDLE_TRIES; tries++) {
       const text = await (await fetch(`${this.url}/metrics`)).text();
       if (/^varve_http_requests_in_flight 1$/m.test(text)) return;
-      await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+      await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
     }
     throw new Error('The server still answers requests whose connections have ended. Is it stuck?');
   }

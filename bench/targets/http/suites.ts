@@ -1,5 +1,5 @@
 /**
- * The suites over HTTP: what each one asks, by how many connections, for how long.
+ * The suites over HTTP: their requests, connections and lengths.
  *
  * Invariant: a suite is data. Counts of the quick mode are the full ones scaled down; nothing else differs.
  */
@@ -21,16 +21,14 @@ import {
   update,
 } from './calls.ts';
 
-/** The suites, in the order in which they run. */
+/** In the order in which they run. */
 export const SUITES = ['http-single', 'http-batch', 'http-load', 'durability'] as const;
-/** A suite by name. */
 export type SuiteName = (typeof SUITES)[number];
 
-/** One kind of work. */
 export interface Work {
   readonly title: string;
   readonly kind: Kind;
-  /** What was published of it, of another store on another machine. */
+  /** The published figures of another store on another machine. */
   readonly published?: string;
 }
 
@@ -71,7 +69,7 @@ export const CRUD: Kind = mix([
   [5, remove],
 ]);
 
-/** One phase of `http-load`. */
+/** A phase of `http-load`. */
 export interface Phase extends Work {
   readonly connections: number;
   /** Seconds, or requests where the phase is so many of them; in the full mode. */

@@ -5,21 +5,14 @@ import { serve } from 'srvx';
 import { open } from 'varve';
 import { files } from 'varve/fs';
 import { createHandler } from 'varve/http';
+import { options, serveUntilDismissed } from './program.ts';
 import { site } from './site.ts';
-import { dismissed, say, told } from './told.ts';
 
-const { directory, durability } = told();
-const db = await open('bench', { storage: files(directory), durability });
-const server = serve({
-  fetch: site(createHandler(db)),
-  port: 0,
-  hostname: '127.0.0.1',
-  silent: true,
-  gracefulShutdown: false,
-});
+const db = await open('bench', { storage: files(options.directory), durability: options.durability });
+const where = { port: 0, hostname: '127.0.0.1', silent: true, gracefulShutdown: false };
+const server = serve({ fetch: site(createHandler(db)), ...where });
 await server.ready();
-say({ url: server.url ?? '', versions: `Node ${process.versions.node}, srvx` });
-await dismissed();
-await server.close(true);
-await db.close();
-process.exit();
+await serveUntilDismissed({ url: server.url ?? '', versions: `Node ${process.versions.node}` }, async () => {
+  await server.close(true);
+  await db.close();
+});

@@ -12,7 +12,6 @@ export const BARE = '/bare?answer=';
 
 const HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 
-/** The handler with the bare path beside it. */
 export function site(handler: Handler): Handler {
   const answers = new Map<number, string>();
   return async (request) => {

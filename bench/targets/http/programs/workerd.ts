@@ -5,27 +5,14 @@
  * hop that no deployment has.
  */
 
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import process from 'node:process';
-import { fileURLToPath } from 'node:url';
 import { Miniflare } from 'miniflare';
-import { dismissed, say, told } from './told.ts';
+import { bundledWorker, workerOptions } from '../../workerd.ts';
+import { options, serveUntilDismissed } from './program.ts';
 
-const here = dirname(fileURLToPath(import.meta.url));
-const versions = process.argv[3] ?? '';
+const script = await bundledWorker('http', 'programs', 'object.ts');
 const miniflare = new Miniflare({
-  modules: [
-    { type: 'ESModule', path: 'worker.js', contents: readFileSync(join(here, 'object.mjs'), 'utf8') },
-    { type: 'CompiledWasm', path: 'varve.wasm', contents: readFileSync(join(here, '..', '..', 'dist', 'varve.wasm')) },
-  ],
-  compatibilityDate: '2026-04-01',
-  durableObjects: { STORES: { className: 'HttpStore', useSQLite: true } },
-  durableObjectsPersist: told().directory,
+  ...workerOptions(script, { STORES: 'HttpStore' }, options.directory),
   unsafeDirectSockets: [{ host: '127.0.0.1', port: 0 }],
 });
 const { origin } = await miniflare.unsafeGetDirectURL();
-say({ url: origin, versions });
-await dismissed();
-await miniflare.dispose();
-process.exit();
+await serveUntilDismissed({ url: origin, versions: '' }, () => miniflare.dispose());

@@ -5,9 +5,10 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { Latencies } from '../../core/latency.ts';
+import type { Length, Pace } from '../../core/load.ts';
 import { health } from './calls.ts';
+import { runSessions } from './connection.ts';
 import { Ledger } from './ledger.ts';
-import { type Length, type Pace, runLoop } from './loops.ts';
 import { noOutcomes, Session } from './session.ts';
 import { Share } from './share.ts';
 
@@ -23,7 +24,7 @@ async function run(listener: RequestListener, connections: number, length: Lengt
     return new Session(health, new Share(ledger, i, connections, 1), outcomes);
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const seconds = await runLoop(url, sessions, length, latencies);
+  const seconds = await runSessions(url, sessions, length, latencies);
   return { outcomes, latencies, seconds };
 }
 

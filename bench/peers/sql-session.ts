@@ -1,0 +1,94 @@
+/**
+ * A session over a connection of SQLite whose calls return at once: the wasm build in the browser, a native one on Node.
+ *
+ * Invariant: a call is one transaction. Point calls of a grouped session are joined, up to `group` in a transaction.
+ */
+
+import type { BatchEntries, PointCall, SyncSession } from '../core/engine.ts';
+
+/** The prepared statements of a connection. */
+export interface Statements extends Pick<SyncSession, 'set' | 'get' | 'delete' | 'range'> {
+  deleteRange: NonNullable<SyncSession['deleteRange']>;
+  begin(): void;
+  commit(): void;
+}
+
+/** Also with the calls that the worker of the peers makes. */
+export type SqlSession = Required<Omit<SyncSession, 'report' | 'clear'>> & {
+  /** Many point calls in one transaction, in their order: those that came in one message. */
+  wave(calls: readonly PointCall[]): (Uint8Array | undefined)[];
+};
+
+type Between = Pick<SyncSession, 'settle' | 'close'>;
+
+/** `between` are the calls between measurements; no transaction is open then. */
+export function sqlSession(statements: Statements, between: Between, group = 1): SqlSession {
+  /** Calls in the open transaction. */
+  let joined = 0;
+  const commit = (): void => {
+    if (joined === 0) return;
+    joined = 0;
+    statements.commit();
+  };
+  /** One more call of the transaction, which begins with the first and ends with the last. */
+  const join = (): void => {
+    if (group === 1) return;
+    if (joined === group) commit();
+    if (joined++ === 0) statements.begin();
+  };
+  const together = <T>(calls: () => T): T => {
+    commit();
+    statements.begin();
+    const result = calls();
+    statements.commit();
+    return result;
+  };
+  const setAll = ({ keys, values }: BatchEntries): void => {
+    for (const [i, key] of keys.entries()) statements.set(key, values[i] as Uint8Array);
+  };
+  return {
+    kind: 'sync',
+    set: (key, value) => {
+      join();
+      statements.set(key, value);
+    },
+    get: (key) => {
+      join();
+      return statements.get(key);
+    },
+    delete: (key) => {
+      join();
+      statements.delete(key);
+    },
+    deleteRange: (from, to) => {
+      join();
+      statements.deleteRange(from, to);
+    },
+    range: statements.range,
+    batch: (entries) => together(() => setAll(entries)),
+    transact: (entries) =>
+      together(() => {
+        const found = entries.keys.map(statements.get);
+        setAll(entries);
+        return found;
+      }),
+    wave: (calls) =>
+      together(() =>
+        calls.map(({ key, value }) => {
+          if (value === undefined) return statements.get(key);
+          if (value === null) statements.delete(key);
+          else statements.set(key, value);
+          return undefined;
+        }),
+      ),
+    commit,
+    settle: (where, entries) => {
+      commit();
+      return between.settle(where, entries);
+    },
+    close: () => {
+      commit();
+      return between.close();
+    },
+  };
+}
