@@ -2,7 +2,7 @@
  * A chart of ratios: an SVG that needs nothing else, no script, no font, no background. For the results page and for the page
  * of the benchmark.
  *
- * Invariant: colours follow the reader's theme, and nothing is told by colour alone: every bar has its figures beside it. The
+ * Invariant: colours follow the reader's theme, and nothing is said by colour alone: every bar has its figures beside it. The
  * scale is logarithmic, as rates lie orders of magnitude apart.
  */
 
@@ -88,11 +88,11 @@ function drawn(
 ): string {
   const middle = top + BAR / 2;
   const [from, to] = [Math.min(x(1), x(ratio)), Math.max(x(1), x(ratio))];
-  const isTold = Number.isFinite(low) && Number.isFinite(high);
+  const hasEnds = Number.isFinite(low) && Number.isFinite(high);
   return [
     words('name', left - 8, middle + 4, name),
     `<rect class="${ratio < 1 ? 'slower' : 'varve'}" x="${place(from)}" y="${top}" width="${place(to - from)}" height="${BAR}"/>`,
-    isTold ? line('spread', x(low), middle, x(high), middle) : '',
-    words('label', Math.max(to, isTold ? x(high) : 0) + 6, middle + 4, label),
+    hasEnds ? line('spread', x(low), middle, x(high), middle) : '',
+    words('label', Math.max(to, hasEnds ? x(high) : 0) + 6, middle + 4, label),
   ].join('');
 }

@@ -14,25 +14,25 @@ import type { Row } from './row.ts';
 const row = (engine: string, role: Row['role'], opsPerSecond: number, more: Partial<Row> = {}): Row =>
   rowOf({ engine, role, opsPerSecond, rounds: [opsPerSecond], ...more });
 const best = (...rows: Row[]): Comparison<Row>[] => bestPeers(comparisonsOf([rows]));
-const told = (...rows: Row[]): unknown[] =>
+const ratios = (...rows: Row[]): unknown[] =>
   best(...rows).map(({ varve, peer, ratio }) => [varve.engine, peer.engine, Number(ratio.toFixed(3))]);
 
 const varve = row('varve-sync', 'varve', 300);
 
 test('the quickest peer is the best one, and a floor is no peer', () => {
   const rows = [varve, row('slow', 'peer', 50), row('quick', 'peer', 100), row('map', 'floor', 9000)];
-  expect(told(...rows)).toEqual([['varve-sync', 'quick', 3]]);
+  expect(ratios(...rows)).toEqual([['varve-sync', 'quick', 3]]);
 });
 
 test('a peer counts only if it was verified and reached the same level', () => {
   const wrong = row('wrong', 'peer', 500, { verified: false });
   const weaker = row('weaker', 'peer', 400, { durability: 'memory' });
-  expect(told(varve, wrong, weaker, row('honest', 'peer', 10))).toEqual([['varve-sync', 'honest', 30]]);
-  expect(told(varve, wrong, weaker)).toEqual([]);
+  expect(ratios(varve, wrong, weaker, row('honest', 'peer', 10))).toEqual([['varve-sync', 'honest', 30]]);
+  expect(ratios(varve, wrong, weaker)).toEqual([]);
 });
 
 test('a row of Varve that was not verified is beside nothing', () => {
-  expect(told(row('varve-sync', 'varve', 900, { verified: false }), row('peer', 'peer', 600))).toEqual([]);
+  expect(ratios(row('varve-sync', 'varve', 900, { verified: false }), row('peer', 'peer', 600))).toEqual([]);
 });
 
 test('what joins many writes into one commit stands beside what joins them, one by one beside one by one', () => {
@@ -42,7 +42,7 @@ test('what joins many writes into one commit stands beside what joins them, one 
     row('sqlite-wasm', 'peer', 10),
     row('sqlite-wasm-grouped', 'peer', 200),
   ];
-  expect(told(...rows)).toEqual([
+  expect(ratios(...rows)).toEqual([
     ['varve-sync', 'sqlite-wasm-grouped', 1.5],
     ['varve-sync-each', 'sqlite-wasm', 2],
   ]);
@@ -55,24 +55,24 @@ test('a strict set is one commit, so it stands beside one commit', () => {
     row('indexeddb', 'peer', 10, strict),
     row('indexeddb-grouped', 'peer', 90, strict),
   ];
-  expect(told(...rows)).toEqual([['varve-sync', 'indexeddb', 3]]);
+  expect(ratios(...rows)).toEqual([['varve-sync', 'indexeddb', 3]]);
 });
 
 test('Varve over IndexedDB stands beside what is over IndexedDB', () => {
   const rows = [row('varve-indexeddb', 'varve', 30), row('sqlite-wasm', 'peer', 900), row('dexie', 'peer', 60)];
-  expect(told(...rows)).toEqual([['varve-indexeddb', 'dexie', 0.5]]);
+  expect(ratios(...rows)).toEqual([['varve-indexeddb', 'dexie', 0.5]]);
 });
 
-test('the groups are told apart', () => {
+test('the groups are kept apart', () => {
   const at = (phase: string, rate: number): Row[] => [
     row('varve-sync', 'varve', rate, { phase }),
     row('peer', 'peer', 50, { phase }),
   ];
-  const ratios = bestPeers(comparisonsOf([at('before', 100), at('after', 400)])).map(({ varve: own, ratio }) => [
+  const found = bestPeers(comparisonsOf([at('before', 100), at('after', 400)])).map(({ varve: own, ratio }) => [
     own.phase,
     Number(ratio.toFixed(3)),
   ]);
-  expect(ratios).toEqual([
+  expect(found).toEqual([
     ['before', 2],
     ['after', 8],
   ]);

@@ -20,7 +20,7 @@ export interface Comparison<R extends Comparable = Row> extends Ratio {
   readonly peer: R;
 }
 
-/** Larger ones are not told. */
+/** Larger ones are not shown as they are. */
 const RATIO_MAX = 9999;
 
 /** Peers that keep their data in IndexedDB. */

@@ -18,7 +18,7 @@ test('the two hottest ranks come up exactly as often as zipfian says, and the ot
   const zipfian = new Zipfian(COUNT, new Random(42));
   const counts = new Array<number>(COUNT).fill(0);
   for (let i = 0; i < DRAWS; i++) counts[zipfian.next()]!++;
-  // Ranks 0 and 1 are drawn exactly; the formula approximates the rest, which is told apart from them as one class.
+  // Ranks 0 and 1 are drawn exactly; the formula approximates the rest, which counts as one class.
   const shares = [zipfianShare(0, COUNT), zipfianShare(1, COUNT)];
   const rest = 1 - shares[0]! - shares[1]!;
   const others = counts.slice(2).reduce((sum, count) => sum + count, 0);

@@ -34,16 +34,16 @@ function zeta(count: number, theta: number): number {
 
 /** Draws ranks from 0 to `count` - 1; rank i comes up about (i + 1)^-theta times as often as rank 0. */
 export class Zipfian {
-  readonly #count: number;
-  readonly #random: Random;
   readonly #zetaN: number;
   readonly #alpha: number;
   readonly #eta: number;
   readonly #second: number;
 
-  constructor(count: number, random: Random, theta = THETA) {
-    this.#count = count;
-    this.#random = random;
+  constructor(
+    private readonly count: number,
+    private readonly random: Random,
+    theta = THETA,
+  ) {
     this.#zetaN = zeta(count, theta);
     this.#alpha = 1 / (1 - theta);
     this.#second = 1 + 0.5 ** theta;
@@ -51,11 +51,11 @@ export class Zipfian {
   }
 
   next(): number {
-    const u = this.#random.next() / 0x1_0000_0000;
+    const u = this.random.next() / 0x1_0000_0000;
     const uz = u * this.#zetaN;
     if (uz < 1) return 0;
-    if (uz < this.#second) return Math.min(1, this.#count - 1);
-    return Math.min(this.#count - 1, Math.floor(this.#count * (this.#eta * u - this.#eta + 1) ** this.#alpha));
+    if (uz < this.#second) return Math.min(1, this.count - 1);
+    return Math.min(this.count - 1, Math.floor(this.count * (this.#eta * u - this.#eta + 1) ** this.#alpha));
   }
 }
 
@@ -68,7 +68,7 @@ export function zipfianShare(rank: number, count: number, theta = THETA): number
 export type Order = 'uniform' | 'zipfian' | 'latest' | 'sequential';
 
 /**
- * A function that draws the number of a key below `entries`, or, for `latest`, below what it is told is there.
+ * A function that draws the number of a key below `entries`, or, for `latest`, below the count that it is given.
  * `sequential` orders are not drawn, and have no such function.
  */
 export function drawer(

@@ -31,7 +31,7 @@ export function planOf(suites: readonly string[], more: Partial<Plan> = {}): Pla
   return { ...usual, suites, engines: [], ...more };
 }
 
-/** Runs a plan on these engines, and gathers what it tells. */
+/** Runs a plan on these engines, and gathers its events. */
 export async function gathered(
   plan: Plan,
   engines: readonly Engine[],

@@ -24,7 +24,7 @@ export interface Limits {
   /** The calls of a group are under way together: its time is the latency of each, not their mean. */
   readonly together: boolean;
   readonly signal: AbortSignal;
-  /** Told about every SAMPLE_MS of a round what came since the time before, outside of what is timed. */
+  /** Called about every SAMPLE_MS of a round what came since the time before, outside of what is timed. */
   readonly sample?: ((at_ms: number, ops: number) => void | Promise<void>) | undefined;
 }
 
@@ -88,8 +88,8 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
     if (checked !== undefined) await checked;
     from = to;
     if (elapsed - sampled.at_ms >= SAMPLE_MS) {
-      const told = look();
-      if (told !== undefined) await told;
+      const looking = look();
+      if (looking !== undefined) await looking;
     }
     if (end - lastTurn > TURN_MS) {
       const before = now();

@@ -58,7 +58,7 @@ test('the standard plans have the shortest addresses', () => {
   expect(paramsOf(standardPlan('full')).toString()).toBe('mode=full');
 });
 
-test('what cannot be had is told in words, and the rest is kept', () => {
+test('what cannot be had is reported in words, and the rest is kept', () => {
   const { plan, problems } = planFrom(
     new URLSearchParams(
       'auto&mode=full&suites=scan,nothing&value-bytes=1.5&read-ratio=2&entries=10&sizes=3&storage=tape',

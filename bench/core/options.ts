@@ -2,7 +2,7 @@
  * Every option of a run, once: the flags of the command line and their help, the controls of the page and the address
  * are made of this list.
  *
- * Invariant: `planFrom(paramsOf(plan))` gives the plan again. An address can ask for a thing that is not there: that is told in
+ * Invariant: `planFrom(paramsOf(plan))` gives the plan again. An address can ask for a thing that is not there: that is reported in
  * words and left out, so that the rest of it still runs.
  */
 

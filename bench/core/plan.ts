@@ -6,7 +6,7 @@ import type { KeyKind } from './generator.ts';
 import type { Row } from './row.ts';
 import type { StorageReport } from './storage.ts';
 
-/** A choice of suites, engines and ways in. Plain data: it travels to the worker. */
+/** A choice of suites, engines and places of the calls. Plain data: it travels to the worker. */
 export interface Plan {
   /** Fewer calls and shorter rounds, or the suites' own figures. */
   readonly mode: 'quick' | 'full';

@@ -7,7 +7,7 @@ import type { Row } from './row.ts';
 import type { StorageReport } from './storage.ts';
 import { markdownOf, tablesOf } from './tables.ts';
 
-/** The browser that a run was made on, as a page can tell. */
+/** The browser that a run was made on, as a page knows it. */
 export interface Environment {
   readonly date: string;
   readonly userAgent: string;
@@ -71,6 +71,15 @@ function engineLine({ name, version, about, recommended, url }: Engine): string 
 /** A browser in a line. */
 export function environmentLine(environment: Environment, { mode }: Plan): string {
   const { date, cores, timerStepMicroseconds, crossOriginIsolated, userAgent } = environment;
+  const day = new Date(date).toLocaleDateString('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
   const isolated = crossOriginIsolated ? '' : ' (not isolated, so the timer is coarse)';
-  return `${date}, ${mode} run, ${cores} cores, timer step ${duration(timerStepMicroseconds)}${isolated}.\n${userAgent}`;
+  const step = `timer step ${duration(timerStepMicroseconds)}${isolated}`;
+  return `${day}, ${browserName(userAgent)}, ${cores} cores, ${mode} run, ${step}.`;
+}
+
+/** The browser of a user agent and its main version; the whole text where it is none that is known. */
+function browserName(userAgent: string): string {
+  const [, name, version] = /(Edg|Firefox|Chrome|Version)\/(\d+)/.exec(userAgent) ?? [];
+  if (name === undefined) return userAgent;
+  return `${{ Edg: 'Edge', Chrome: 'Chromium', Version: 'Safari' }[name] ?? name} ${version}`;
 }

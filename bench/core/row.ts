@@ -39,7 +39,7 @@ export interface Row {
   readonly suite: string;
   /** Which part of a suite of several parts: "range of 50, before"; a call of `documents`; "4 tabs, get, all at once". */
   readonly phase?: string;
-  /** How the calls came: a way in of the browser, or words such as "node" and "deno, 50 connections". */
+  /** How the calls came: an access of the browser, or words such as "node" and "deno, 50 connections". */
   readonly access: string;
   readonly engine: string;
   /** Of the library that was measured. */
@@ -65,7 +65,7 @@ export interface Row {
   readonly verified: boolean;
   /** Requests that failed, of a server. */
   readonly errors?: number;
-  /** Calls that were timed as one, because one is shorter than the timer can tell, or because they were in flight. */
+  /** Calls that were timed as one, because one is shorter than the timer can measure, or because they were in flight. */
   readonly groupSize: number;
   /** Operations a second of each round. */
   readonly rounds: readonly number[];

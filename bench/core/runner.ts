@@ -10,7 +10,7 @@ import type { Emit, Plan } from './plan.ts';
 import { Stages } from './stage.ts';
 import { explain, type Suite, suites } from './suite.ts';
 
-/** The suites of a plan with each of these ways in. */
+/** The suites of a plan with each of these accesses. */
 function pairsOf(plan: Plan, accesses: readonly Access[]): (readonly [Suite, Access])[] {
   return suites()
     .filter(({ name }) => plan.suites.includes(name))
@@ -32,11 +32,11 @@ export interface RunOptions {
   readonly accesses: readonly Access[];
   readonly emit: Emit;
   readonly signal: AbortSignal;
-  /** The text for the place in rows, instead of the way in. */
+  /** The text for the place in rows, instead of the access. */
   readonly place?: string;
 }
 
-/** Runs what a plan asks for with these ways in. */
+/** Runs what a plan asks for with these accesses. */
 export async function runSuites(
   plan: Plan,
   { engines: all, accesses, emit, signal, place }: RunOptions,

@@ -2,7 +2,7 @@
  * Stages: the stores of engines, opened and loaded with what a suite begins from, and kept for the next suite with the
  * same fixture.
  *
- * Invariant: the state tells at any time what the store holds. A stage is closed once, which removes the store; it is
+ * Invariant: the state is at any time the content of the store. A stage is closed once, which removes the store; it is
  * either with a suite or kept here, never both, and `release` closes all that are kept.
  */
 
@@ -18,8 +18,8 @@ import { verifyStore } from './verify.ts';
 /** Entries of a batch while loading. */
 const LOAD_BATCH = 1000;
 const LOADS_MAX = 10;
-/** How long a load takes before it tells how far it is, and between two words. */
-const TELLING_MS = 1000;
+/** How long a load takes before it reports how far it is, and between two reports. */
+const REPORT_MS = 1000;
 
 export interface StageOptions {
   readonly engine: Engine;
@@ -32,27 +32,23 @@ export interface StageOptions {
   readonly seed?: number;
   readonly memoryBytes?: number | undefined;
   readonly storage?: SessionOptions['storage'];
-  /** Told now and then while a load takes long; an error that it throws ends the load, and the store is removed. */
+  /** Called now and then while a load takes long; an error that it throws ends the load, and the store is removed. */
   readonly loading?: (percent: number) => void;
 }
 
 export class Stage {
-  readonly engine: Engine;
-  readonly name: string;
-  readonly dataset: Dataset;
   readonly state: State;
-  readonly options: SessionOptions;
-  session: Session;
   /** The last pass over the store found nothing wrong, and nothing was written since. */
   #verified = false;
 
-  private constructor({ engine, name, dataset }: StageOptions, session: Session, options: SessionOptions) {
-    this.engine = engine;
-    this.name = name;
-    this.dataset = dataset;
+  private constructor(
+    readonly engine: Engine,
+    readonly name: string,
+    readonly dataset: Dataset,
+    readonly options: SessionOptions,
+    public session: Session,
+  ) {
     this.state = emptyState(dataset);
-    this.options = options;
-    this.session = session;
   }
 
   /** Opens a new store and loads it. */
@@ -60,7 +56,7 @@ export class Stage {
     const { engine, name, dataset, durability, memoryBytes, storage } = wanted;
     await engine.remove(name);
     const options = { durability, valueBytes: dataset.valueBytes, memoryBytes, storage };
-    const stage = new Stage(wanted, await engine.open(name, options), options);
+    const stage = new Stage(engine, name, dataset, options, await engine.open(name, options));
     if (wanted.load === 'nothing') return stage;
     try {
       await stage.#load(wanted, wanted.load);
@@ -89,7 +85,7 @@ export class Stage {
     return result;
   }
 
-  /** Passes over the store, unless nothing was written since the last time; tells what is wrong, or undefined. */
+  /** Passes over the store, unless nothing was written since the last time; answers with what is wrong, or undefined. */
   async verify(wrote: boolean): Promise<string | undefined> {
     if (this.#verified && !wrote) return undefined;
     const wrong = await verifyStore(this.engine, this.session, this.dataset, this.state);
@@ -97,7 +93,7 @@ export class Stage {
     return wrong;
   }
 
-  /** Empties the store in place, where its engine has a way to; tells whether it had, and the stage can be used again. */
+  /** Empties the store in place, where its engine can; answers whether it was, and the stage can be used again. */
   async clear(): Promise<boolean> {
     if (this.session.clear === undefined) return false;
     await this.session.clear();
@@ -115,14 +111,14 @@ export class Stage {
 
   async #load({ entries = this.dataset.keys.length, seed = 1, loading }: StageOptions, where: Place): Promise<void> {
     const traces = loadTraces(this.dataset, entries, seed);
-    let told_ms = performance.now();
+    let reported_ms = performance.now();
     // A memtable grows from one flush to the next, so that the first load may not fit into it and a later one does.
     for (let load = 0; load < LOADS_MAX; load++) {
       for (const [at, trace] of traces.entries()) {
         await this.#write(trace);
-        if (performance.now() - told_ms < TELLING_MS) continue;
-        told_ms = performance.now();
-        // A session that answers at once lets nobody else have a turn: a word to cancel would not be heard.
+        if (performance.now() - reported_ms < REPORT_MS) continue;
+        reported_ms = performance.now();
+        // A session that answers at once lets nobody else have a turn: a request to cancel would not arrive.
         await turn();
         loading?.(Math.round(((at + 1) * 100) / traces.length));
       }
@@ -181,17 +177,15 @@ export interface Fixture {
 }
 
 export class Stages {
-  readonly #plan: Plan;
-  readonly #emit: Emit;
   /** Loaded stages that the next suite may use again, by engine and fixture. */
   readonly #kept = new Map<string, { stage: Stage; fixture: Fixture }>();
   #dataset: { key: string; dataset: Dataset } | undefined;
   #stores = 0;
 
-  constructor(plan: Plan, emit: Emit) {
-    this.#plan = plan;
-    this.#emit = emit;
-  }
+  constructor(
+    private readonly plan: Plan,
+    private readonly emit: Emit,
+  ) {}
 
   /** Lets go of the stages that a suite will not use. */
   async prepare(next: Fixture): Promise<void> {
@@ -214,7 +208,7 @@ export class Stages {
       return kept.stage;
     }
     const name = `bench-${engine.name}-${this.#stores++}`;
-    const { seed, custom } = this.#plan;
+    const { seed, custom } = this.plan;
     const { memoryBytes, storage } = custom;
     const { load, entries } = fixture;
     const dataset = this.#datasetOf(fixture);
@@ -236,7 +230,7 @@ export class Stages {
       if (!which(key)) continue;
       this.#kept.delete(key);
       const storage = await storageReport(stage, fixture.suite, fixture.load);
-      if (storage !== undefined) this.#emit({ type: 'storage', storage });
+      if (storage !== undefined) this.emit({ type: 'storage', storage });
     }
   }
 
@@ -244,7 +238,7 @@ export class Stages {
     const key = datasetKey(fixture);
     if (this.#dataset?.key !== key) {
       const { keys, entries, reserve, valueBytes, keyBytes } = fixture;
-      const choice = { keyBytes, seed: this.#plan.seed };
+      const choice = { keyBytes, seed: this.plan.seed };
       this.#dataset = { key, dataset: makeDataset(keys, entries + reserve, valueBytes, choice) };
     }
     return this.#dataset.dataset;

@@ -42,7 +42,7 @@ interface Weighed {
   close(between: () => Promise<void>): Promise<void>;
 }
 
-/** Closes the store; of a store of Varve's it tells what is on disk. */
+/** Closes the store; of a store of Varve's it answers with what is on disk. */
 export async function storageReport(stage: Weighed, suite: string, load: string): Promise<StorageReport | undefined> {
   const { engine, session, dataset, state, name, options } = stage;
   const reports = engine.role === 'varve' && session.report !== undefined;

@@ -28,9 +28,9 @@ export interface Context {
   readonly place: string;
   readonly emit: Emit;
   readonly signal: AbortSignal;
-  /** Tells one step of progress; throws when the run was cancelled. */
+  /** Reports one step of progress; throws when the run was cancelled. */
   readonly step: (text: string) => void;
-  /** Tells how far a step is; throws likewise. */
+  /** Reports how far a step is; throws likewise. */
   readonly say: (text: string) => void;
   /** Loaded stores that suites with the same fixture hand on. */
   readonly stages: Stages;
@@ -45,7 +45,7 @@ export interface Suite {
   /** Runs only when it is asked for by its name: another suite does the same, or it takes long. */
   readonly asked?: boolean;
   readonly accesses: readonly Access[];
-  /** How many steps of progress it tells; none: there is nothing to run. */
+  /** How many steps of progress it reports; none: there is nothing to run. */
   steps(plan: Plan, engines: readonly Engine[], access: Access): number;
   run(context: Context): Promise<void>;
 }

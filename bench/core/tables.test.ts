@@ -9,7 +9,7 @@ import { markdownTable, storageTable, suiteTables } from './tables.ts';
 
 let count = 0;
 
-/** A row that its latency tells from all others. */
+/** A row whose latency no other has. */
 function one(suite: string, more: Partial<Row> = {}): Row {
   const p50 = 101 + count++;
   return rowOf({ engine: 'varve-sync', role: 'varve', rounds: [1e6 / p50], suite, p50, p95: 1e4, p99: 2e4, ...more });
@@ -20,7 +20,7 @@ const pair = (suite: string, more: Partial<Row> = {}): Row[] => [
   one(suite, { engine: 'dexie', role: 'peer', ...more }),
 ];
 
-/** Rows of every suite that there is, of those with phases and ways in as they make them, and of one that is gone. */
+/** Rows of every suite that there is, of those with phases and accesses as they make them, and of one that is gone. */
 const rows: readonly Row[] = [
   ...suites().flatMap(({ name }) => pair(name)),
   ...(['page', 'inflight'] as const).flatMap((access) => pair('main-vs-worker', { access })),
@@ -41,7 +41,7 @@ test('every row of a run is shown once, and its latency stands once in the repor
   for (const part of ['20 files became 1', 'a note', 'a problem', 'here']) expect(text).toContain(part);
 });
 
-test('rows of different phases and ways in are never set beside one another', () => {
+test('rows of different phases and accesses are never set beside one another', () => {
   for (const group of casesOf(rows)) {
     const [first] = group as [Row];
     for (const { suite, phase, access } of group) {

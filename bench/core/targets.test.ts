@@ -20,7 +20,7 @@ function row(suite: string, p99_us: number, hits: number, timeline: Round['timel
   return makeRow(head, [{ tally, elapsed_ms: 1000, latencies, timeline }], true);
 }
 
-test('what a growing store loses is told between the first and the last third of a round', () => {
+test('what a growing store loses is measured between the first and the last third of a round', () => {
   const steady = Array.from({ length: 10 }, (_, i) => [50 * (i + 1), 100] as const);
   expect(lostShare({ timeline: steady })).toBeCloseTo(0);
   const slowing = Array.from({ length: 10 }, (_, i) => [50 * (i + 1), i < 5 ? 100 : 50] as const);

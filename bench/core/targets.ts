@@ -9,7 +9,7 @@
 import { duration, percent, rate, times } from './figures.ts';
 import type { Row } from './row.ts';
 
-/** A target beside what was measured: its cells, and whether it was reached (undefined where that cannot be told). */
+/** A target beside what was measured: its cells, and whether it was reached (undefined where that is unknown). */
 export interface Judged {
   readonly cells: readonly string[];
   readonly reached: boolean | undefined;
@@ -91,7 +91,7 @@ function judgeTarget(target: Target, rows: readonly Row[]): Judged[] {
   const ratio = other && varve.opsPerSecond / other.opsPerSecond;
   const byRatio = target.ratio !== undefined && ratio !== undefined && ratio >= target.ratio;
   const byFigure = target.figure !== undefined && varve.opsPerSecond >= target.figure;
-  const isTold = target.figure !== undefined || ratio !== undefined;
+  const isKnown = target.figure !== undefined || ratio !== undefined;
   const wanted = [
     ...(target.ratio === undefined ? [] : [times(target.ratio)]),
     ...(target.figure === undefined ? [] : [`${rate(target.figure)}/s`]),
@@ -104,7 +104,7 @@ function judgeTarget(target: Target, rows: readonly Row[]): Judged[] {
       target.against,
       measured,
       wanted.join(' or '),
-      isTold ? byRatio || byFigure : undefined,
+      isKnown ? byRatio || byFigure : undefined,
     ),
   ];
 }
@@ -162,7 +162,7 @@ const GROWING = ['write-seq', 'write-rand', 'write-batch', 'load'];
 /** Fewer points of a timeline say nothing about growth. */
 const POINTS_MIN = 6;
 
-/** The share of its rate at the beginning that the end of a round lost; undefined where the round was too short to tell. */
+/** The share of its rate at the beginning that the end of a round lost; undefined where the round was too short to say. */
 export function lostShare({ timeline = [] }: Pick<Row, 'timeline'>): number | undefined {
   if (timeline.length < POINTS_MIN) return undefined;
   const third = Math.floor(timeline.length / 3);

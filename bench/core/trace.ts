@@ -46,6 +46,11 @@ export function emptyState(dataset: Dataset): State {
   return new Uint16Array(dataset.keys.length).fill(ABSENT);
 }
 
+/** The numbers of the keys that a state holds, in key order. */
+export function liveInOrder({ sorted }: Dataset, state: State): Uint32Array {
+  return sorted.filter((number) => state[number] !== ABSENT);
+}
+
 /** How many keys a state holds from the first on without a gap. */
 export function countFromFirst(state: State): number {
   const gap = state.indexOf(ABSENT);

@@ -5,9 +5,9 @@
  * as well. Nothing here is timed.
  */
 
-import type { Engine, Session, Sink } from './engine.ts';
+import type { Engine, Session } from './engine.ts';
 import { at, compareKeys, type Dataset, type Key, sameBytes } from './generator.ts';
-import { ABSENT, type State } from './trace.ts';
+import { ABSENT, liveInOrder, type State } from './trace.ts';
 
 const PAGE = 1000;
 
@@ -38,56 +38,36 @@ async function verifyByGets(session: Session, dataset: Dataset, state: State): P
 }
 
 async function verifyByRanges(session: Session, dataset: Dataset, state: State): Promise<string | undefined> {
-  const walker = new Walker(dataset, state);
-  for (let from: Key | undefined; ; from = walker.last) {
-    const before = walker.count;
-    walker.again = from;
-    await session.range(from, PAGE, walker);
-    if (walker.wrong !== undefined || walker.count - before < PAGE - 1) break;
-  }
-  return walker.wrong ?? walker.missing();
+  const { keys } = dataset;
+  const due = liveInOrder(dataset, state);
+  let place = 0;
+  let wrong: string | undefined;
+  await walk(session, (key, value) => {
+    const number = due[place++];
+    const isDue = number !== undefined && compareKeys(at(keys, number), key) === 0;
+    if (isDue) wrong = difference(key, value, number, dataset, state);
+    else wrong = `The key ${String(key)} came where ${number === undefined ? 'none' : String(keys[number])} was due.`;
+    return wrong === undefined;
+  });
+  if (wrong !== undefined || place >= due.length) return wrong;
+  return `The key ${String(keys[at(due, place)])} is missing from the ranges.`;
 }
 
-/** Compares what ranges deliver with the state, in key order. A page begins with the last entry of the one before. */
-class Walker implements Sink {
-  readonly #dataset: Dataset;
-  readonly #state: State;
-  #place = 0;
-  count = 0;
-  last: Key | undefined;
-  again: Key | undefined;
-  wrong: string | undefined;
-
-  constructor(dataset: Dataset, state: State) {
-    this.#dataset = dataset;
-    this.#state = state;
-  }
-
-  take(key: Key, value: Uint8Array): void {
-    if (this.wrong !== undefined) return;
-    if (this.again !== undefined && compareKeys(key, this.again) === 0) return;
-    this.count++;
-    this.last = key;
-    const number = this.#next();
-    if (number === undefined || compareKeys(at(this.#dataset.keys, number), key) !== 0) {
-      this.wrong = `The key ${String(key)} came where ${number === undefined ? 'none' : String(this.#dataset.keys[number])} was due.`;
-      return;
-    }
-    this.wrong = difference(key, value, number, this.#dataset, this.#state);
-  }
-
-  /** The key that the walk should have met and did not. */
-  missing(): string | undefined {
-    const number = this.#next();
-    return number === undefined
-      ? undefined
-      : `The key ${String(this.#dataset.keys[number])} is missing from the ranges.`;
-  }
-
-  #next(): number | undefined {
-    const { sorted } = this.#dataset;
-    while (this.#place < sorted.length && this.#state[at(sorted, this.#place)] === ABSENT) this.#place++;
-    return sorted[this.#place++];
+/** Delivers every entry once, in the order of keys, until `take` answers false. A page begins with the last entry of the one before. */
+export async function walk(session: Session, take: (key: Key, value: Uint8Array) => boolean): Promise<void> {
+  let last: Key | undefined;
+  for (let isLast = false; !isLast; ) {
+    const from = last;
+    let count = 0;
+    await session.range(from, PAGE, {
+      take: (key, value) => {
+        count++;
+        if (isLast || (from !== undefined && compareKeys(key, from) === 0)) return;
+        last = key;
+        isLast = !take(key, value);
+      },
+    });
+    isLast ||= count < PAGE;
   }
 }
 

@@ -1,4 +1,4 @@
-/** Suites of the other sources, and those that compare one thing in several ways: durability, ways in, transactions. */
+/** Suites of the other sources, and those that compare one thing in several ways: durability, accesses, transactions. */
 
 import type { Durability } from '../core/engine.ts';
 import { type Loop, registerLoops } from '../core/loops.ts';

@@ -1,4 +1,4 @@
-/** The parts of loops: ways in, works, and the fixtures that several of them share. */
+/** The parts of loops: accesses, works, and the fixtures that several of them share. */
 
 import type { Order } from '../core/draw.ts';
 import type { Access } from '../core/engine.ts';

@@ -1,6 +1,6 @@
 /**
  * The suite `micro`: nanoseconds of single operations of the wasm build through `varve/synchronous`, in memory, in a browser and in
- * Node. Node also tells what its heap grew by. Allocations of the core are told by the native bench alone
+ * Node. Node also reports by how much its heap grew. Allocations of the core are reported by the native bench alone
  * (`npm run bench:native -- micro`): wasm has nothing to count them with.
  *
  * Invariant: the rows are those of the native `micro` (crates/varve-bench), with the same keys and values, end to end: the
@@ -114,7 +114,7 @@ async function subjectOf(row: MicroRow): Promise<Subject> {
   };
 }
 
-/** Node's own; browsers tell nothing as fine. */
+/** Node's own; browsers report nothing as fine. */
 interface Memory {
   readonly heapUsed: number;
   readonly arrayBuffers: number;

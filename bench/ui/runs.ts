@@ -58,7 +58,11 @@ function comparedTable(before: Result, now: Result): Table {
       };
     });
   const columns = ['case', 'engine', 'before', 'now', 'change', '95% interval', 'verdict'];
-  return { title: `${now.environment.date} beside ${before.environment.date}`, columns, lines };
+  return { title: `${timeText(now.environment.date)} beside ${timeText(before.environment.date)}`, columns, lines };
+}
+
+function timeText(date: string): string {
+  return new Date(date).toLocaleString('en');
 }
 
 let show: (result: Result) => void = () => {};
@@ -101,7 +105,7 @@ async function refresh(): Promise<void> {
 
 function lineOf({ id, name, rows }: Info): HTMLElement {
   const box = make('input', { type: 'checkbox', name: 'run', value: id });
-  const label = make('label', {}, box, ` ${name}, ${new Date(id).toLocaleString('en')}, ${rows} rows `);
+  const label = make('label', {}, box, ` ${name}, ${timeText(id)}, ${rows} rows `);
   const remove = async (): Promise<void> => {
     await withStore((store) => store.batch().delete(['info', id]).delete(['run', id]).commit());
     await refresh();

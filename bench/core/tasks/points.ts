@@ -15,7 +15,6 @@ import { type Task, TaskBase } from './task.ts';
 /** The checks of both kinds. */
 abstract class Points extends TaskBase implements Task {
   readonly calls: number;
-  protected readonly trace: PointTrace;
   /** The call whose value is checked, and the value. */
   protected picked = -1;
   protected value: Uint8Array | undefined;
@@ -23,9 +22,12 @@ abstract class Points extends TaskBase implements Task {
   /** Of an echo the length alone is checked. */
   protected echo = false;
 
-  constructor(dataset: Dataset, state: State, trace: PointTrace) {
+  constructor(
+    dataset: Dataset,
+    state: State,
+    protected readonly trace: PointTrace,
+  ) {
     super(dataset, state);
-    this.trace = trace;
     this.calls = trace.numbers.length;
   }
 
@@ -66,12 +68,15 @@ abstract class Points extends TaskBase implements Task {
 }
 
 export class SyncPoints extends Points {
-  readonly #session: SyncSession;
   #touched = 0;
 
-  constructor(session: SyncSession, dataset: Dataset, state: State, trace: PointTrace) {
+  constructor(
+    private readonly session: SyncSession,
+    dataset: Dataset,
+    state: State,
+    trace: PointTrace,
+  ) {
     super(dataset, state, trace);
-    this.#session = session;
   }
 
   run(from: number, to: number): void {
@@ -83,12 +88,12 @@ export class SyncPoints extends Points {
   }
 
   finish(): void {
-    this.#session.commit();
+    this.session.commit();
     if (this.#touched < 0) this.tally.wrong++;
   }
 
   #sets(from: number, to: number): void {
-    const session = this.#session;
+    const session = this.session;
     const { keys, numbers, values } = this.trace;
     const { pool } = this.dataset;
     for (let i = from; i < to; i++) {
@@ -97,7 +102,7 @@ export class SyncPoints extends Points {
   }
 
   #gets(from: number, to: number): void {
-    const session = this.#session;
+    const session = this.session;
     const { keys, numbers } = this.trace;
     const picked = from + this.random.below(to - from);
     let hits = 0;
@@ -116,13 +121,13 @@ export class SyncPoints extends Points {
   }
 
   #deletes(from: number, to: number): void {
-    const session = this.#session;
+    const session = this.session;
     const { keys, numbers } = this.trace;
     for (let i = from; i < to; i++) session.delete(keys[numbers[i] as number] as string);
   }
 
   #mixed(from: number, to: number): void {
-    const session = this.#session;
+    const session = this.session;
     const { keys, numbers, values } = this.trace;
     const { pool } = this.dataset;
     this.picked = from + this.random.below(to - from);
@@ -144,20 +149,16 @@ export class SyncPoints extends Points {
 }
 
 export class AsyncPoints extends Points {
-  readonly #session: AsyncSession;
-  readonly #waves: boolean;
   readonly #planned: readonly PointCall[];
 
   constructor(
-    session: AsyncSession,
+    private readonly session: AsyncSession,
     dataset: Dataset,
     state: State,
     trace: PointTrace,
-    how: { waves: boolean; echo: boolean },
+    private readonly how: { waves: boolean; echo: boolean },
   ) {
     super(dataset, state, trace);
-    this.#session = session;
-    this.#waves = how.waves;
     this.echo = how.echo;
     this.#planned = Array.from(trace.numbers, (number, i) => {
       const value = at(trace.values, i);
@@ -169,8 +170,8 @@ export class AsyncPoints extends Points {
   async run(from: number, to: number): Promise<void> {
     const picked = from + this.random.below(to - from);
     this.picked = picked;
-    const session = this.#session;
-    if (this.#waves) {
+    const session = this.session;
+    if (this.how.waves) {
       const values = await session.wave(this.#planned.slice(from, to));
       for (const value of values) if (value !== undefined) this.hits++;
       this.value = values[picked - from];

@@ -27,7 +27,7 @@ import { type Round, roundOf } from '../../core/measure.ts';
 import type { RowHead } from '../../core/row.ts';
 import { type Context, hasSync, register, report, SYNC } from '../../core/suite.ts';
 import { emptyTally } from '../../core/tasks/task.ts';
-import { ABSENT, type State } from '../../core/trace.ts';
+import { ABSENT, liveInOrder } from '../../core/trace.ts';
 import {
   batchOf,
   MEMORY_BYTES_MIN,
@@ -248,11 +248,6 @@ interface Change {
   readonly seconds: number;
   readonly before: OnDisk;
   readonly after: OnDisk;
-}
-
-/** The numbers of the keys that are there, in key order. */
-function liveInOrder({ sorted }: Dataset, state: State): Uint32Array {
-  return sorted.filter((number) => state[number] !== ABSENT);
 }
 
 register({

@@ -17,7 +17,7 @@ export interface DocumentStore {
   delete(id: string): Promise<unknown>;
   /** The first `limit` documents of a team, by their keys. */
   ofTeam(team: string, limit: number): Promise<Person[]>;
-  /** Hands over the documents that joined from `from` on, in that order, one by one, until it is told to stop. */
+  /** Hands over the documents that joined from `from` on, in that order, one by one, until `take` answers false. */
   stream(from: Date, take: (person: Person) => boolean): Promise<void>;
   close(): Promise<void>;
 }

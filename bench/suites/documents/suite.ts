@@ -31,7 +31,7 @@ const CALLS = { quick: 300, full: 5000 };
 const BATCH = 100;
 const FOUND = 20;
 const STREAMED = 500;
-/** Calls that tell how long one takes. */
+/** Calls of a rehearsal, which measures how long one takes. */
 const REHEARSED = 20;
 /** Calls at once, in flight: S4 has so many clients. */
 const CLIENTS = 100;
@@ -172,7 +172,7 @@ class Contender {
     await this.engine.remove(nameOf(this.engine));
   }
 
-  /** How many calls are timed as one, so that the timer can tell. */
+  /** How many calls are timed as one, so that they last long enough for the timer. */
   async #sizeOf(call: DocumentCall, signal: AbortSignal): Promise<number> {
     if (this.isTogether) return this.plan.custom.threads ?? CLIENTS;
     // Documents of a mix change from call to call: each is prepared after the one before it.

@@ -1,13 +1,13 @@
-// The lives on stores that are maps, some of which lie, forget or grow: it must be noticed, and told.
+// The lives on stores that are maps, some of which lie, forget or grow: it must be noticed and reported.
 
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Engine, SyncSession } from '../../core/engine.ts';
 import { gathered, planOf, rowOf } from '../../core/fixture.ts';
 import { compareKeys, type Key } from '../../core/generator.ts';
 import type { LifeStory, Row } from '../../core/row.ts';
 import { judge } from '../../core/targets.ts';
 import { map } from '../../peers/map.ts';
-import { FRESH_SCAN, LifeStore, live, SCAN, WINDOWS } from './life.ts';
+import { FRESH_SCAN, type Life, LifeStore, live, SCAN, WINDOWS } from './life.ts';
 import { LIVES } from './lives.ts';
 import { judgeLives, peakSpace, slowestShare, storyText } from './story.ts';
 import './suite.ts';
@@ -67,14 +67,10 @@ const extent = {
   signal: new AbortController().signal,
 } as const;
 
-async function lived(
-  name: string,
-  spoil?: Spoil,
-): Promise<{ wrong: number; problem: string | undefined; story: LifeStory }> {
+function lifeOf(name: string): Life {
   const life = LIVES.find((one) => one.name === name);
   if (life === undefined) throw new Error(`There is no life ${name}.`);
-  const { parts, problem, story } = await live(life, extent, storesOf(mapEngine({}, spoil)));
-  return { wrong: parts.reduce((sum, { round }) => sum + round.tally.wrong, 0), problem, story };
+  return life;
 }
 
 test.each(LIVES)('$name: an honest store is right from its first step to its last', async (life) => {
@@ -93,61 +89,71 @@ test.each(LIVES)('$name: an honest store is right from its first step to its las
   expect(story.idle === undefined).toBe(life.idles !== true);
 });
 
-describe('a store is found out that', () => {
-  test('gives another job than the first', async () => {
-    const { wrong } = await lived('queue', (session) => {
+/** Loses each `every`-th set. */
+const forgetful =
+  (every: number): Spoil =>
+  (session) => {
+    const { set } = session;
+    let sets = 0;
+    session.set = (key, value) => (++sets % every === 0 ? undefined : set(key, value));
+  };
+
+/** Faults of stores: the life that notices it, the engine, how many answers are wrong at least, and the problem of its last walk. */
+const FAULTS: readonly {
+  fault: string;
+  life: string;
+  spoil?: Spoil;
+  engine?: Engine;
+  wrong?: number;
+  problem?: RegExp;
+}[] = [
+  {
+    fault: 'gives another job than the first',
+    life: 'queue',
+    spoil: (session) => {
       const { range } = session;
       session.range = (from, limit, sink) => {
         let count = 0;
         const second = { take: (key: Key, value: Uint8Array) => void (count++ > 0 && sink.take(key, value)) };
         range(from, limit === 1 ? 2 : limit, limit === 1 ? second : sink);
       };
-    });
-    expect(wrong).toBeGreaterThanOrEqual(extent.steps);
-  });
-
-  test('keeps the jobs that were done', async () => {
-    const { problem } = await lived('queue', (session) => {
+    },
+    wrong: extent.steps,
+  },
+  {
+    fault: 'keeps the jobs that were done',
+    life: 'queue',
+    spoil: (session) => {
       session.delete = () => undefined;
-    });
-    expect(problem).toMatch(/was due/);
-  });
-
-  test('keeps a day that was deleted', async () => {
-    const { wrong, problem } = await lived('rotate', (session) => {
+    },
+    problem: /was due/,
+  },
+  {
+    fault: 'keeps a day that was deleted',
+    life: 'rotate',
+    spoil: (session) => {
       session.deleteRange = () => undefined;
-    });
-    expect(problem).toMatch(/was due/);
-    expect(wrong).toBeGreaterThan(0);
-  });
+    },
+    wrong: 1,
+    problem: /was due/,
+  },
+  { fault: 'loses an increment', life: 'counters', spoil: forgetful(7), wrong: 1 },
+  {
+    fault: 'keeps an old version of a document',
+    life: 'overwrite-steady',
+    spoil: forgetful(5),
+    problem: /documents\/.* was due/,
+  },
+  { fault: 'comes back empty', life: 'sessions', engine: { ...mapEngine(), open: map.open }, wrong: 1 },
+];
 
-  /** Loses each `every`-th set. */
-  const forgetful =
-    (every: number): Spoil =>
-    (session) => {
-      const { set } = session;
-      let sets = 0;
-      session.set = (key, value) => (++sets % every === 0 ? undefined : set(key, value));
-    };
-
-  test('loses an increment', async () => {
-    expect((await lived('counters', forgetful(7))).wrong).toBeGreaterThan(0);
-  });
-
-  test('keeps an old version of a document', async () => {
-    expect((await lived('overwrite-steady', forgetful(5))).problem).toMatch(/documents\/.* was due/);
-  });
-
-  test('comes back empty', async () => {
-    const { open } = map;
-    const life = LIVES.find(({ name }) => name === 'sessions') as (typeof LIVES)[number];
-    const { parts } = await live(life, extent, storesOf({ ...mapEngine(), open }));
-    expect(parts.reduce((sum, { round }) => sum + round.tally.wrong, 0)).toBeGreaterThan(0);
-  });
+test.each(FAULTS)('a store is found out that $fault', async ({ life, spoil, engine, wrong = 0, problem }) => {
+  const { parts, problem: found } = await live(lifeOf(life), extent, storesOf(engine ?? mapEngine({}, spoil)));
+  expect(parts.reduce((sum, { round }) => sum + round.tally.wrong, 0)).toBeGreaterThanOrEqual(wrong);
+  if (problem !== undefined) expect(found).toMatch(problem);
 });
 
 test('a life whose time is up ends early, and its store is where its model is', async () => {
-  const [queue] = LIVES as [(typeof LIVES)[number]];
   const slow = mapEngine({}, (session) => {
     const { set } = session;
     // One that answers later is waited for.
@@ -155,7 +161,7 @@ test('a life whose time is up ends early, and its store is where its model is', 
       new Promise<void>((resolve) => setTimeout(() => resolve(set(key, value)), 2)) as never;
   });
   const short = { ...extent, steps: 100_000, budget_ms: 100 };
-  const { parts, problem, story } = await live(queue, short, storesOf(slow));
+  const { parts, problem, story } = await live(lifeOf('queue'), short, storesOf(slow));
   expect(problem).toBeUndefined();
   expect(parts[0]?.round.tally.ops).toBeLessThan(1000);
   expect(slowestShare(story)).toBeUndefined();
@@ -163,9 +169,7 @@ test('a life whose time is up ends early, and its store is where its model is', 
 });
 
 test('a life with a pace takes its time, which is not in its figures', async () => {
-  const life = LIVES.find(({ pace }) => pace !== undefined);
-  if (life === undefined) throw new Error('No life has a pace.');
-  const slow = { ...life, idles: false, pace: { quick: 500, full: 500 } };
+  const slow = { ...lifeOf('overwrite-steady'), idles: false, pace: { quick: 500, full: 500 } };
   const since = performance.now();
   const { parts } = await live(slow, extent, storesOf());
   const took_ms = performance.now() - since;
@@ -227,7 +231,7 @@ test('scans are judged beside those of a fresh store, space beside what lives', 
   expect(verdicts(row('overwrite-steady', { life: { ...life, livingBytes: 1e6 } }))).toEqual([]);
 });
 
-test('in the browser a life gives its rows, its story on the first; an engine without a call sits out, and one that fails is told', async () => {
+test('in the browser a life gives its rows, its story on the first; an engine without a call sits out, and one that fails is reported', async () => {
   const engines = [
     mapEngine({ name: 'able' }),
     mapEngine({ name: 'without', role: 'peer', abilities: [...map.abilities, 'open'] }),

@@ -15,6 +15,7 @@ import type { LifeSample, LifeStory } from '../../core/row.ts';
 import { heldBytes, writtenBytes } from '../../core/storage.ts';
 import type { Count } from '../../core/suite.ts';
 import { Calls, emptyTally, isLater } from '../../core/tasks/task.ts';
+import { walk } from '../../core/verify.ts';
 
 /** A key and its value. */
 export type Pair = readonly [key: string, value: Uint8Array];
@@ -131,8 +132,8 @@ export interface LifeExtent {
   /** It ends after so long, in milliseconds of its own time. */
   readonly budget_ms: number;
   readonly signal: AbortSignal;
-  /** Hears of each sample. */
-  readonly told?: (sample: LifeSample) => void;
+  /** Receives each sample. */
+  readonly sampled?: (sample: LifeSample) => void;
   /** Milliseconds without a call at the end, of a life that idles. */
   readonly idle_ms: number;
 }
@@ -156,9 +157,6 @@ const SCANS_MS = 100;
 /** A life with a pace makes the steps of so much time at once. */
 const BURST_MS = 20;
 const LOAD_BATCH = 500;
-const PAGE = 1000;
-/** Before every key of a life. */
-const FIRST = '!';
 
 /** Lives a life in new stores, which are gone afterwards. `storeOf` gives the store of a name, not yet opened. */
 export async function live(life: Life, extent: LifeExtent, storeOf: (name: string) => LifeStore): Promise<Lived> {
@@ -355,7 +353,7 @@ class Living {
   }
 
   async #window(steps: number, left_ms: number): Promise<void> {
-    const { signal, told } = this.extent;
+    const { signal, sampled } = this.extent;
     let disk: DiskUse | undefined;
     let looked_ms = 0;
     const look = async (): Promise<void> => {
@@ -383,7 +381,7 @@ class Living {
     // Another one first each time.
     const scans = this.#samples.length % 2 === 1 ? this.#scans : this.#scans.toReversed();
     for (const scan of scans) await scan.goOn(SCANS * scan.groupSize, SCANS_MS, signal);
-    told?.(sample);
+    sampled?.(sample);
   }
 
   async #idle(): Promise<LifeStory['idle']> {
@@ -409,19 +407,14 @@ async function differenceOf(store: LifeStore, expected: readonly Pair[]): Promis
     return undefined;
   }
   let count = 0;
-  for (let from = FIRST; ; ) {
-    const page = await store.range(from, PAGE);
-    for (const pair of page) {
-      const wanted = expected[count++];
-      if (wanted === undefined || !samePair(pair, wanted))
-        return `It holds ${pair[0]} where ${wanted?.[0] ?? 'nothing'} was due.`;
-    }
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) break;
-    // No key of a life begins with another one and goes on.
-    from = `${last[0]}${FIRST}`;
-  }
-  return count === expected.length ? undefined : `It holds ${count} of ${expected.length} entries.`;
+  let wrong: string | undefined;
+  await walk(store.session, (key, value) => {
+    const wanted = expected[count++];
+    if (wanted !== undefined && samePair([key as string, value], wanted)) return true;
+    wrong = `It holds ${String(key)} where ${wanted?.[0] ?? 'nothing'} was due.`;
+    return false;
+  });
+  return wrong ?? (count === expected.length ? undefined : `It holds ${count} of ${expected.length} entries.`);
 }
 
 /** Whether two entries are the same, to the byte. */

@@ -1,8 +1,8 @@
 /**
  * The lives as suites: each on every engine that has its calls, one engine after another, in the browser and on Node.
  *
- * Invariant: an engine lives a life once, from a new store to its end: rounds do not apply. An engine that fails is told, and the
- * others go on; one that lacks a call sits out, which is a note.
+ * Invariant: an engine lives a life once, from a new store to its end: rounds do not apply. An engine that fails is reported, and the
+ * others continue; one that lacks a call sits out, which is a note.
  */
 
 import type { Access, Engine } from '../../core/engine.ts';
@@ -71,7 +71,8 @@ async function runEngine(context: Context, life: Life, engine: Engine): Promise<
     budget_ms: budgetMs(plan) * Math.min(life.rounds[mode], inBrowser ? ROUNDS_MAX : Number.POSITIVE_INFINITY),
     idle_ms: IDLE_MS[mode],
     signal,
-    told: ({ steps }: { readonly steps: number }) => step(`${life.name}: ${engine.name}, ${steps} of ${planned} steps`),
+    sampled: ({ steps }: { readonly steps: number }) =>
+      step(`${life.name}: ${engine.name}, ${steps} of ${planned} steps`),
   };
   const options = { durability: DURABILITY, valueBytes: life.valueBytes, memoryBytes: custom.memoryBytes } as const;
   const { parts, story, problem } = await live(life, extent, (name) => new LifeStore(engine, `bench-${name}`, options));

@@ -5,7 +5,7 @@
  * remembered. A key is written into one buffer that the next key uses again: the store copies it at once.
  */
 
-import { mix } from '../../core/generator.ts';
+import { mix, Random } from '../../core/generator.ts';
 
 const KEY_BYTES = 32;
 const VALUE_BYTES = 32;
@@ -45,9 +45,6 @@ export function isValueFor(found: Uint8Array | undefined, number: number): boole
 
 /** Random numbers below `bound`, from a seed. */
 export function randomBelow(bound: number, seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x9e37_79b9) | 0;
-    return Math.floor((mix(state) / 0x1_0000_0000) * bound);
-  };
+  const random = new Random(seed);
+  return () => random.below(bound);
 }

@@ -58,7 +58,6 @@ class Run {
       await store.close();
       store = await open<Uint8Array, Uint8Array>(NAME);
       expect('open', Number(isValueFor(store.get(keyOf(0)), 0)), 1);
-      return {};
     });
     await this.#read('read after reopen', store);
     await this.#scans(store);
@@ -75,7 +74,6 @@ class Run {
       await this.#each('delete', this.pairs, (number) => void store.delete(keyOf(number)));
       store.commit();
       expect('delete', store.count(), 0);
-      return {};
     });
     await store.close();
   }
@@ -91,7 +89,6 @@ class Run {
         this.#done('transactions: write', end);
         await turn();
       }
-      return {};
     });
     await this.#phase('transactions: read', this.pairs, async () => {
       const random = randomBelow(this.pairs, 7);
@@ -108,7 +105,6 @@ class Run {
         this.#done('transactions: read', end);
         await turn();
       }
-      return {};
     });
     await store.close();
   }
@@ -147,7 +143,6 @@ class Run {
       });
       expect(`${phase}, wrong`, wrong, 0);
       this.#look(store);
-      return {};
     });
   }
 
@@ -157,14 +152,12 @@ class Run {
       let found = 0;
       for (const _ of store.entries({ limit: wanted })) found++;
       expect('iterate', found, wanted);
-      return {};
     });
     await this.#phase('range', wanted, async () => {
       const random = randomBelow(this.pairs, 5);
       await this.#each('range', wanted / RANGE, () => {
         for (const _ of store.entries({ gte: keyOf(random()), limit: RANGE }));
       });
-      return {};
     });
   }
 
@@ -188,10 +181,10 @@ class Run {
     await settled(store);
   }
 
-  async #phase(phase: string, ops: number, work: () => Promise<More>): Promise<void> {
+  async #phase(phase: string, ops: number, work: () => Promise<More | undefined>): Promise<void> {
     this.context.say(`scale: ${phase}`);
     const started = now();
-    const more = await work();
+    const more = (await work()) ?? {};
     const seconds = (now() - started) / 1000;
     // A phase is timed as a whole: the percentiles are its mean.
     this.#row(phase, ops, seconds, [(seconds * 1e6) / ops], ops, more);
@@ -213,7 +206,7 @@ class Run {
     report(this.context, SYNC, { suite: 'scale', phase, groupSize, ...note }, [round]);
   }
 
-  /** Runs a step for every number below `count`, lets go of the turn now and then, and tells how much is done. */
+  /** Runs a step for every number below `count`, lets go of the turn now and then, and reports how much is done. */
   async #each(phase: string, count: number, step: (number: number) => void): Promise<void> {
     const every = sampleOf(count);
     let since = now();

@@ -111,7 +111,7 @@ class Line {
     const store = this.#store;
     while (this.#tabs.length <= FOLLOWERS) {
       const tab = await this.house.open();
-      await tab.tell('open', { engine: this.engine, store, entries: ENTRIES, isFirst: this.#isNew });
+      await tab.ask('open', { engine: this.engine, store, entries: ENTRIES, isFirst: this.#isNew });
       this.#isNew = false;
       this.#tabs.push(tab);
     }
@@ -125,19 +125,19 @@ class Line {
     const followers = this.#tabs.filter((tab) => tab !== victim);
     const prefix = (i: number): string => `${String(this.#ended).padStart(4, '0')}-${i}-`;
     for (const [i, tab] of followers.entries()) {
-      await tab.tell('write', { engine: this.engine, prefix: prefix(i) });
+      await tab.ask('write', { engine: this.engine, prefix: prefix(i) });
     }
     await pass(WRITING_MS);
     const command = epochMs();
     await this.house.end(victim, cause);
     if (this.hasLeader) await this.#succession(cause === 'terminate' ? this.#tabs : followers);
     await pass(WRITING_MS);
-    const written = await Promise.all(followers.map((tab) => tab.tell('stop')));
+    const written = await Promise.all(followers.map((tab) => tab.ask('stop')));
     const problems = written.flatMap(({ errors }) => errors);
     const reader = followers.at(-1) as RemoteTab;
     for (const [i, { writes }] of written.entries()) {
       const count = writes.length;
-      const missing = await reader.tell('missing', { engine: this.engine, prefix: prefix(i), count });
+      const missing = await reader.ask('missing', { engine: this.engine, prefix: prefix(i), count });
       if (missing > 0) problems.push(`${missing} of ${count} acknowledged writes are not there.`);
     }
     this.#ended++;
@@ -150,13 +150,13 @@ class Line {
   async close(): Promise<void> {
     for (const [i, tab] of this.#tabs.entries()) {
       const remove = i === this.#tabs.length - 1;
-      await tab.tell('close', { engine: this.engine, store: this.#store, remove });
+      await tab.ask('close', { engine: this.engine, store: this.#store, remove });
       await this.house.end(tab, 'close');
     }
   }
 
   async #leader(tabs: readonly RemoteTab[]): Promise<RemoteTab | undefined> {
-    const leads = await Promise.all(tabs.map((tab) => tab.tell('leads', { engine: this.engine })));
+    const leads = await Promise.all(tabs.map((tab) => tab.ask('leads', { engine: this.engine })));
     this.hasLeader ||= leads.includes(true);
     return tabs[leads.indexOf(true)];
   }

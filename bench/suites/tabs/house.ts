@@ -26,9 +26,9 @@ declare global {
 /** The commands of a tab: its methods. */
 type CommandName = keyof Tab;
 type Given<N extends CommandName> = Parameters<Tab[N]>[0];
-type Told<N extends CommandName> = ReturnType<Tab[N]>;
+type Answer<N extends CommandName> = ReturnType<Tab[N]>;
 
-/** A tab, to be told things. */
+/** A tab, which obeys commands. */
 export class RemoteTab {
   constructor(
     readonly name: string,
@@ -36,8 +36,8 @@ export class RemoteTab {
   ) {}
 
   /** Has the tab do something; rejects with what it failed with. */
-  tell<N extends CommandName>(name: N, given?: Given<N>): Told<N> {
-    return this.house.tell(this.name, name, given);
+  ask<N extends CommandName>(name: N, given?: Given<N>): Answer<N> {
+    return this.house.ask(this.name, name, given);
   }
 }
 
@@ -90,7 +90,7 @@ export class House {
   /** Ends a tab, or its worker; resolves when that was done. */
   async end(tab: RemoteTab, cause: Cause): Promise<void> {
     if (cause === 'terminate') {
-      await tab.tell('terminate');
+      await tab.ask('terminate');
       return;
     }
     this.#tabs.delete(tab.name);
@@ -106,14 +106,14 @@ export class House {
     this.#channel.close();
   }
 
-  tell<N extends CommandName>(to: string, name: N, given?: Given<N>): Told<N> {
+  ask<N extends CommandName>(to: string, name: N, given?: Given<N>): Answer<N> {
     const id = ++this.#last;
     const replied = new Promise<never>((resolve, reject) => {
       this.#waiting.set(id, { tab: to, resolve, reject });
     });
     const command: Command = { to, id, name, with: given };
     this.#channel.postMessage(command);
-    return replied as unknown as Told<N>;
+    return replied as unknown as Answer<N>;
   }
 
   #hear(message: FromTab): void {

@@ -113,7 +113,7 @@ class TabSuite {
     for (const engine of this.#engines) {
       this.#progress(`${tabs.length} tabs: ${engine.name} loads`);
       for (const [i, tab] of tabs.entries()) {
-        await tab.tell('open', { engine: engine.name, store: store(engine), entries, isFirst: i === 0 });
+        await tab.ask('open', { engine: engine.name, store: store(engine), entries, isFirst: i === 0 });
       }
     }
     const made: [Making, Setting][] = [];
@@ -122,7 +122,7 @@ class TabSuite {
       const wrong = await this.#verify(engine.name, tabs);
       for (const [making, setting] of made) if (making.engine === engine) this.#conclude(making, setting, wrong);
       for (const [i, tab] of tabs.entries()) {
-        await tab.tell('close', { engine: engine.name, store: store(engine), remove: i === tabs.length - 1 });
+        await tab.ask('close', { engine: engine.name, store: store(engine), remove: i === tabs.length - 1 });
       }
     }
   }
@@ -137,7 +137,7 @@ class TabSuite {
 
   /** Asks each time which tab leads, because the leader can change. */
   async #making(engine: Engine, { tabs }: Setting): Promise<Making> {
-    const leads = await Promise.all(tabs.map((tab) => tab.tell('leads', { engine: engine.name })));
+    const leads = await Promise.all(tabs.map((tab) => tab.ask('leads', { engine: engine.name })));
     const leader = tabs.filter((_, i) => leads[i] === true);
     const followers = tabs.filter((_, i) => leads[i] === false);
     const parts: Part[] = [];
@@ -178,11 +178,11 @@ class TabSuite {
       who.map((tab) => {
         const work = this.#workOf(making.engine.name, setting, tab);
         const calls = Math.ceil((Math.min(2, who.length) * work.calls) / who.length);
-        return tab.tell('prepare', { ...work, calls, round, group: making.group });
+        return tab.ask('prepare', { ...work, calls, round, group: making.group });
       }),
     );
     const at = epochMs() + START_MS;
-    return Promise.all(who.map((tab) => tab.tell('go', { at })));
+    return Promise.all(who.map((tab) => tab.ask('go', { at })));
   }
 
   #workOf(engine: string, { tabs, call }: Setting, tab: RemoteTab): Work {
@@ -198,7 +198,7 @@ class TabSuite {
     const [tab] = setting.tabs;
     const known = this.#groups.get(key);
     if (known !== undefined || tab === undefined) return known ?? 1;
-    const group = await tab.tell('rehearse', this.#workOf(engine, setting, tab));
+    const group = await tab.ask('rehearse', this.#workOf(engine, setting, tab));
     this.#groups.set(key, group);
     return group;
   }
@@ -220,12 +220,12 @@ class TabSuite {
 
   /** Puts together the writes of all tabs, and has the last tab walk the store. */
   async #verify(engine: string, tabs: readonly RemoteTab[]): Promise<string | undefined> {
-    const states = await Promise.all(tabs.map((tab) => tab.tell('state', { engine })));
+    const states = await Promise.all(tabs.map((tab) => tab.ask('state', { engine })));
     const [first] = states;
     const last = tabs.at(-1);
     if (first === undefined || last === undefined) return undefined;
     const state = first.map((value, number) => states[number % tabs.length]?.[number] ?? value);
-    return last.tell('verify', { engine, state });
+    return last.ask('verify', { engine, state });
   }
 
   #progress(text: string): void {

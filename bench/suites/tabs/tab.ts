@@ -1,5 +1,5 @@
 /**
- * A tab of the suite `multi-tab`: opens the stores it is told to, makes the calls it is told to, and replies.
+ * A tab of the suite `multi-tab`: it opens stores and makes calls on command, and replies.
  *
  * Invariant: it keeps the whole truth about what it loaded and wrote itself. Reads are checked against that; the director never
  * lets a tab read while another writes.
@@ -29,7 +29,7 @@ interface OpenStore {
   readonly state: State;
 }
 
-/** Its methods are what it can be told. */
+/** Its methods are its commands. */
 export class Tab {
   readonly #stores = new Map<string, OpenStore>();
   #prepared: { task: Task; work: Work } | undefined;
@@ -91,7 +91,7 @@ export class Tab {
     return verifyStore(engine, session, dataset, state);
   }
 
-  /** Writes until it is told to stop, one awaited set after another, each to a key of its own that begins with `prefix`. */
+  /** Writes until `stop`, one awaited set after another, each to a key of its own that begins with `prefix`. */
   async write({ engine, prefix }: { engine: string; prefix: string }): Promise<void> {
     const { session, dataset } = this.#store(engine);
     const writer = { stop: false, done: Promise.resolve<Written>({ writes: [], errors: [] }) };
