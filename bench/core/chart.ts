@@ -11,7 +11,7 @@ import { type Comparison, ratioText } from './comparison.ts';
 import { rate, times } from './figures.ts';
 
 /** One bar, from 1x. */
-export interface Bar extends Ratio {
+interface Bar extends Ratio {
   readonly name: string;
   readonly label: string;
 }

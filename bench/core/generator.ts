@@ -19,7 +19,7 @@ const POOL_BYTES_MAX = 4 << 20;
 const POOL_VALUES_MAX = 32_768;
 const SEED = 0x5eed_7a12;
 
-export interface DatasetChoice {
+interface DatasetChoice {
   /** Characters of a string key, at least 12. */
   readonly keyBytes?: number | undefined;
   /** Other keys and other values. Default 1. */

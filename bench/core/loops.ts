@@ -66,7 +66,7 @@ export function registerLoops(about: About, ...loops: readonly Loop[]): void {
 }
 
 /** A loop as a plan wants it: its counts by mode and scale, and what the plan sets in place of the loop's own. */
-export interface Tailored extends Omit<Loop, 'entries' | 'calls' | 'reserve'> {
+interface Tailored extends Omit<Loop, 'entries' | 'calls' | 'reserve'> {
   readonly entries: number;
   readonly reserve: number;
   readonly calls: number;
@@ -135,7 +135,7 @@ function writesOf(work: Work): 'points' | 'batches' | undefined {
 }
 
 /** The level at which the engine runs the loop, or undefined when it cannot run it. */
-export function levelOf(engine: Engine, loop: Kind, access: Access): Durability | undefined {
+function levelOf(engine: Engine, loop: Kind, access: Access): Durability | undefined {
   const { work, durability } = loop;
   if (!loop.accesses.includes(access) || !engine.accesses.includes(access)) return undefined;
   if (!needsOf(loop).every((ability) => engine.abilities.includes(ability))) return undefined;

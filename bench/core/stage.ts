@@ -21,7 +21,7 @@ const LOADS_MAX = 10;
 /** How long a load takes before it reports how far it is, and between two reports. */
 const REPORT_MS = 1000;
 
-export interface StageOptions {
+interface StageOptions {
   readonly engine: Engine;
   readonly name: string;
   readonly dataset: Dataset;

@@ -1,23 +1,11 @@
 import { expect, test } from 'vitest';
-import { Latencies } from './latency.ts';
-import type { Round } from './measure.ts';
+import { rowOf } from './fixture.ts';
 import '../suites/documents/suite.ts';
-import { makeRow, type Row } from './row.ts';
+import type { Row } from './row.ts';
 import { judge, lostShare } from './targets.ts';
 
-function row(suite: string, p99_us: number, hits: number, timeline: Round['timeline'] = [[1000, 1000]]): Row {
-  const latencies = Latencies.of(Float64Array.of(p99_us));
-  const tally = { ops: 1000, bytes: 1000, reads: 1000, hits, wrong: 0 };
-  const head = {
-    suite,
-    engine: 'varve-sync',
-    role: 'varve',
-    access: 'worker',
-    durability: 'relaxed',
-    unit: 'ops',
-    groupSize: 1,
-  } as const;
-  return makeRow(head, [{ tally, elapsed_ms: 1000, latencies, timeline }], true);
+function row(suite: string, p99: number, hitRate: number): Row {
+  return rowOf({ engine: 'varve-sync', role: 'varve', rounds: [1000], suite, p99, hitRate });
 }
 
 test('what a growing store loses is measured between the first and the last third of a round', () => {
@@ -31,10 +19,10 @@ test('what a growing store loses is measured between the first and the last thir
 test('documents of many clients are judged from the page, in flight alone', () => {
   const documents = { suite: 'documents', engine: 'varve', p95: 600_000 } as const;
   const rows = [
-    { ...row('documents', 1, 1000), ...documents, access: 'page', opsPerSecond: 1 },
-    { ...row('documents', 1, 1000), ...documents, access: 'inflight', opsPerSecond: 5000 },
-    { ...row('documents', 1, 1000), ...documents, access: 'inflight', opsPerSecond: 90, p95: 1000 },
-    { ...row('documents', 1, 1000), ...documents, engine: 'dexie', access: 'inflight', opsPerSecond: 2 },
+    { ...row('documents', 1, 1), ...documents, access: 'page', opsPerSecond: 1 },
+    { ...row('documents', 1, 1), ...documents, access: 'inflight', opsPerSecond: 5000 },
+    { ...row('documents', 1, 1), ...documents, access: 'inflight', opsPerSecond: 90, p95: 1000 },
+    { ...row('documents', 1, 1), ...documents, engine: 'dexie', access: 'inflight', opsPerSecond: 2 },
   ] as const;
   expect(judge(rows).map(({ cells, reached }) => [cells[3], cells[5], reached])).toEqual([
     ['600 ms', 'below 500 ms', false],
@@ -43,7 +31,7 @@ test('documents of many clients are judged from the page, in flight alone', () =
 });
 
 test('a threshold is judged on its worst row, and stands among the targets', () => {
-  const rows = [row('read-rand-mem', 20, 1000), row('mixed-70', 1500, 990)];
+  const rows = [row('read-rand-mem', 20, 1), row('mixed-70', 1500, 0.99)];
   const thresholds = judge(rows).filter(({ cells }) => cells[0]?.includes('worst'));
   expect(thresholds.map(({ cells }) => cells)).toEqual([
     ['hit rate: worst, mixed-70', '1.00k ops/s', '-', '99.0%', '-', 'at least 99.9%', 'no'],

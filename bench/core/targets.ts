@@ -190,7 +190,7 @@ function judgeThresholds(rows: readonly Row[]): Judged[] {
 }
 
 /** Judges what a suite promises, in the rows of a run. */
-export type Judge = (rows: readonly Row[]) => Judged[];
+type Judge = (rows: readonly Row[]) => Judged[];
 
 const judges: Judge[] = [(rows) => TARGETS.flatMap((target) => judgeTarget(target, rows)), judgeThresholds];
 

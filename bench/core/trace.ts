@@ -106,7 +106,7 @@ function numberOf(
 }
 
 /** Calls of several kinds: call `i` is a get, a set (of an absent key: an insert), a range, or a get and then a set. */
-export interface MixTrace {
+interface MixTrace {
   readonly numbers: Uint32Array;
   /** The number of the value to set, GET, or SCAN. */
   readonly values: Int32Array;

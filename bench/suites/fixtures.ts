@@ -6,7 +6,7 @@ import type { Loop } from '../core/loops.ts';
 import { count } from '../core/suite.ts';
 import type { Mix, Work } from '../core/work.ts';
 
-export const EVERYWHERE: readonly Access[] = ['worker', 'page', 'inflight'];
+const EVERYWHERE: readonly Access[] = ['worker', 'page', 'inflight'];
 export const WORKER: readonly Access[] = ['worker'];
 /** Each call awaited. */
 export const AWAITED: readonly Access[] = ['worker', 'page'];

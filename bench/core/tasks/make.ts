@@ -18,7 +18,7 @@ import type { Work } from '../work.ts';
 import { AsyncPoints, SyncPoints } from './points.ts';
 import { Calls, entriesOf, isLater, type Task, TaskBase } from './task.ts';
 
-export interface RoundChoice {
+interface RoundChoice {
   readonly access: Access;
   readonly calls: number;
   /** Varies what is drawn at random. */

@@ -67,7 +67,7 @@ export function isLater(given: unknown): given is PromiseLike<unknown> {
 }
 
 /** Calls that are each long enough for a closure: a batch, a range, a transaction. */
-export interface CallsOptions<T> {
+interface CallsOptions<T> {
   readonly calls: number;
   /** The calls of a group are under way together. */
   readonly waves: boolean;

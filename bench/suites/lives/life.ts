@@ -118,7 +118,7 @@ export interface Life {
 }
 
 /** The result of a life: its steps, and the calls that were timed beside them, by name. */
-export interface Lived {
+interface Lived {
   readonly parts: readonly { readonly phase: string | undefined; readonly round: Round; readonly groupSize: number }[];
   readonly story: LifeStory;
   /** The fault that the pass over the whole store found. */
@@ -126,7 +126,7 @@ export interface Lived {
 }
 
 /** How long a life is. */
-export interface LifeExtent {
+interface LifeExtent {
   readonly mode: keyof Count;
   readonly steps: number;
   /** It ends after so long, in milliseconds of its own time. */

@@ -39,15 +39,13 @@ interface Part {
 /** One row in the making. */
 interface Making {
   readonly engine: Engine;
+  readonly call: Call;
+  /** All tabs that have the store open. */
+  readonly tabs: readonly RemoteTab[];
   readonly parts: readonly Part[];
   /** The figures of each part, round by round. */
   readonly rounds: Map<Part, Round[]>;
   group: number;
-}
-
-interface Setting {
-  readonly tabs: readonly RemoteTab[];
-  readonly call: Call;
 }
 
 function enginesOf(engines: readonly Engine[]): Engine[] {
@@ -116,27 +114,28 @@ class TabSuite {
         await tab.ask('open', { engine: engine.name, store: store(engine), entries, isFirst: i === 0 });
       }
     }
-    const made: [Making, Setting][] = [];
-    for (const call of CALLS) made.push(...(await this.#makings({ tabs, call })));
+    const made: Making[] = [];
+    for (const call of CALLS) made.push(...(await this.#makings(tabs, call)));
     for (const engine of this.#engines) {
       const wrong = await this.#verify(engine.name, tabs);
-      for (const [making, setting] of made) if (making.engine === engine) this.#conclude(making, setting, wrong);
+      for (const making of made) if (making.engine === engine) this.#conclude(making, wrong);
       for (const [i, tab] of tabs.entries()) {
         await tab.ask('close', { engine: engine.name, store: store(engine), remove: i === tabs.length - 1 });
       }
     }
   }
 
-  async #makings(setting: Setting): Promise<[Making, Setting][]> {
-    const makings = await Promise.all(this.#engines.map((engine) => this.#making(engine, setting)));
+  /** Runs the rounds of one call. */
+  async #makings(tabs: readonly RemoteTab[], call: Call): Promise<Making[]> {
+    const makings = await Promise.all(this.#engines.map((engine) => this.#making(engine, tabs, call)));
     for (let round = 0; round < this.context.plan.rounds; round++) {
-      for (const making of rotated(makings, round)) await this.#runRound(making, setting, round);
+      for (const making of rotated(makings, round)) await this.#runRound(making, round);
     }
-    return makings.map((making) => [making, setting]);
+    return makings;
   }
 
   /** Asks each time which tab leads, because the leader can change. */
-  async #making(engine: Engine, { tabs }: Setting): Promise<Making> {
+  async #making(engine: Engine, tabs: readonly RemoteTab[], call: Call): Promise<Making> {
     const leads = await Promise.all(tabs.map((tab) => tab.ask('leads', { engine: engine.name })));
     const leader = tabs.filter((_, i) => leads[i] === true);
     const followers = tabs.filter((_, i) => leads[i] === false);
@@ -150,60 +149,60 @@ class TabSuite {
       if (followers.length > 0) parts.push({ role: 'follower', load: 'all', tabs: followers });
       parts.push({ role: 'all', load: 'all', tabs });
     }
-    return { engine, parts, rounds: new Map(parts.map((part) => [part, []])), group: 1 };
+    return { engine, call, tabs, parts, rounds: new Map(parts.map((part) => [part, []])), group: 1 };
   }
 
-  async #runRound(making: Making, setting: Setting, round: number): Promise<void> {
-    const { tabs, call } = setting;
-    const { engine, parts, rounds } = making;
+  async #runRound(making: Making, round: number): Promise<void> {
+    const { engine, call, tabs, parts, rounds } = making;
     const alone = parts.filter(({ load }) => load === 'alone');
     const together = parts.filter(({ load }) => load === 'all');
     this.#progress(`${tabs.length} tabs: ${engine.name} ${call}, round ${round + 1} of ${this.context.plan.rounds}`);
-    making.group = this.#waves ? 1 : await this.#groupOf(engine.name, setting);
+    making.group = this.#waves ? 1 : await this.#groupOf(making);
     for (const part of alone) {
-      const [data] = await this.#go(making, setting, part.tabs, round);
+      const [data] = await this.#go(making, part.tabs, round);
       if (data !== undefined) rounds.get(part)?.push(sum([data]));
     }
     if (together.length === 0) return;
-    const all = await this.#go(making, setting, tabs, round);
+    const all = await this.#go(making, tabs, round);
     for (const part of together) {
       rounds.get(part)?.push(sum(all.filter((_, i) => part.tabs.includes(tabs[i] as RemoteTab))));
     }
   }
 
   /** Has tabs make their calls at the same time. */
-  async #go(making: Making, setting: Setting, who: readonly RemoteTab[], round: number): Promise<RoundData[]> {
+  async #go(making: Making, who: readonly RemoteTab[], round: number): Promise<RoundData[]> {
     this.context.signal.throwIfAborted();
     await Promise.all(
       who.map((tab) => {
-        const work = this.#workOf(making.engine.name, setting, tab);
+        const work = this.#workOf(making, tab);
         const calls = Math.ceil((Math.min(2, who.length) * work.calls) / who.length);
-        return tab.ask('prepare', { ...work, calls, round, group: making.group });
+        return tab.ask('prepare', { ...work, calls, round });
       }),
     );
     const at = epochMs() + START_MS;
     return Promise.all(who.map((tab) => tab.ask('go', { at })));
   }
 
-  #workOf(engine: string, { tabs, call }: Setting, tab: RemoteTab): Work {
+  #workOf({ engine, call, tabs, group }: Making, tab: RemoteTab): Work {
     const waves = this.#waves;
     const budget_ms = BUDGET_MS[this.#mode];
     const calls = this.context.plan.custom.calls ?? budget_ms * (waves ? CALLS_PER_MS.waves : CALLS_PER_MS.awaited);
-    return { engine, call, waves, index: tabs.indexOf(tab), of: tabs.length, calls, budget_ms, group: 1, round: 0 };
+    const part = { index: tabs.indexOf(tab), of: tabs.length };
+    return { engine: engine.name, call, waves, ...part, calls, budget_ms, group, round: 0 };
   }
 
   /** By the tab that is quickest: the first one, which leads. */
-  async #groupOf(engine: string, setting: Setting): Promise<number> {
-    const key = `${engine} ${setting.call}`;
-    const [tab] = setting.tabs;
+  async #groupOf(making: Making): Promise<number> {
+    const key = `${making.engine.name} ${making.call}`;
+    const [tab] = making.tabs;
     const known = this.#groups.get(key);
     if (known !== undefined || tab === undefined) return known ?? 1;
-    const group = await tab.ask('rehearse', this.#workOf(engine, setting, tab));
+    const group = await tab.ask('rehearse', this.#workOf(making, tab));
     this.#groups.set(key, group);
     return group;
   }
 
-  #conclude({ engine, rounds, group, parts }: Making, { tabs, call }: Setting, wrong: string | undefined): void {
+  #conclude({ engine, call, tabs, rounds, group, parts }: Making, wrong: string | undefined): void {
     const frames = this.house.place === 'frame' && { note: 'frames of one page, which share its thread' };
     for (const part of parts) {
       const { role, load } = part;
