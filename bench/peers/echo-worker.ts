@@ -7,9 +7,7 @@ import { floorFile } from './opfs.ts';
 
 /** The first message to the worker. */
 export interface EchoStart {
-  /** The OPFS file to append to. */
   readonly file: string | undefined;
-  /** Flushes after each append. */
   readonly flush: boolean;
 }
 

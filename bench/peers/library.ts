@@ -42,21 +42,18 @@ export function engineOf(traits: Omit<Engine, Usual> & Partial<Engine>, ...witho
   };
 }
 
-/** The options of a session that Varve has. */
 export const openOptions = ({ durability, memoryBytes, storage }: SessionOptions) => ({
   durability,
   memoryBytes,
   storage,
 });
 
-/** The address of a file of a peer. */
 export function assetUrl(peer: string, file: string): string {
   return new URL(`./peers/${peer}/${file}`, import.meta.url).href;
 }
 
 const compiled = new Map<string, Promise<WebAssembly.Module>>();
 
-/** A wasm file of a peer. */
 export function compiledAsset(peer: string, file: string): Promise<WebAssembly.Module> {
   const url = assetUrl(peer, file);
   const module = compiled.get(url) ?? WebAssembly.compileStreaming(fetch(url));

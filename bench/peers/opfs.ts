@@ -7,7 +7,6 @@ const FLOORS = 'bench-floor';
 const folderOf = async (top: string, create = false): Promise<FileSystemDirectoryHandle> =>
   (await navigator.storage.getDirectory()).getDirectoryHandle(top, { create });
 
-/** The file of a floor, created if it is absent. */
 export async function floorFile(name: string): Promise<FileSystemFileHandle> {
   return (await folderOf(FLOORS, true)).getFileHandle(name, { create: true });
 }
@@ -25,7 +24,6 @@ export async function folderUse(top: string, name: string): Promise<DiskUse> {
   return useOf(await (await folderOf(top)).getDirectoryHandle(name));
 }
 
-/** The files of a store of Varve. */
 export const storeFiles = (name: string): Promise<DiskUse> => folderUse('varve', name);
 
 async function useOf(folder: FileSystemDirectoryHandle): Promise<DiskUse> {

@@ -46,7 +46,6 @@ export function unpack({ bytes, lengths }: PackedValues): (Uint8Array | undefine
   });
 }
 
-/** The buffers that a message transfers. */
 export function transferOf(parts: readonly unknown[]): Transferable[] {
   return parts.flatMap((part) =>
     part instanceof Object && 'lengths' in part ? (part as PackedValues).bytes.buffer : [],

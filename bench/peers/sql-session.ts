@@ -23,7 +23,6 @@ type Between = Pick<SyncSession, 'settle' | 'close'>;
 
 /** `between` are the calls between measurements; no transaction is open then. */
 export function sqlSession(statements: Statements, between: Between, group = 1): SqlSession {
-  /** Calls in the open transaction. */
   let joined = 0;
   const commit = (): void => {
     if (joined === 0) return;

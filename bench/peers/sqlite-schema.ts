@@ -36,12 +36,10 @@ export function expectWal(peer: string, mode: unknown): void {
   if (mode !== 'wal') throw new Error(`${peer} has no write-ahead log here, but the journal mode "${mode}".`);
 }
 
-/** Returns the journal of a connection. */
 export const JOURNAL = 'PRAGMA journal_mode';
 
 /** The counterpart of a compaction: rows are packed in key order, and the log is empty. */
 export const TIDY = 'VACUUM; PRAGMA wal_checkpoint(TRUNCATE);';
-/** Empties the log. */
 export const CHECKPOINT = 'PRAGMA wal_checkpoint(TRUNCATE);';
 
 /** Prepared once for each connection. */

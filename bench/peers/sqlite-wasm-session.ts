@@ -82,7 +82,6 @@ export function sqliteWasmSession(
     }
     api.sqlite3_bind_text(statement, 1, room, bytes, STATIC);
   };
-  /** Puts bytes behind the key. */
   const place = (bytes: Uint8Array): void => {
     if (KEY_ROOM + bytes.length > roomBytes) {
       wasm.dealloc(room);

@@ -18,7 +18,6 @@ const README = 'README.md';
 const BEGIN = '<!-- results:begin -->';
 const END = '<!-- results:end -->';
 
-/** The page, its summary and its chart. */
 export function pageFiles(results: Results): Map<string, string> {
   const chart = headlinesOf(comparisonsIn(results));
   return new Map([

@@ -16,7 +16,6 @@ export interface Baseline {
   readonly version: number;
   /** ISO dates of the runs, oldest first. */
   readonly dates: readonly string[];
-  /** The commit that was measured, if it was told. */
   readonly commit: string | undefined;
   /** The browser as it calls itself. */
   readonly browser: string;
@@ -82,7 +81,7 @@ export function baselineText({ series, ...head }: Baseline): string {
   return `${rest},\n  "series": [\n${lines.join(',\n')}\n  ]\n}\n`;
 }
 
-/** Chromium's name and version out of what it says about itself. */
+/** The name and version of the browser in its user agent. */
 export function browserOf(userAgent: string): string {
   return /(?:Chrome|Chromium|Firefox|Version)\/[\d.]+/.exec(userAgent)?.[0] ?? userAgent;
 }

@@ -13,12 +13,10 @@ export function normalOf(random: Random): (deviation: number) => number {
   return (deviation) => deviation * Math.sqrt(-2 * Math.log(share())) * Math.cos(2 * Math.PI * share());
 }
 
-/** The name of the n-th made-up series. */
 function nameOf(n: number): SeriesName {
   return { suite: `suite-${n}`, access: 'worker', engine: 'varve-sync', against: 'map' };
 }
 
-/** A baseline with these runs of each series. */
 export function baselineOf(series: readonly (readonly (readonly number[])[])[]): Baseline {
   return {
     ...{ version: 1, dates: [], commit: undefined, browser: 'Chrome/1', plan: planOf([]) },

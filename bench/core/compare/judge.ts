@@ -3,15 +3,15 @@
  *
  * Invariant: a row counts as slower only if the whole interval of its change lies beyond the threshold, and if among
  * all the rows looked at the change is more than chance (Holm): where nothing has changed, a run of any number of rows
- * raises an alarm in at most one of twenty cases. A row whose interval still reaches beyond the threshold is told as
- * unclear, never as unchanged.
+ * raises an alarm in at most one of twenty cases. A row whose interval still reaches beyond the threshold is
+ * unclear, never unchanged.
  */
 
 import type { Baseline } from './baseline.ts';
 import { keyOf, type Series, type SeriesName } from './ratios.ts';
 import { type Difference, difference, holm, mean, type Side, variance } from './statistics.ts';
 
-/** Below this no judgement is made: the scatter of so few rounds says nothing. */
+/** Below this no judgement is made: so few rounds do not show their scatter. */
 export const ROUNDS_MIN = 5;
 const LEVEL = 0.05;
 /** The scatter between runs that all rows show together weighs as much as so many runs of the row itself. */
@@ -31,13 +31,12 @@ export type Verdict =
   /** In the baseline, and not measured (or not verified) now. */
   | 'missing';
 
-/** One row of a comparison. */
 export interface Compared extends SeriesName {
   readonly verdict: Verdict;
   /** Geometric means of the ratios; undefined where there are none. */
   readonly before: number | undefined;
   readonly now: number | undefined;
-  /** How the ratio changed, as a factor: 0.8 is a fifth slower. Undefined without enough rounds. */
+  /** The change of the ratio, as a factor: 0.8 is a fifth slower. Undefined without enough rounds. */
   readonly change: { readonly estimate: number; readonly low: number; readonly high: number } | undefined;
 }
 
@@ -99,7 +98,7 @@ function verdictOf(
   return change.low > slower ? 'same' : 'unclear';
 }
 
-/** The order of the table: what fails first, then by the estimate of the change, the worst first. */
+/** The order of the table: failures first, then by the estimate of the change, the worst first. */
 function weightOf({ verdict, change }: Compared): number {
   const first: readonly Verdict[] = ['missing', 'slower'];
   const at = first.indexOf(verdict);

@@ -16,7 +16,6 @@ export interface SeriesName {
   readonly access: string;
   /** Of a suite that makes several rows for one engine: which of them. */
   readonly phase?: string;
-  /** Varve's engine. */
   readonly engine: string;
   /** The floor or peer beside it. */
   readonly against: string;
@@ -28,17 +27,15 @@ export interface Series extends SeriesName {
   readonly runs: readonly (readonly number[])[];
 }
 
-/** A text that tells series apart. */
 export function keyOf({ suite, access, phase, engine, against }: SeriesName): string {
   return [suite, phase ?? '', access, engine, against].join('|');
 }
 
-/** How a series is called in a table. */
 export function titleOf({ suite, access, phase, engine }: SeriesName): string {
   return `${suite}${phase === undefined ? '' : `, ${phase}`} (${access}) ${engine}`;
 }
 
-/** The series of runs of the same plan: what all of them have, as the first names it. */
+/** The series that all runs of a plan have, as the first names them. */
 export function seriesOf(runs: readonly (readonly Row[])[]): Series[] {
   const each = runs.map((rows) => new Map(ratiosOf(rows).map((found) => [keyOf(found.name), found])));
   const [first] = each;

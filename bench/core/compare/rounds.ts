@@ -2,12 +2,11 @@
  * Ratios of two rates with their 95% intervals, from the rounds.
  *
  * Invariant: means are of logarithms, so that twice as quick and half as quick are equally far from the same, and intervals
- * are honest about few rounds: Student's t. One round tells nothing: its interval has no ends (NaN).
+ * are honest about few rounds: Student's t. One round has no interval: its ends are NaN.
  */
 
-import { difference, type Interval, mean, meanInterval, type Side, variance } from './statistics.ts';
+import { difference, type Interval, meanInterval, sideOf } from './statistics.ts';
 
-/** A ratio with its interval. */
 export interface Ratio {
   readonly ratio: number;
   /** Its ends; NaN with a single round. */
@@ -33,17 +32,12 @@ export function logRatios(ours: readonly number[], theirs: readonly number[]): n
 
 /** The ratio of rounds of two runs (Welch's interval): each run has its own noise. */
 export function ratioOfRuns(now: readonly number[], before: readonly number[]): Ratio {
-  return ratioOf(difference(sideOf(before), sideOf(now)));
+  return ratioOf(difference(sideOf(before.map(Math.log)), sideOf(now.map(Math.log))));
 }
 
 export function verdictOf({ low, high }: Ratio): Verdict {
   if (low > 1) return 'quicker';
   return high < 1 ? 'slower' : 'within noise';
-}
-
-function sideOf(rounds: readonly number[]): Side {
-  const logs = rounds.map(Math.log);
-  return { mean: mean(logs), error: variance(logs) / logs.length, freedom: logs.length - 1 };
 }
 
 function ratioOf({ estimate, low, high }: Interval): Ratio {

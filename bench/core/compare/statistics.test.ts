@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { difference, holm, mean, meanInterval, variance } from './statistics.ts';
+import { difference, holm, meanInterval, sideOf } from './statistics.ts';
 
 test('the interval of a mean is that of the textbook', () => {
   // Student's t for 4 degrees of freedom: 2.776; s = 1.5811, over the root of five.
@@ -15,13 +15,8 @@ test('one figure has no interval', () => {
 });
 
 test('a difference of two means is judged by its distribution', () => {
-  const side = (figures: readonly number[]) => ({
-    mean: mean(figures),
-    error: variance(figures) / figures.length,
-    freedom: figures.length - 1,
-  });
   // Equal scatter, three figures a side: four degrees of freedom, whose distribution has a closed form.
-  const { estimate, low, high, chance } = difference(side([10, 11, 12]), side([12, 13, 14]));
+  const { estimate, low, high, chance } = difference(sideOf([10, 11, 12]), sideOf([12, 13, 14]));
   expect(estimate).toBe(2);
   const t = 2 / Math.sqrt(2 / 3);
   const square = 1 + t ** 2 / 4;

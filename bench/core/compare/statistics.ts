@@ -1,6 +1,6 @@
 /**
- * The statistics that the bench judges by: means of logarithms of ratios, their intervals, and what is left of chance
- * when many rows are looked at.
+ * The statistics that the bench judges by: means of logarithms of ratios, their intervals, and the chance
+ * that is left when there are many rows.
  *
  * Invariant: nothing here draws at random, so that the same figures give the same judgement.
  */
@@ -14,7 +14,7 @@ export interface Interval {
   readonly high: number;
 }
 
-/** How sure an interval is: it holds the true value in so many of all cases. */
+/** An interval includes the true value in so many of all cases. */
 const CONFIDENCE = 0.95;
 
 /** The arithmetic mean; NaN of nothing. */
@@ -42,6 +42,10 @@ export interface Side {
   /** Squared standard error of the mean. */
   readonly error: number;
   readonly freedom: number;
+}
+
+export function sideOf(figures: readonly number[]): Side {
+  return { mean: mean(figures), error: variance(figures) / figures.length, freedom: figures.length - 1 };
 }
 
 /** `now` minus `before` by Welch's t: the two sides may scatter differently. */

@@ -22,7 +22,6 @@ export function isFailure({ verdict }: Compared): boolean {
   return verdict === 'slower' || verdict === 'missing';
 }
 
-/** The whole comparison in Markdown. */
 export function comparisonText(baseline: Baseline, rows: readonly Compared[], threshold: number): string {
   return [
     '## Compared with the baseline',

@@ -19,27 +19,19 @@ test('the help has every option', () => {
   for (const { name } of OPTIONS) expect(help).toContain(`  --${name}`);
 });
 
-test('the error of an unknown flag has the nearest one', () => {
-  expect(() => parseFlags(['--siute', 'write-rand'])).toThrow('There is no flag "--siute": the nearest is --suite.');
-  expect(() => parseFlags(['write-rand'])).toThrow('"write-rand" stands where a flag was expected.');
-});
-
-test('the error of an unknown name has the nearest one', () => {
-  expect(() => parseFlags(['--suite', 'raed-rand-mem'])).toThrow(
-    'There is no suite "raed-rand-mem": the nearest is read-rand-mem.',
-  );
-  expect(() => parseFlags(['--peers', 'indexdb'])).toThrow('There is no engine "indexdb": the nearest is indexeddb.');
-  expect(() => parseFlags(['--durability', 'soft'])).toThrow(
-    'There is no durability "soft": there are memory, relaxed',
-  );
-});
-
-test('a value that is missing or impossible is an error in words', () => {
-  expect(() => parseFlags(['--suite'])).toThrow('--suite wants a value: --suite NAME.');
-  expect(() => parseFlags(['--quick=yes'])).toThrow('--quick takes no value.');
-  expect(() => parseFlags(['--fail-over', 'much'])).toThrow('--fail-over must be a share such as 10% or 0.1');
-  expect(() => parseFlags(['--runs', '0'])).toThrow('--runs must be a whole number from 1 to 20');
-  expect(() => planOf(parseFlags(['--rounds', '2.5']).params)).toThrow('The option rounds must be a whole number');
+test.each([
+  [['--siute', 'write-rand'], 'There is no flag "--siute": the nearest is --suite.'],
+  [['write-rand'], '"write-rand" stands where a flag was expected.'],
+  [['--suite', 'raed-rand-mem'], 'There is no suite "raed-rand-mem": the nearest is read-rand-mem.'],
+  [['--peers', 'indexdb'], 'There is no engine "indexdb": the nearest is indexeddb.'],
+  [['--durability', 'soft'], 'There is no durability "soft": there are memory, relaxed'],
+  [['--suite'], '--suite wants a value: --suite NAME.'],
+  [['--quick=yes'], '--quick takes no value.'],
+  [['--fail-over', 'much'], '--fail-over must be a share such as 10% or 0.1'],
+  [['--runs', '0'], '--runs must be a whole number from 1 to 20'],
+  [['--rounds', '2.5'], 'The option rounds must be a whole number'],
+])('an error in words, with the nearest name if there is one: %s', (args, message) => {
+  expect(() => planOf(parseFlags(args).params)).toThrow(message);
 });
 
 test('shares are read as percentages or fractions', () => {

@@ -30,7 +30,7 @@ const baseline: Baseline = {
   ],
 };
 
-/** Judges a run; what is measured once more gives `again`. Tells which suites were. */
+/** Judges a run; a second measurement gives `again`. Also returns the suites that were measured again. */
 async function judge(first: Row[], again: Row[] = []) {
   const measured: (readonly string[])[] = [];
   const judgement = await judgeRuns(baseline, plan, [first], 0.1, async ({ suites }) => {

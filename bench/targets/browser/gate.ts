@@ -16,9 +16,9 @@ import type { Row } from '../../core/row.ts';
 import { planOf } from './flags.ts';
 
 /** Runs a plan; resolves with the rows of each run. */
-export type Measure = (plan: Plan) => Promise<readonly (readonly Row[])[]>;
+type Measure = (plan: Plan) => Promise<readonly (readonly Row[])[]>;
 
-export interface Judgement {
+interface Judgement {
   readonly text: string;
   /** Nothing is slower, and all was measured. */
   readonly passed: boolean;
@@ -44,7 +44,7 @@ export function gatePlan(baseline: Baseline, params: URLSearchParams): Plan {
   return plan;
 }
 
-/** The part of a baseline that a plan measures: what is left out on purpose is not missing. */
+/** The part of a baseline that a plan measures: series that are left out on purpose are not missing. */
 export function partOf(baseline: Baseline, plan: Plan): Baseline {
   const series = baseline.series.filter(
     ({ suite, access, engine, against }) =>

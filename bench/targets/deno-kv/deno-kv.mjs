@@ -8,7 +8,7 @@ import process from 'node:process';
 // Found when it runs: types are checked before the package is built.
 const built = (/** @type {string} */ name) => import(new URL(`../../../dist/${name}`, import.meta.url).href);
 /** @type {typeof import('../../../js/src/deno-kv.ts')} */
-const { denoKv } = await built('deno.js');
+const { denoKv } = await built('deno-kv.js');
 /** @type {typeof import('../../../js/src/index.ts')} */
 const { open } = await built('index.js');
 

@@ -49,7 +49,6 @@ function keyOf(number: number): string {
   return `key-${String(number).padStart(12, '0')}`;
 }
 
-/** Calls with the pairs of each turn. */
 async function inTurns(load: Load, write: (pairs: Pair[]) => unknown): Promise<void> {
   for (let from = 0; from < load.count; from += load.perTurn) {
     await write(pairsOf(load, from, Math.min(load.count, from + load.perTurn)));
@@ -67,7 +66,6 @@ async function readKeys(count: number, gets: number, get: (key: string) => unkno
   return found;
 }
 
-/** Sets through Varve. */
 export class StoreObject extends VarveObject<Env> {
   /** Rows written by these sets, with what flushes and compactions wrote until none was due. */
   async load(load: Load): Promise<number> {
@@ -112,7 +110,6 @@ export class StoreObject extends VarveObject<Env> {
 
 /** Sets as rows of a plain table, and through the platform's key-value calls. */
 export class PlainObject extends DurableObject<Env> {
-  /** Rows written by these sets. */
   async loadRows(load: Load): Promise<number> {
     const { sql } = this.ctx.storage;
     sql.exec('CREATE TABLE IF NOT EXISTS plain (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID');

@@ -41,15 +41,13 @@ const LAST = '\u{10ffff}';
 /** libsql 0.5 keeps some two files open of each database that was closed, and a process may have as few as 1024. */
 const LIBSQL_OPENS_MAX = 200;
 
-/** The names of the peers. */
 export const PEERS = ['sqlite', 'leveldb'] as const;
-export type PeerName = (typeof PEERS)[number];
+type PeerName = (typeof PEERS)[number];
 
 const TABLE = 'CREATE TABLE IF NOT EXISTS entries (k TEXT NOT NULL PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID';
 
 type Open = (folder: string, options: SessionOptions) => Promise<Session>;
 
-/** An engine whose stores are folders. */
 function engineOf(
   directory: string,
   traits: Partial<Engine> & Pick<Engine, 'name' | 'about' | 'role'>,

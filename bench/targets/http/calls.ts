@@ -34,7 +34,6 @@ const read = { method: 'GET', operations: 1, status: 200, writes: [] } as const;
 /** `GET /health`: the engine answers and its log can be flushed. */
 export const health: Kind = () => ({ ...read, path: '/health', check: (body) => body === '{"status":"ok"}' });
 
-/** `GET /kv/KEY`. */
 export const get: Kind = (share) => {
   const number = share.any();
   const version = share.ledger.version(number);
@@ -52,14 +51,12 @@ export const revalidate: Kind = (share) => {
   return { ...read, path: pathOf(number), headers: { 'if-none-match': `"${sequence}"` }, status: 304 };
 };
 
-/** `PUT /kv/KEY` with the value of a write. */
 function putOf(write: Write, condition: Readonly<Record<string, string>> = {}, status = 200): Call {
   const headers = { ...JSON_TYPE, ...condition };
   const body = valueText(write);
   return { method: 'PUT', path: pathOf(write.number), headers, body, operations: 1, status, writes: [write] };
 }
 
-/** `PUT /kv/KEY`, whatever is there. */
 export const put: Kind = (share) => putOf(share.ledger.next(share.any()));
 
 /** `PUT /kv/KEY` with `If-None-Match: *` of a key that is absent: 201. */
@@ -144,10 +141,13 @@ function isRightResult(result: Results['results'][number] | undefined, number: n
   return ledger.matches(keyOf(number), result.value);
 }
 
+const writesOf = (share: Share, size: number): Write[] =>
+  share.several(size).map((number) => share.ledger.next(number));
+
 /** `POST /batch` of `size` sets, each with its own result. */
 export function batchSet(size: number): Kind {
   return (share) => {
-    const writes = share.several(size).map((number) => share.ledger.next(number));
+    const writes = writesOf(share, size);
     const check = (body: string): boolean => {
       const { results } = JSON.parse(body) as Results;
       return (
@@ -162,7 +162,7 @@ export function batchSet(size: number): Kind {
 /** `POST /batch?atomic=true` of `size` sets. */
 export function batchAtomic(size: number): Kind {
   return (share) => {
-    const writes = share.several(size).map((number) => share.ledger.next(number));
+    const writes = writesOf(share, size);
     return batchOf(writes.map(setOf), true, writes);
   };
 }
@@ -195,14 +195,6 @@ export function bare(kind: Kind, answer_bytes: number): Kind {
     const sent = body === undefined ? { headers } : { headers, body };
     const isRead = method === 'GET' || method === 'DELETE';
     const check = (text: string): boolean => text.length === answer_bytes;
-    return {
-      method: isRead ? 'GET' : 'POST',
-      path: BARE + answer_bytes,
-      ...sent,
-      operations,
-      status: 200,
-      writes: [],
-      check,
-    };
+    return { ...read, method: isRead ? 'GET' : 'POST', path: BARE + answer_bytes, ...sent, operations, check };
   };
 }

@@ -27,7 +27,6 @@ export function keyOf(number: number): string {
   return `k${String(number).padStart(DIGITS, '0')}`;
 }
 
-/** The number of a key that `keyOf` made. */
 export function numberOf(key: string): number {
   return Number(key.slice(1));
 }
@@ -117,7 +116,6 @@ export class Ledger {
     return numbers;
   }
 
-  /** The number of keys that must be there. */
   count(): number {
     return this.#versions.reduce((count, version) => count + (version === 0 ? 0 : 1), 0);
   }

@@ -50,7 +50,6 @@ export interface ServerRound {
   readonly latencies: Latencies;
 }
 
-/** The work of a row. */
 interface ServerWork extends ServerHead {
   readonly suite: string;
   readonly title: string;
@@ -99,7 +98,6 @@ export function rowsOf(work: ServerWork, problem: string | undefined): Row[] {
   ];
 }
 
-/** The suites on one server. */
 export class Runner {
   readonly server: Server;
   readonly store: RemoteStore;

@@ -26,7 +26,6 @@ const LIBRARIES = { node: ['srvx'], deno: [], workerd: ['workerd', 'miniflare'] 
 >;
 const OUT = join(root, 'build', 'bench-http');
 
-/** A server that answers. */
 export interface Server extends Address {
   /** Lets it close its store and end; resolves when it has ended. */
   stop(): Promise<void>;

@@ -62,7 +62,6 @@ export class Session {
     this.#outcomes.chars += body.length;
   }
 
-  /** Gives up the request that is out, if one is. */
   fail(problem: string): void {
     if (this.#out === undefined) return;
     this.#outcomes.failed++;

@@ -13,7 +13,6 @@ export class Share {
   readonly random: Random;
   readonly #connection: number;
   readonly #connections: number;
-  /** Keys of the base. */
   readonly #own: number;
   #fresh: number;
 
@@ -58,7 +57,6 @@ export class Share {
     return this.several(100).find((number) => this.ledger.version(number) !== 0);
   }
 
-  /** A key that was never written. */
   fresh(): number {
     const number = this.#fresh;
     this.#fresh += this.#connections;

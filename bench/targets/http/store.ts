@@ -27,7 +27,6 @@ export class RemoteStore {
     return new RemoteStore(url, this.ledger);
   }
 
-  /** Loads the base. */
   async load(): Promise<void> {
     await this.#write(Array.from({ length: this.ledger.base }, (_, number) => ({ number, version: 1 })));
   }

@@ -53,7 +53,6 @@ export const BATCH: readonly Work[] = [10, 100].flatMap((size) => [
   { title: `${size} sets, atomic`, kind: batchAtomic(size) },
 ]);
 
-/** Four reads to a write. */
 const MIX_80_20: Kind = mix([
   [80, get],
   [20, put],
@@ -69,7 +68,6 @@ export const CRUD: Kind = mix([
   [5, remove],
 ]);
 
-/** A phase of `http-load`. */
 export interface Phase extends Work {
   readonly connections: number;
   /** Seconds, or requests where the phase is so many of them; in the full mode. */
