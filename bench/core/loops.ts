@@ -66,12 +66,8 @@ export function registerLoops(about: About, ...loops: readonly Loop[]): void {
 }
 
 /** A loop as a plan wants it: its counts by mode and scale, and what the plan sets in place of the loop's own. */
-interface Tailored extends Omit<Loop, 'entries' | 'calls' | 'reserve'> {
-  readonly entries: number;
-  readonly reserve: number;
+interface Tailored extends Omit<Loop, 'entries' | 'calls' | 'reserve'>, Omit<Fixture, 'suite'> {
   readonly calls: number;
-  /** Characters of a string key; undefined: as the generator makes them. */
-  readonly keyBytes: number | undefined;
 }
 
 /** The loop with the options of the plan in place of its own. An option that the plan does not have keeps the loop's value. */

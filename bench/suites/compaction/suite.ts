@@ -9,7 +9,7 @@
  * exactly one entry for each live key, which is counted and walked.
  */
 
-import { deleteStore } from 'varve/synchronous';
+import { deleteStore, open } from 'varve/synchronous';
 import { GROUP_STEPS, now, timerStepMs } from '../../core/clock.ts';
 import { bytes } from '../../core/figures.ts';
 import {
@@ -17,6 +17,7 @@ import {
   compareKeys,
   type Dataset,
   KEY_CHARS,
+  type Key,
   makeDataset,
   Random,
   salted,
@@ -59,7 +60,11 @@ export async function runCompaction(context: Context, opening: Opening = {}): Pr
   const entries = TABLES_MAX * batchOf(memoryBytes, KEY_CHARS + VALUE_BYTES);
   const dataset = makeDataset('random', entries, VALUE_BYTES, { seed: plan.seed });
   if (storage === undefined) await deleteStore(name);
-  const tables = await Tables.open(name, dataset, memoryBytes, { storage, ...opening });
+  const tables = new Tables(
+    await open<Key, Uint8Array>(name, { memoryBytes, storage, ...opening }),
+    dataset,
+    memoryBytes,
+  );
   try {
     const suite = new Compaction(context, tables);
     await suite.overlapping();
@@ -81,7 +86,7 @@ class Compaction {
 
   /** Gets and ranges over tables that each span all keys. */
   async overlapping(): Promise<void> {
-    const tables = this.tables;
+    const { tables } = this;
     this.context.step('compaction: overlapping tables');
     const value = (number: number): number => number % 1000;
     const parts = Array.from(

@@ -8,7 +8,7 @@
  * Invariant: `burst` returns in the turn it was called in, and what is measured before the next `await` meets these tables.
  */
 
-import { type OpenOptions, open, type SyncStore } from 'varve/synchronous';
+import type { OpenOptions, SyncStore } from 'varve/synchronous';
 import { turn } from '../../core/clock.ts';
 import { at, type Dataset, type Key } from '../../core/generator.ts';
 import { ABSENT, emptyState, type State } from '../../core/trace.ts';
@@ -53,19 +53,13 @@ export class Tables {
   /** Entries of a batch that is larger than a memtable. */
   readonly batchEntries: number;
 
-  private constructor(
+  constructor(
     readonly store: Store,
     readonly dataset: Dataset,
     memoryBytes: number,
   ) {
     this.state = emptyState(dataset);
     this.batchEntries = batchOf(memoryBytes, dataset.keyBytes + dataset.valueBytes);
-  }
-
-  /** Opens a new store. Without `compactor`, merges run on this thread between turns. */
-  static async open(name: string, dataset: Dataset, memoryBytes: number, options: Opening = {}): Promise<Tables> {
-    const store = await open<Key, Uint8Array>(name, { memoryBytes, ...options });
-    return new Tables(store, dataset, memoryBytes);
   }
 
   /** Writes one batch. */

@@ -204,28 +204,23 @@ class Contender {
 
   /** The next call of a group. */
   #step(call: DocumentCall, random: Random, group: Group): Step {
-    switch (call) {
-      case 'insert':
-        return this.#insert(group, 1);
-      case 'insertMany':
-        return this.#insert(group, BATCH);
-      case 'get':
-        return this.#get(random, group);
-      case 'update':
-        return this.#update(random, group);
-      case 'find':
-        return this.#find(random, group);
-      case 'stream':
-        return this.#stream(random);
-      case 'mix': {
+    const steps: Readonly<Record<DocumentCall, () => Step>> = {
+      insert: () => this.#insert(group, 1),
+      insertMany: () => this.#insert(group, BATCH),
+      get: () => this.#get(random, group),
+      update: () => this.#update(random, group),
+      find: () => this.#find(random, group),
+      stream: () => this.#stream(random),
+      mix: () => {
         // Half gets, a fifth finds and a fifth updates; the rest inserts and deletes.
         const part = random.below(20);
-        if (part < 10) return this.#get(random, group);
-        if (part < 14) return this.#find(random, group);
-        if (part < 18) return this.#update(random, group);
-        return part < 19 ? this.#insert(group, 1) : this.#delete(random, group);
-      }
-    }
+        if (part < 10) return steps.get();
+        if (part < 14) return steps.find();
+        if (part < 18) return steps.update();
+        return part < 19 ? steps.insert() : this.#delete(random, group);
+      },
+    };
+    return steps[call]();
   }
 
   /** A call that writes these documents. */

@@ -80,33 +80,35 @@ class Run {
 
   async transactions(): Promise<void> {
     const store = await open<Uint8Array, Uint8Array>(NAME);
-    await this.#phase('transactions: write', this.pairs, async () => {
-      for (let from = 0; from < this.pairs; from += TRANSACTION) {
-        const end = Math.min(from + TRANSACTION, this.pairs);
-        const batch = store.batch();
-        for (let number = from; number < end; number++) batch.set(keyOf(number), valueFor(number));
-        batch.commit({ durability: 'relaxed' });
-        this.#done('transactions: write', end);
-        await turn();
-      }
+    await this.#transactions('transactions: write', (from, end) => {
+      const batch = store.batch();
+      for (let number = from; number < end; number++) batch.set(keyOf(number), valueFor(number));
+      batch.commit({ durability: 'relaxed' });
     });
-    await this.#phase('transactions: read', this.pairs, async () => {
-      const random = randomBelow(this.pairs, 7);
-      for (let from = 0; from < this.pairs; from += TRANSACTION) {
-        const snapshot = store.snapshot();
-        const end = Math.min(from + TRANSACTION, this.pairs);
-        try {
-          let found = 0;
-          for (let number = from; number < end; number++) found += Number(snapshot.get(keyOf(random())) !== undefined);
-          expect('transactions: read', found, end - from);
-        } finally {
-          snapshot.close();
-        }
-        this.#done('transactions: read', end);
-        await turn();
+    const random = randomBelow(this.pairs, 7);
+    await this.#transactions('transactions: read', (from, end) => {
+      const snapshot = store.snapshot();
+      try {
+        let found = 0;
+        for (let number = from; number < end; number++) found += Number(snapshot.get(keyOf(random())) !== undefined);
+        expect('transactions: read', found, end - from);
+      } finally {
+        snapshot.close();
       }
     });
     await store.close();
+  }
+
+  /** A phase of transactions over all pairs, each in a turn of its own. */
+  async #transactions(phase: string, run: (from: number, end: number) => void): Promise<void> {
+    await this.#phase(phase, this.pairs, async () => {
+      for (let from = 0; from < this.pairs; from += TRANSACTION) {
+        const end = Math.min(from + TRANSACTION, this.pairs);
+        run(from, end);
+        this.#done(phase, end);
+        await turn();
+      }
+    });
   }
 
   async #load(store: Store): Promise<void> {
