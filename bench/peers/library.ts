@@ -13,19 +13,8 @@ declare const PEER_VERSIONS: Readonly<Record<string, string>>;
 
 const ACCESSES: readonly Access[] = ['worker', 'page', 'inflight'];
 const ABILITIES: readonly Ability[] = [
-  ...([
-    'set',
-    'get',
-    'miss',
-    'mixed',
-    'delete',
-    'batch',
-    'range',
-    'deleteRange',
-    'open',
-    'tuple',
-    'transaction',
-  ] as const),
+  ...(['set', 'get', 'miss', 'mixed', 'delete', 'batch'] as const),
+  ...(['range', 'deleteRange', 'open', 'tuple', 'transaction'] as const),
 ];
 
 type Usual = 'role' | 'accesses' | 'abilities' | 'durabilities';

@@ -98,14 +98,8 @@ export async function openRemote(peer: string, name: string, options: SessionOpt
       for (const [i, value] of unpack(packed).entries()) sink.take(keys[i] as Key, value as Uint8Array);
     },
     wave: (calls) => {
-      const values = pack(calls.map(({ value }) => value));
-      return valuesOf(
-        call(
-          'wave',
-          calls.map(({ key }) => key),
-          values,
-        ),
-      );
+      const keys = calls.map(({ key }) => key);
+      return valuesOf(call('wave', keys, pack(calls.map(({ value }) => value))));
     },
     settle: (where, entries) => call('settle', where, entries) as Promise<boolean>,
     close: () => call('close').then(() => worker.terminate()),

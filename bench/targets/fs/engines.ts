@@ -181,16 +181,17 @@ async function sqlite(directory: string): Promise<Engine> {
 
 /** The driver, by names that a bundler does not follow: one of them need not be there. */
 async function driver(): Promise<{ name: string; Database: Constructor }> {
+  let problem: unknown;
   for (const name of ['better-sqlite3', 'libsql']) {
     try {
       const { default: Database } = (await import(/* @vite-ignore */ name)) as { default: Constructor };
       new Database(':memory:').close();
       return { name, Database };
     } catch (error) {
-      if (name === 'libsql') throw new Error(`SQLite is unavailable: run npm ci. ${error}`);
+      problem = error;
     }
   }
-  throw new Error('SQLite is unavailable: run npm ci.');
+  throw new Error(`SQLite is unavailable: run npm ci. ${problem}`);
 }
 
 function sqliteSession(db: Database, isStrict: boolean): SyncSession {
