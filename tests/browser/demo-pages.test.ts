@@ -264,7 +264,7 @@ test('a worker that is killed is replaced, and every acknowledged write is there
     const steps = await run(page, 'kill');
     expect(ofKind(steps, 'wrong')).toBe('');
     expect(ofKind(steps, 'done')).toContain('started another worker');
-    expect(ofKind(steps, 'told')).toMatch(/Recovery found the store "(replayed|torn)"/);
+    expect(ofKind(steps, 'reported')).toMatch(/Recovery found the store "(replayed|torn)"/);
     expect(ofKind(steps, 'verified')).toContain('All 1,200 acknowledged writes are there');
     expect(await page.locator('#kill-strip .kill').count()).toBe(1);
   }
@@ -275,7 +275,7 @@ test('a flipped byte is reported, the rest is salvaged, and only the reported ke
   const steps = await run(page, 'flip');
   expect(ofKind(steps, 'wrong')).toBe('');
   expect(ofKind(steps, 'broken')).toContain('was flipped');
-  expect(ofKind(steps, 'told')).toMatch(/VARVE_CORRUPT|check\(\), over/);
+  expect(ofKind(steps, 'reported')).toMatch(/VARVE_CORRUPT|check\(\), over/);
   expect(ofKind(steps, 'done')).toContain('repair() wrote what it could read');
   expect(ofKind(steps, 'verified')).toMatch(/entries are there/);
   expect(await violationsOf(page)).toEqual([]);
@@ -285,7 +285,7 @@ test('a full disk is reported, loses nothing, accepts deletes, and accepts write
   const page = await openPage('break.html');
   const steps = await run(page, 'full');
   expect(ofKind(steps, 'wrong')).toBe('');
-  expect(ofKind(steps, 'told')).toContain('VARVE_STORAGE_FULL');
+  expect(ofKind(steps, 'reported')).toContain('VARVE_STORAGE_FULL');
   expect(ofKind(steps, 'done')).toContain('20 writes succeeded');
   expect(ofKind(steps, 'verified')).toContain('No refused write is there');
   expect(ofKind(steps, 'verified')).toContain('Nothing was lost');
