@@ -25,7 +25,7 @@ declare global {
 }
 
 /** The code that a write through the synchronous API ends with. */
-function settledCode(worker: Worker, key: number): Promise<string> {
+function endingCode(worker: Worker, key: number): Promise<string> {
   return worker.evaluate(
     (number) => codeOf(() => fullSync.set(number, longValue(number), { durability: 'strict' })),
     key,
@@ -65,7 +65,7 @@ async function fillSync(worker: Worker): Promise<Filled> {
   const refused: number[] = [];
   const codes = new Set<string>();
   for (let key = 1000; key < 1400 && refused.length < 10; key++) {
-    const code = await settledCode(worker, key);
+    const code = await endingCode(worker, key);
     (code === 'ok' ? acknowledged : refused).push(key);
     if (code !== 'ok') codes.add(code);
   }
@@ -176,7 +176,7 @@ test('a worker with the synchronous API that fills its quota is refused, loses n
   expect(await contentsSync(worker)).toEqual(kept.slice(10));
 
   await limited.detach();
-  for (let key = 2000; key < 2100; key++) expect(await settledCode(worker, key)).toBe('ok');
+  for (let key = 2000; key < 2100; key++) expect(await endingCode(worker, key)).toBe('ok');
   await worker.evaluate(() => fullSync.close());
   expect(await open()).toBe('clean');
   expect(await contentsSync(worker)).toEqual([...kept.slice(10), ...Array.from({ length: 100 }, (_, i) => 2000 + i)]);

@@ -233,9 +233,9 @@ test('of many documents with one value for a unique index, one is written', asyn
     ];
     return (ways[i % 3] as () => Promise<number>)();
   });
-  const settled = await Promise.allSettled(racing);
-  const won = settled.filter((result) => result.status === 'fulfilled');
-  const codes = settled.flatMap((result) => (result.status === 'rejected' ? [result.reason.code] : []));
+  const results = await Promise.allSettled(racing);
+  const won = results.filter((result) => result.status === 'fulfilled');
+  const codes = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.code] : []));
   expect([won.length, new Set(codes)]).toStrictEqual([1, new Set(['VARVE_CONFLICT'])]);
   const winner = (won[0] as PromiseFulfilledResult<number>).value;
   await expectKept(stores[1] as (typeof stores)[0], [note(winner, { title: 'Same', tags: ['t'] })]);

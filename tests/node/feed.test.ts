@@ -11,7 +11,7 @@ const STEPS = 300;
 const [ALIKE, FOLLOWERS] = [5, 16];
 const KEYS = 6;
 
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const turnEnds = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Follows a range from the beginning. */
 class Follower {
@@ -75,16 +75,16 @@ test('followers get every change in random histories of writes, commits, refusal
     );
     for (let i = 0; i < STEPS; i++) {
       happen(model, followers, random);
-      await settled();
+      await turnEnds();
     }
     model.canLog = true;
     model.write(0);
     model.commit();
     const { requests } = model;
     for (;;) {
-      await settled();
+      await turnEnds();
       for (const follower of followers) void follower.step();
-      await settled();
+      await turnEnds();
       const { arrivals } = model;
       if (arrivals.length === 0) break;
       random.pick(arrivals)();
@@ -106,7 +106,7 @@ test('a follower that leaves while nothing is written uses no memory, and one th
   const reader = new Reader();
   const left = feed.next(wanted, 0, reader);
   const drained = async (): Promise<void> => {
-    for (await settled(); model.arrivals.length > 0; await settled()) model.arrivals[0]?.();
+    for (await turnEnds(); model.arrivals.length > 0; await turnEnds()) model.arrivals[0]?.();
   };
   await drained();
   reader.end();

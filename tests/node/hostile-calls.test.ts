@@ -66,7 +66,7 @@ function callingKey(call: () => void): Key {
 const KEY: Key = ['k', 1, 'z'];
 
 /** The outcome of a call; never an unhandled rejection. */
-function settledOf(promise: unknown): Promise<unknown> {
+function outcomeOf(promise: unknown): Promise<unknown> {
   return Promise.resolve(promise).then(
     () => 'done',
     (error) => (error instanceof VarveError ? error.code : error),
@@ -93,7 +93,7 @@ describe('the asynchronous store', () => {
     const db = await openAsync();
     let inner: Promise<unknown> | undefined;
     const { value, plain } = calling(() => {
-      inner = settledOf(call(db));
+      inner = outcomeOf(call(db));
     });
     const written = [db.set('before', 1), db.set('k', value), db.set('z', 2)];
     await Promise.all(written);
@@ -111,7 +111,7 @@ describe('the asynchronous store', () => {
     const written = [
       db.set('before', 1),
       db.set(
-        callingKey(() => (inner = settledOf(call(db)))),
+        callingKey(() => (inner = outcomeOf(call(db)))),
         'v',
       ),
       db.set('z', 2),
@@ -128,7 +128,7 @@ describe('the asynchronous store', () => {
   test('a signal that is aborted meanwhile takes nothing out of the frame', async () => {
     const db = await openAsync();
     const aborting = new AbortController();
-    const before = settledOf(db.set('before', 1, { signal: aborting.signal }));
+    const before = outcomeOf(db.set('before', 1, { signal: aborting.signal }));
     const { value, plain } = calling(() => aborting.abort());
     await Promise.all([db.set('k', value), db.set('z', 2)]);
     expect(await before).toBe(aborting.signal.reason);
@@ -140,7 +140,7 @@ describe('the asynchronous store', () => {
     const batch = db.batch().set('a', 1);
     const inner: Promise<unknown>[] = [];
     const { value, plain } = calling(() => {
-      inner.push(settledOf(batch.commit()));
+      inner.push(outcomeOf(batch.commit()));
       expect(() => batch.set('inner', 1)).toThrow(code('VARVE_INVALID_ARGUMENT'));
     });
     await batch.set('k', value).set('z', 2).commit();

@@ -8,7 +8,7 @@
 //! should not be, a flush that fails, and a fuse: after so many writes and flushes the machine dies in the middle of the next
 //! one. On some disks reads wait: bytes that the process does not have in memory come later ([`Waits`]), and the fuse burns then, too.
 //! There is also a lie: flushes of one kind report success and do nothing, to prove that the simulator would notice if
-//! the engine forgot them. Invariant: nothing here is random except through the [`Rng`] of the disk.
+//! the engine omitted them. Invariant: nothing here is random except through the [`Rng`] of the disk.
 
 mod slots;
 

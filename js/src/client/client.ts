@@ -6,7 +6,7 @@
  * answered) -> failed (everything pending was rejected). The last two are final.
  *
  * Invariant: messages leave in the order of the calls: a frame under way is sent before any request after it. Every
- * promise handed out is settled: by its answer, its signal, or the failure of the client. When an engine goes away, the
+ * promise handed out is resolved or rejected: by its answer, its signal, or the failure of the client. When an engine goes away, the
  * unanswered frames and requests are sent to the next engine, in order. That engine knows by the numbers which it has done.
  *
  * An operation costs its promise and three slots in the arrays of its frame. It has no object of its own.
@@ -309,9 +309,9 @@ export class Client {
       if (pending === this.#packing && this.#writer.remove(request)) pending.left--;
       pending.abort(request, signal.reason);
     };
-    const settled = (): void => signal.removeEventListener('abort', abort);
+    const ended = (): void => signal.removeEventListener('abort', abort);
     signal.addEventListener('abort', abort, { once: true });
-    promise.then(settled, settled);
+    promise.then(ended, ended);
   }
 }
 

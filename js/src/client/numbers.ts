@@ -5,7 +5,7 @@
  * Invariant: a number is not given again while its scan or snapshot is open.
  */
 
-import { VarveError } from '../errors.ts';
+import { invalid } from '../errors.ts';
 
 /** Frames give a snapshot's number 16 bits. */
 const SNAPSHOTS_MAX = 0xffff;
@@ -46,7 +46,7 @@ export class Numbers {
   /** A number for a snapshot, open from now on. */
   ofSnapshot(): number {
     if (this.snapshots.size >= SNAPSHOTS_MAX) {
-      throw new VarveError('VARVE_INVALID_ARGUMENT', '65,535 snapshots are open. Close some.');
+      throw invalid('65,535 snapshots are open. Close some.');
     }
     do this.#snapshot = (this.#snapshot % SNAPSHOTS_MAX) + 1;
     while (this.snapshots.has(this.#snapshot));

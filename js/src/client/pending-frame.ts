@@ -79,7 +79,7 @@ export class PendingFrame {
     (this.#reject[i] as Callback)(error);
   }
 
-  /** Rejects everything that is not settled. Answers may still come, but it is not sent again. */
+  /** Rejects every request without an answer. Answers may still come, but the frame is not sent again. */
   abortAll(error: unknown): void {
     for (let i = 0; i < this.#resolve.length; i++) this.abort(this.first + i, error);
     this.frame = undefined;

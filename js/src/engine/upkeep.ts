@@ -87,7 +87,7 @@ export class Upkeep {
     this.#quota?.look();
   }
 
-  /** Starts no job until the promise settles. */
+  /** Starts no job until the promise resolves or rejects. */
   hold(until: Promise<void> | undefined): void {
     this.#held = until;
     const end = (): void => {

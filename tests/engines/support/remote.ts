@@ -103,7 +103,7 @@ export class RemotePage {
     return this.#calls.get(number)?.source;
   }
 
-  settle(number: number, { value, error }: Outcome): void {
+  end(number: number, { value, error }: Outcome): void {
     const call = this.#calls.get(number);
     this.#calls.delete(number);
     if (error === undefined) call?.resolve(value);
@@ -152,7 +152,7 @@ export class Remote {
       const source = page?.source(number) ?? `export default () => { throw new Error('call ${number} is over'); };`;
       response.setHeader('Content-Type', 'text/javascript; charset=utf-8');
       answer(response, source);
-    } else void body<Outcome>(request, response, (outcome) => page?.settle(number, outcome));
+    } else void body<Outcome>(request, response, (outcome) => page?.end(number, outcome));
   }
 
   #respondToPage(page: RemotePage | undefined, what: string, request: IncomingMessage, response: ServerResponse): void {

@@ -350,7 +350,7 @@ function steps(limits: Limits): fc.Arbitrary<Step> {
     },
     step(1, fc.record({ type: fc.constant('requery' as const), index: fc.nat(3), scan: SCAN })),
     { weight: 1, arbitrary: fc.record({ type: fc.constant('unfollow' as const), index: fc.nat(3) }) },
-    { weight: 3, arbitrary: fc.record({ type: fc.constant('settle' as const) }) },
+    { weight: 3, arbitrary: fc.record({ type: fc.constant('catchUp' as const) }) },
   ];
   return fc.oneof(...common, ...(isSync ? [] : following));
 }

@@ -156,7 +156,7 @@ export type Step =
   | { readonly type: 'requery'; readonly index: number; readonly scan: ScanSpec }
   | { readonly type: 'unfollow'; readonly index: number }
   /** All followers must reach the present content. */
-  | { readonly type: 'settle' }
+  | { readonly type: 'catchUp' }
   | ({ readonly type: 'storm' } & Storm)
   /** More writes at once than fit into memory. */
   | ({ readonly type: 'flood' } & FloodPlan)

@@ -163,8 +163,8 @@ class Run {
       case 'unfollow':
         for (const follower of this.#followers.splice(step.index, 1)) follower.stop();
         return;
-      case 'settle':
-        return this.#settle();
+      case 'catchUp':
+        return this.#catchUp();
       case 'storm':
         return this.#storm(step);
       case 'flood':
@@ -187,11 +187,11 @@ class Run {
 
   /** Compares the whole content, checks, opens the store once more and compares again. */
   async end(options: OpenSpec): Promise<void> {
-    await this.#settle();
+    await this.#catchUp();
     await this.#verify();
     await this.#reopen([], options);
     await this.#verify();
-    await this.#settle();
+    await this.#catchUp();
     equal('a check', await this.#within('a check', this.#single({ op: 'check' }, 0)), '[]');
     await this.#closeAll();
     await this.#place.remove(this.#name);
@@ -588,7 +588,7 @@ class Run {
   }
 
   /** Writes the marker, and waits until all followers have reached the present content. */
-  async #settle(): Promise<void> {
+  async #catchUp(): Promise<void> {
     if (this.#followers.length === 0) return;
     const key = KEYS.indexOf(MARKER);
     await this.#call({ op: 'write', write: { op: 'set', key, value: { kind: 'number', length: 0 } } }, new Map());

@@ -55,7 +55,7 @@ pub struct Edit {
     pub removed: Vec<u64>,
     /// All floors as they are after the edit.
     pub floors: Floors,
-    /// The requests that clients may ask for again, as they are after the edit. Missing ones are forgotten.
+    /// The requests that clients may ask for again, as they are after the edit. Missing ones are removed.
     pub clients: Vec<ClientState>,
 }
 

@@ -522,7 +522,7 @@ impl<D: Slots> SlotPool<D> {
         let place = Place { room, ..old };
         self.files.insert(file, place);
         if let Err(error) = self.write_header(place.slot, false) {
-            // A claim that is in no header would be forgotten, and the bytes written there with it.
+            // A claim that is in no header would be lost, and the bytes written there with it.
             self.files.insert(file, old);
             return Err(error);
         }

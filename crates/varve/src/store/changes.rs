@@ -268,7 +268,7 @@ impl<S: Storage> Store<S> {
         let mut window = room::zeros(bytes)?;
         match self.storage.read(FileName::wal(segment), offset as u64, &mut window) {
             Ok(()) => Ok(Some(window)),
-            // It is not known yet what is there: nothing is forgotten.
+            // It is not known yet what is there: no change is skipped.
             Err(error @ (Error::Pending | Error::Io(_))) => Err(error),
             Err(_) => Ok(None),
         }

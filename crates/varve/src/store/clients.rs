@@ -3,7 +3,7 @@
 //! A client whose leader died sends its unanswered requests again. A write that is known here then gets its response and is not done twice.
 //! This knowledge is stored with the write itself: its record in the log carries the client and the request, and the edit of the manifest
 //! that installs a flushed memtable carries the outcomes of that memtable's writes. With every frame a client reports which of its requests
-//! have their responses; those are forgotten.
+//! have their responses; their outcomes are removed.
 //!
 //! ```text
 //! WAL     request: u32 request | u32 requests before it that were not answered << 32

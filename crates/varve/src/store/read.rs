@@ -127,7 +127,7 @@ impl<S: Storage> Store<S> {
         Ok((cursor.snapshot(), cursor.now_ms))
     }
 
-    /// Advances a numbered scan; a finished one is forgotten.
+    /// Advances a numbered scan; a finished one is closed.
     ///
     /// # Errors
     /// `InvalidArgument` when there is no such scan; else as [`Store::find`].
