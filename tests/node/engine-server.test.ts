@@ -1,8 +1,10 @@
 /** The asynchronous store over a real engine: the client's frames and messages against the server that answers them. */
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Port } from '../../js/src/client/client.ts';
 import type { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { ImmediateRunner } from '../../js/src/engine/frame-runner.ts';
+import { EngineServer, type Incoming } from '../../js/src/server/engine-server.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
@@ -66,6 +68,37 @@ test('operations of one turn see each other and come back in order', async () =>
     store.getMany(['a', 'b']),
   ]);
   expect([first.sequence, one, gone.sequence, none, many]).toEqual([1, 1, 2, undefined, [undefined, undefined]]);
+});
+
+test('messages copy short frames and transfer long ones, in both directions', async () => {
+  const sent: [from: string, isLong: boolean, isTransferred: boolean][] = [];
+  const note = (from: string, data: unknown, transfer: object[]): void => {
+    if (data instanceof ArrayBuffer) sent.push([from, data.byteLength > 1024, transfer.includes(data)]);
+  };
+  const port: Port = {
+    onmessage: null,
+    postMessage: (data, transfer) => {
+      note('client', data, transfer);
+      server.receive(structuredClone(data, { transfer: transfer as ArrayBuffer[] }) as Incoming);
+    },
+  };
+  const server = new EngineServer((data, transfer) => {
+    note('engine', data, transfer);
+    setImmediate(() => port.onmessage?.(new MessageEvent('message', { data })));
+  }, undefined);
+  const store = await openStore<Key, Uint8Array>('frames', { wasm, storage: 'memory' }, () => port);
+  await store.set('a', new Uint8Array(100));
+  await store.set('b', new Uint8Array(2000));
+  expect((await store.get('b'))?.length).toBe(2000);
+  await store.close();
+  expect(sent).toEqual([
+    ['client', false, false],
+    ['engine', false, false],
+    ['client', true, true],
+    ['engine', false, false],
+    ['client', false, false],
+    ['engine', true, true],
+  ]);
 });
 
 test('compact reports its progress, and the store answers meanwhile', async () => {

@@ -13,7 +13,7 @@
  */
 
 import { closedError, toWire, VarveError } from '../errors.ts';
-import { Status } from '../protocol/frame.ts';
+import { Status, transferOf } from '../protocol/frame.ts';
 import { FrameReader, malformed } from '../protocol/frame-reader.ts';
 import { FrameWriter, type Operation } from '../protocol/frame-writer.ts';
 import type { Request, Response } from '../protocol/messages.ts';
@@ -270,10 +270,11 @@ export class Client {
   #postFrame(pending: PendingFrame): void {
     const { frame } = pending;
     if (frame === undefined || this.#link === undefined) return;
-    // A frame is sent again if its answer does not come. So a copy is transferred.
-    const sent = this.#hasSuccessors ? frame.slice(0) : frame;
+    // A frame is sent again if its answer does not come. So it is kept, and a copy is transferred.
+    const isKept = this.#hasSuccessors && transferOf(frame).length > 0;
+    const sent = isKept ? frame.slice(0) : frame;
     try {
-      this.#link.post(sent, [sent]);
+      this.#link.post(sent, transferOf(sent));
     } catch (error) {
       this.fail(VarveError.fromWire(toWire(error)));
     }

@@ -10,6 +10,7 @@ import { DeferredRunner } from '../engine/deferred-runner.ts';
 import { EngineHost } from '../engine/engine-host.ts';
 import { type FrameOwner, type FrameRunner, ImmediateRunner } from '../engine/frame-runner.ts';
 import { closedError, toWire, VarveError } from '../errors.ts';
+import { transferOf } from '../protocol/frame.ts';
 import type { OpenReport, Request, StoreState } from '../protocol/messages.ts';
 import { deleteShared } from '../share/delete-store.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
@@ -197,7 +198,7 @@ export class EngineServer implements FrameOwner {
       this.onFailure(closedError());
       return undefined;
     }
-    return this.#frames.run(new Uint8Array(request), ({ buffer }) => from.send(buffer, [buffer]));
+    return this.#frames.run(new Uint8Array(request), ({ buffer }) => from.send(buffer, transferOf(buffer)));
   }
 
   /** The frames of the store need an answer again. */

@@ -2,7 +2,7 @@
  * An engine in the realm of its caller. It is used when an adapter keeps the store, and when no worker is available.
  *
  * Invariant: for its client it behaves like a worker: a posted message arrives later, in order, so that operations of one
- * turn still share a frame. Nothing is copied, because the sender does not use a frame again after posting it.
+ * turn still share a frame. Nothing is copied, because the sender does not change a frame after posting it.
  *
  * A message usually arrives at the end of the turn it was posted in, which costs nothing. But once in `TURN_MS` it waits for
  * the next turn, so that a caller that awaits one operation after another blocks neither timers nor the page.
