@@ -11,6 +11,4 @@ import { Member } from './member.ts';
 const scope = globalThis as unknown as DedicatedWorkerGlobalScope;
 const member = new Member((message, transfer) => scope.postMessage(message, transfer), spawnCompactor);
 
-scope.addEventListener('message', ({ data, ports }: MessageEvent<Request | ArrayBuffer>) =>
-  member.receive(data, ports[0]),
-);
+scope.addEventListener('message', (event: MessageEvent<Request | ArrayBuffer>) => member.receive(event));

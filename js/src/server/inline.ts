@@ -19,18 +19,15 @@ const TURN_MS = 4;
 
 /** Makes an engine here that keeps its store with `adapter`. Without an adapter, the options of `open` choose the storage. */
 export function inlineEngine(adapter: StorageAdapter | undefined): Port {
-  const waiting: { readonly message: Request | ArrayBuffer; readonly port: MessagePort | undefined }[] = [];
+  const waiting: { readonly data: Request | ArrayBuffer; readonly ports: readonly MessagePort[] }[] = [];
   let turnAt = 0;
   const deliver = (): void => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      member.receive(next.message, next.port);
-    }
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) member.receive(next);
   };
   const port: Port = {
     onmessage: null,
     postMessage: (message, transfer) => {
-      const port = (message as Request).type === 'line' ? (transfer[0] as MessagePort) : undefined;
-      waiting.push({ message: message as Request | ArrayBuffer, port });
+      waiting.push({ data: message as Request | ArrayBuffer, ports: transfer as MessagePort[] });
       if (waiting.length > 1) return;
       if (performance.now() - turnAt < TURN_MS) {
         queueMicrotask(deliver);

@@ -60,8 +60,9 @@ export class Member {
     this.#server = new EngineServer(send, compactor, adapter);
   }
 
-  /** Handles a message or a frame of its page; `port` comes with a `line`. */
-  receive(data: Incoming, port?: MessagePort): void {
+  /** Handles a message or a frame of its page. Browsers take time to list `ports`, so they are read only where there is one. */
+  receive(message: Pick<MessageEvent<Incoming>, 'data' | 'ports'>): void {
+    const { data } = message;
     if (data instanceof ArrayBuffer) return this.#server.receive(data);
     switch (data.type) {
       case 'open':
@@ -77,8 +78,8 @@ export class Member {
         this.#see(true);
         return;
       case 'line':
-        this.#line = port;
-        this.#clients?.listen(port);
+        this.#line = message.ports[0];
+        this.#clients?.listen(this.#line);
         return;
       case 'seek':
         this.#say({ type: 'seek' });

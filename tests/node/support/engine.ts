@@ -77,9 +77,9 @@ export function spawnServer(): Port {
   const port: Port = {
     onmessage: null,
     postMessage: (message, transfer) => {
-      const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] }) as ArrayBuffer;
+      const data = structuredClone(message, { transfer: transfer as ArrayBuffer[] }) as ArrayBuffer;
       setImmediate(() => {
-        if (!isEnded) member.receive(clone);
+        if (!isEnded) member.receive({ data, ports: [] });
       });
     },
     terminate: () => {
