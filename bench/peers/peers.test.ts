@@ -1,6 +1,6 @@
 /**
- * The peers over IndexedDB, through the whole runner, in Node: over a stand-in of the browser's storage
- * their answers are checked as in a run. Rates mean nothing here.
+ * The peers over IndexedDB, through the whole runner, in Node. A stand-in takes the place of the browser's storage. The runner checks
+ * answers as in a run. Rates mean nothing here.
  */
 
 import 'fake-indexeddb/auto';

@@ -1,5 +1,9 @@
-// Flushes and compactions beside the engine, in the compactor worker: reads return the same values, a scan keeps the read
-// point of its call, level 0 stays short, and overwriting does not fill the disk.
+// Flushes and compactions in the compactor worker, beside the engine.
+//
+// - Reads return the same values.
+// - A scan keeps the read point of its call.
+// - Level 0 stays short.
+// - Overwriting does not fill the disk.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runSeed } from '../support/seed.ts';

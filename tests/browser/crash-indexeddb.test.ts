@@ -1,9 +1,9 @@
-// Acknowledged writes survive over IndexedDB too: the page is reloaded, the engine's worker terminated, the tab closed, the
-// browser killed. One store is written over and over; each round continues from what the round before left.
-// `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which ones.
+// Acknowledged writes over IndexedDB survive crashes. The page is reloaded, the engine's worker terminated, the tab closed, or the browser
+// killed. One store is written again and again. Each round continues from what the round before left. `VARVE_KILL_ROUNDS` sets the
+// number of rounds, `VARVE_SEED` their choices.
 //
-// In one or two of a hundred rounds the kill tears the log in which Chromium keeps IndexedDB, and two starts later Chromium finds it
-// corrupt and deletes it (tests/engines/torn-logs.test.ts). The store must then report that it was lost, and begins anew.
+// In one or two of a hundred rounds the kill tears the log in which Chromium keeps IndexedDB. Two starts later Chromium finds the log
+// corrupt and deletes it (tests/engines/torn-logs.test.ts). The store must then report that it was lost, and begin anew.
 
 import type { Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -67,7 +67,7 @@ test.for(rounds)(
   async ({ round, ending }) => {
     const plan = { seed, round, sequence: history.sequence };
     // To the test, a page that was loaded again is the same page: reports of its last round do not count for this one.
-    const told = new Progress(consoleOf(page));
+    const progress = new Progress(consoleOf(page));
     const sets = SETS + random(SETS_MORE);
     let acknowledged: number | undefined;
     // A quarter of the time it ends after everything is written, and then nothing may be missing; else in the middle of writing.
@@ -76,7 +76,7 @@ test.for(rounds)(
       acknowledged = await page.evaluate(([name, all, count]) => writer.write(name, all, count), whole);
     } else {
       await page.evaluate(([name, all]) => writer.start(name, all), [NAME, plan] as const);
-      await told.reached(NAME, sets);
+      await progress.reached(NAME, sets);
     }
     await end(ending);
     const found = await reopen();
@@ -87,8 +87,10 @@ test.for(rounds)(
       return;
     }
     expect(['replayed', 'torn', 'clean']).toContain(found.state);
-    const groups = history.survive(plan, acknowledged ?? told.groups(NAME), found);
-    console.log(`round ${round}: ${groups} groups, ${acknowledged ?? told.groups(NAME)} acknowledged, ${found.state}`);
+    const groups = history.survive(plan, acknowledged ?? progress.groups(NAME), found);
+    console.log(
+      `round ${round}: ${groups} groups, ${acknowledged ?? progress.groups(NAME)} acknowledged, ${found.state}`,
+    );
     expect(history.size).toBeGreaterThan(1000);
   },
 );

@@ -1,8 +1,8 @@
-// Acknowledged writes survive: the page is reloaded, its worker terminated, its tab closed, the whole browser killed.
-// Afterwards the store has the history up to some group, complete, and no earlier than the last acknowledged one.
+// Acknowledged writes survive crashes. The page is reloaded, its worker terminated, its tab closed, or the whole browser killed.
+// Afterwards the store has the history up to the end of some group. The last acknowledged group is in it.
 //
-// Two stores are written at once, one through `varve` and one through `varve/synchronous`, over and over: each round continues
-// from what the round before left. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which ones.
+// Two stores are written at once, one through `varve` and one through `varve/synchronous`. Each round continues from what the round
+// before left. `VARVE_KILL_ROUNDS` sets the number of rounds, `VARVE_SEED` their choices.
 
 import type { Page, Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -90,12 +90,12 @@ test.for(rounds.map((round) => ({ round, ending: endings[round] as Ending })))(
       page: { seed, round, sequence: histories.page.sequence },
       worker: { seed: seed + 1, round, sequence: histories.worker.sequence },
     };
-    const told = progress;
+    const current = progress;
     const sets = SETS + random(SETS_MORE);
     // Half of the time it ends in the middle of writing; else after everything is written, and then nothing may be missing.
     const written = random(2) === 0 ? await writeAll(plans, sets) : await writeOn(plans, sets);
     await end(ending);
-    const acknowledged = written ?? { page: told.groups('page'), worker: told.groups('worker') };
+    const acknowledged = written ?? { page: current.groups('page'), worker: current.groups('worker') };
     const found = await reopen();
     for (const name of ['page', 'worker'] as const) {
       expect(['replayed', 'torn', 'clean']).toContain(found[name].state);

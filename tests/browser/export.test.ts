@@ -1,5 +1,5 @@
-// Exports as they ship: a store that Chromium wrote to OPFS goes through files of Node, Deno and Bun and back to Chromium, with the
-// same answers to all reads everywhere.
+// Exports of the built package. Chromium writes a store to OPFS. It goes through files of Node, Deno and Bun and back to Chromium.
+// All reads give the same answers everywhere.
 
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -65,11 +65,11 @@ class FullPage implements FullDriver {
   }
 
   async call(step: keyof typeof steps, ...rest: unknown[]): Promise<never> {
-    const told = await this.#there().evaluate(
+    const result = await this.#there().evaluate(
       ([name, args]) => (fullSteps[name] as (...all: unknown[]) => Promise<unknown>)(fullStore, ...args),
       [step, rest] as const,
     );
-    return told as never;
+    return result as never;
   }
 
   get #name(): string {

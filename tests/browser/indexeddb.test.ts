@@ -1,5 +1,5 @@
-// Stores in IndexedDB, in a real browser: in a page (beside it and on its main thread), a dedicated worker, a service worker and
-// a shared worker; killed, evicted, out of room.
+// Stores in IndexedDB, in a real browser. They are opened in a page (beside it and on its main thread), a dedicated worker, a service
+// worker and a shared worker. They are killed and evicted, and run out of room.
 
 import type { Page, Worker } from 'playwright';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -233,7 +233,7 @@ test('a shared worker keeps stores in IndexedDB', async () => {
 });
 
 test('stats report the use of the origin, and persist asks the browser to keep it', async () => {
-  const told = await page.evaluate(async () => {
+  const reported = await page.evaluate(async () => {
     const db = await varve.open('kept', { storage: 'indexeddb' });
     await db.set('k', new Uint8Array(100_000));
     const { origin } = await db.stats();
@@ -242,8 +242,8 @@ test('stats report the use of the origin, and persist asks the browser to keep i
     await db.close();
     return { origin, agrees: after.origin?.persisted === isPersistent };
   });
-  expect(told).toMatchObject({ origin: { usageBytes: expect.any(Number), persisted: false }, agrees: true });
-  expect(told.origin?.quotaBytes).toBeGreaterThan(told.origin?.usageBytes ?? Number.NaN);
+  expect(reported).toMatchObject({ origin: { usageBytes: expect.any(Number), persisted: false }, agrees: true });
+  expect(reported.origin?.quotaBytes).toBeGreaterThan(reported.origin?.usageBytes ?? Number.NaN);
 });
 
 test('after a browser cleared IndexedDB under an open store, the store is reported as lost, not new', async () => {

@@ -1,7 +1,10 @@
-// Hundreds of short sessions in a real browser, as pages and tabs live them. A page opens a store, writes a little once, and ends: it
-// closes the store, is loaded again, is closed, or the browser is killed. Some sessions last a while first. Some are those of a service
-// worker, which has a push to keep. Every write is accepted, but never from a service worker over OPFS; nothing acknowledged is lost; and
-// the store does not grow with the number of sessions. `VARVE_SESSIONS` sets how many, `VARVE_SEED` which.
+// Hundreds of short sessions in a real browser. A page opens a store, writes a little once, and ends: it closes the store, is loaded
+// again, is closed, or the browser is killed. Some sessions last a while first. Some are those of a service worker that stores a push
+// message. `VARVE_SESSIONS` sets the number of sessions, `VARVE_SEED` their choices.
+//
+// - Every write is accepted, except from a service worker over OPFS.
+// - No acknowledged write is lost.
+// - The store does not grow with the number of sessions.
 
 import type { Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';

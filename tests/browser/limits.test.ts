@@ -1,5 +1,5 @@
-// The edges of the contract, in a real browser: what is refused and with which code, the largest and smallest accepted
-// values, iterators that are left, a closed store, memory in place of files, and the strict policy of the page.
+// The limits of the API, in a real browser: refused calls and their codes, the largest and smallest values, and iterators that are left
+// early. Other tests are about a closed store, a store in memory, and the strict policy of the page.
 
 import type { Page, Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// A store belongs to the tabs that share it, or to one worker of `varve/synchronous`: all others are refused, or wait; no opener is harmed.
+// A store belongs to the tabs that share it, or to one worker of `varve/synchronous`. All others are refused, or wait. No opener is
+// harmed by that.
 
 import type { Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -75,8 +76,8 @@ test('waiting for a worker that does not share ends with VARVE_LOCKED when its t
     Object.assign(globalThis, { store });
   });
   expect(await tryOpen(second, 'waited', 0)).toBe('VARVE_LOCKED');
-  const told = await second.evaluate(() => varve.open('waited', { lockTimeout: 0 }).catch((error) => error.message));
-  expect(told).toContain('does not share it');
+  const message = await second.evaluate(() => varve.open('waited', { lockTimeout: 0 }).catch((error) => error.message));
+  expect(message).toContain('does not share it');
   const opening = second.evaluate(() => {
     const abort = new AbortController();
     Object.assign(globalThis, { abort });

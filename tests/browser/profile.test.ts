@@ -1,5 +1,9 @@
-// The base of the other browser tests: this browser keeps OPFS files on disk in a profile that outlives it,
-// a quota can be set, a worker can be terminated, and the strict policy is in force.
+// The other browser tests rely on this:
+//
+// - The browser keeps OPFS files on disk, in a profile that outlives it.
+// - A quota can be set.
+// - A worker can be terminated.
+// - The strict policy is in force.
 
 import type { Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// A full storage refuses writes that do not fit, with VARVE_STORAGE_FULL, and nothing else happens: acknowledged entries are
-// there, refused ones are not, deletes still work, and writes continue when there is room again.
+// A full storage refuses writes that do not fit, with VARVE_STORAGE_FULL. Acknowledged entries are there, and refused ones are not.
+// Deletes still work. Writes continue when there is room again.
 
 import type { CDPSession, Page, Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// A crash during recovery, again and again, and one right after it: nothing more is lost, and data that was dropped once never comes
+// Crashes during a recovery, many in a row, and a crash right after one. Nothing more is lost. Data that was dropped once never comes
 // back.
 
 import type { Worker } from 'playwright';

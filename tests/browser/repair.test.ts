@@ -1,5 +1,5 @@
-// check() and repair() as they ship, in a real browser: a slot file is damaged through the origin private file system, the
-// store refuses to open and the error says what to do, and the intact data is recovered.
+// check() and repair() of the built package, in a real browser. A slot file is damaged through OPFS. The store refuses to open, and the
+// error says what to do. The repair recovers the intact data.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newProfile, type Profile } from './support/profile.ts';

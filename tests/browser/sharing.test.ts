@@ -71,13 +71,13 @@ test('calls to a leader that is frozen without a warning fail after five seconds
   const id = await processOf(browser, '--type=renderer', (run, bytes) => first.evaluate(run, bytes));
   process.kill(id, 'SIGSTOP');
   try {
-    const told = await second.evaluate(async () => {
+    const failure = await second.evaluate(async () => {
       const start = performance.now();
       const code = await codeOf(() => db.set(2, 'two'));
       return { code, ms: performance.now() - start };
     });
-    expect(told.code).toBe('VARVE_LEADER_STALLED');
-    expect(told.ms).toBeGreaterThan(4000);
+    expect(failure.code).toBe('VARVE_LEADER_STALLED');
+    expect(failure.ms).toBeGreaterThan(4000);
   } finally {
     process.kill(id, 'SIGCONT');
   }
@@ -132,15 +132,15 @@ test('changes are reported across tabs, each once and in order, also when the le
   const seen = (): Promise<number[]> =>
     third.evaluate(() => (globalThis as unknown as { seen: [number, string][] }).seen.map(([key]) => key));
   await expect.poll(async () => (await seen()).length, { timeout: 20_000 }).toBeGreaterThanOrEqual(170);
-  const told = await seen();
+  const keys = await seen();
   // The writes of the closed tab may have ended early: those under way then were never answered.
-  expect(new Set(told).size).toBe(told.length);
+  expect(new Set(keys).size).toBe(keys.length);
   for (const from of [0, 100, 200, 300]) {
-    const of = told.filter((key) => key >= from && key < from + 50);
+    const of = keys.filter((key) => key >= from && key < from + 50);
     expect(of).toEqual([...of].sort((a, b) => a - b));
   }
-  expect(told.filter((key) => key >= 100)).toHaveLength(150);
-  expect(expected).toEqual(expect.arrayContaining(told));
+  expect(keys.filter((key) => key >= 100)).toHaveLength(150);
+  expect(expected).toEqual(expect.arrayContaining(keys));
 
   const last = await third.evaluate(async () => (await db.stats()).sequence);
   await third.reload();

@@ -1,7 +1,11 @@
-// A page in real Chromium, over OPFS and over IndexedDB, in mixed use for long: the heaps of page and worker, memories of WebAssembly,
-// workers, ports, handles and connections, what the engine has open, and the time of calls relative to turns of the page's thread all stay
-// flat. `VARVE_SOAK_MINUTES` sets for how long, over all four storages of the soak together (`npm run test:soak`), `VARVE_SEED` with
-// which data.
+// A page in real Chromium in mixed use for a long time, over OPFS and over IndexedDB. These must stay flat:
+//
+// - heaps of page and worker, and memories of WebAssembly;
+// - workers, ports, handles and connections;
+// - objects that the engine has open;
+// - the time of calls, relative to turns of the page's thread.
+//
+// `VARVE_SOAK_MINUTES` sets the time for all four storages of the soak together (`npm run test:soak`), `VARVE_SEED` the data.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { groupOf, memoryOf } from '../engines/support/processes.ts';

@@ -1,9 +1,9 @@
-// One synchronous turn of any size over OPFS: a worker loads, or overwrites, without yielding, and the browser is killed in the middle of
-// it. `VARVE_TURN_MEGABYTES` sets how much it writes (`npm run test:turn` 2,000), `VARVE_SEED` with which data.
+// One synchronous turn of any size over OPFS. A worker loads, or overwrites, without a pause. The browser is killed in the middle of it.
+// `VARVE_TURN_MEGABYTES` sets the size (2,000 with `npm run test:turn`), `VARVE_SEED` the data.
 
 import { afterAll, beforeAll, test } from 'vitest';
 import { numberFrom, runSeed } from '../support/seed.ts';
-import type { TurnTold } from '../support/turn.ts';
+import type { TurnReport } from '../support/turn.ts';
 import { liveTurn, type TurnDriver, turnsOf } from '../support/turn-judge.ts';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
 
@@ -25,13 +25,13 @@ function driverOf(name: string): TurnDriver {
     async write(plan, isEnough) {
       const { page, errors } = await profile.openPage();
       const { worker } = await openWorker(page, '/turn-worker.js');
-      const told: TurnTold[] = [];
+      const reports: TurnReport[] = [];
       const written = new Promise<void>((resolve, reject) => {
         page.on('console', (message) => {
           if (message.type() === 'error') reject(new Error(message.text()));
           if (message.type() !== 'debug') return;
-          const last = JSON.parse(message.text()) as TurnTold;
-          told.push(last);
+          const last = JSON.parse(message.text()) as TurnReport;
+          reports.push(last);
           if (isEnough(last)) resolve();
         });
         page.on('pageerror', reject);
@@ -40,7 +40,7 @@ function driverOf(name: string): TurnDriver {
       await written;
       await profile.kill();
       if (errors.length > 0) throw new Error(errors.join('; '));
-      return told;
+      return reports;
     },
     async read(plan) {
       const { page } = await profile.openPage();

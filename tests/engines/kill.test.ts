@@ -1,9 +1,12 @@
-// Whole browsers are killed with SIGKILL while they write, over and over, on one profile: acknowledged writes are there, and the
-// store is a prefix of history. Each round writes a store through `varve` where `open` puts it, one in IndexedDB, and one
-// through `varve/synchronous` where there are files. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which ones.
+// Whole browsers are killed with SIGKILL while they write, again and again, on one profile. Acknowledged writes are there, and the store
+// is a prefix of history. `VARVE_KILL_ROUNDS` sets the number of rounds, `VARVE_SEED` their choices. Each round writes up to three stores:
 //
-// In one or two of a hundred rounds the kill tears the log in which Chromium keeps IndexedDB, and two starts later Chromium finds it
-// corrupt and deletes it (torn-logs.test.ts); it may do so at the next start. The store must then report that it was lost, and begins anew.
+// - one through `varve` where `open` puts it;
+// - one in IndexedDB;
+// - one through `varve/synchronous`, in an engine that has files.
+//
+// In one or two of a hundred rounds the kill tears the log in which Chromium keeps IndexedDB. One or two starts later Chromium finds the
+// log corrupt and deletes it (torn-logs.test.ts). The store must then report that it was lost, and begin anew.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Progress } from '../browser/support/progress.ts';

@@ -1,5 +1,5 @@
-// A store in each real engine: where it is put, what it returns after the page was loaded again, large values, many tables,
-// histories against a model, and the workers that have no files.
+// A store in each real engine. Tests are about the place of the store, its contents after the page was loaded again, large values, and
+// many tables. Others compare histories with a model, and open stores in workers that have no files.
 
 import type { Store } from 'varve';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -243,9 +243,9 @@ describe.each(ENGINES)('$name', (engine) => {
   );
 
   test('the synchronous API has OPFS, or memory and a reason', async () => {
-    const told = await tab.evaluate(() => workers('/crash-calls-worker.js', 'rung'));
+    const rung = await tab.evaluate(() => workers('/crash-calls-worker.js', 'rung'));
     const inMemory = { kind: 'memory', reason: expect.stringMatching(engine.rung.reason ?? /none/) };
-    expect(told).toEqual(engine.rung.kind === 'opfs' ? { kind: 'opfs' } : inMemory);
+    expect(rung).toEqual(engine.rung.kind === 'opfs' ? { kind: 'opfs' } : inMemory);
   });
 
   if (engine.rung.kind === 'opfs') {
@@ -274,7 +274,7 @@ describe.each(ENGINES)('$name', (engine) => {
 
   test('a shared worker keeps stores where it can, and a page opens them', async () => {
     const answer = await tab.evaluate(async () => {
-      const told = await new Promise((resolve) => {
+      const posted = await new Promise((resolve) => {
         // Firefox can lose the first connection if it is made while the imports of the module load.
         const connect = (): void => {
           const { port } = new SharedWorker('/shared-worker.js', { type: 'module' });
@@ -285,7 +285,7 @@ describe.each(ENGINES)('$name', (engine) => {
         setTimeout(connect, 15_000);
       });
       const db = await varve.open<string, number>('shared');
-      const found = [told, db.storage.kind, await db.get('a')];
+      const found = [posted, db.storage.kind, await db.get('a')];
       await db.close();
       return found;
     });
@@ -298,11 +298,11 @@ describe.each(ENGINES)('$name', (engine) => {
       const { active } = await navigator.serviceWorker.ready;
       const { port1, port2 } = new MessageChannel();
       active?.postMessage(['inbox', [['message', 1]]], [port2]);
-      const told = await new Promise((resolve) => {
+      const posted = await new Promise((resolve) => {
         port1.onmessage = ({ data }) => resolve(data);
       });
       const db = await varve.open<string, number>('inbox', { lockTimeout: 60_000 });
-      const found = [told, db.storage.kind, await db.get('message')];
+      const found = [posted, db.storage.kind, await db.get('message')];
       await db.close();
       return found;
     });

@@ -1,7 +1,10 @@
-// Four tabs of one browser write to one store, and the leading tab is ended, over and over, in every way that an engine has.
-// Every acknowledged write is there, once. Unacknowledged writes of an ended tab are there up to some point, and none after
-// it. The other tabs see nothing of it but a pause. `VARVE_LEADER_KILLS` sets how many rounds, `VARVE_TABS` how many tabs,
-// `VARVE_SEED` which rounds.
+// Four tabs of one browser write to one store. The leading tab is ended again and again, in every way that an engine has.
+//
+// - Every acknowledged write is there, once.
+// - Unacknowledged writes of an ended tab are there up to some point, and none after it.
+// - The other tabs notice only a pause.
+//
+// `VARVE_LEADER_KILLS` sets the number of rounds, `VARVE_TABS` the number of tabs, `VARVE_SEED` their choices.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LifeJudge } from '../support/life.ts';

@@ -1,6 +1,6 @@
-// A kill of Chromium can leave half a record at the end of a log in its own files. The next start appends after it, and
-// the start after that skips the appended records (support/leveldb.ts). This was found through a table that the manifest named
-// and that was missing: the name of its file, made after one kill, was gone after the next one.
+// A kill of Chromium can leave half a record at the end of a log in its own files. The next start appends after it. The start after that
+// skips the appended records (support/leveldb.ts). A missing table led to this: the manifest named it. The name of its file was made after
+// one kill, and was gone after the next one.
 
 import { afterEach, expect, test } from 'vitest';
 import { chromium } from './support/chromium.ts';

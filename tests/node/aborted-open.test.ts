@@ -1,4 +1,4 @@
-// An open call whose caller no longer waits, with the engine in the caller's realm: there is no worker that could be ended with it.
+// An open call whose caller no longer waits. The engine runs in the caller's realm, so there is no worker to end.
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -31,10 +31,10 @@ test('a store whose opening was aborted does not stay open', async () => {
   const storage = new Slow();
   const abort = new AbortController();
   const opening = open('left', { storage, wasm, signal: abort.signal });
-  const told = expect(opening).rejects.toMatchObject({ name: 'AbortError' });
+  const rejected = expect(opening).rejects.toMatchObject({ name: 'AbortError' });
   await expect.poll(() => storage.opens, PATIENT).toBe(1);
   abort.abort();
-  await told;
+  await rejected;
   storage.go();
   const again = open('left', { storage, wasm });
   await expect.poll(() => storage.opens, PATIENT).toBe(2);

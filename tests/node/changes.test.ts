@@ -63,9 +63,9 @@ test('every kind of change is reported from the call on, a batch with sequences 
   db.batch().delete('b').set('c', 'text').deleteRange({ gte: 'x', lt: 'z' }).commit();
   await db.set('d', 1, { expiresIn: 60_000 });
   await db.clear();
-  const told = await take(changes, 6);
-  const [, , , , expiring] = told;
-  expect(told).toEqual([
+  const seen = await take(changes, 6);
+  const [, , , , expiring] = seen;
+  expect(seen).toEqual([
     { type: 'set', key: 'a', value: { n: 1 }, sequence, expires: undefined },
     { type: 'delete', key: 'b', sequence: sequence + 1 },
     { type: 'set', key: 'c', value: 'text', sequence: sequence + 2, expires: undefined },
@@ -140,8 +140,8 @@ test('changes can be resumed after the store was closed', async () => {
   await db.close();
   const again = await open('kept', { storage, wasm, historyBytes: 2 ** 20 });
   stores.push(again);
-  const told = await behind(again, 3, sequence);
-  expect(told.map((change) => change.type === 'set' && change.value)).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
+  const seen = await behind(again, 3, sequence);
+  expect(seen.map((change) => change.type === 'set' && change.value)).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
   expect(await again.check({ tools })).toMatchObject({ ok: true, problems: [] });
   await again.close();
   // A store that is opened without history drops the history.
@@ -178,9 +178,9 @@ describe('changes end', () => {
     await take(fetched, 1);
     await take(waiting, 2);
     const next = waiting.next();
-    const told = expect(next).rejects.toEqual(aborted);
+    const rejected = expect(next).rejects.toEqual(aborted);
     controller.abort();
-    await told;
+    await rejected;
     await expect(fetched.next()).rejects.toEqual(aborted);
     expect(await fetched.next()).toEqual({ done: true, value: undefined });
     expect(() => db.changes({ signal: controller.signal })).toThrow(aborted);
@@ -207,10 +207,10 @@ describe('changes end', () => {
     const db = await opened();
     const changes = db.changes();
     const next = changes.next();
-    const told = expect(next).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
+    const rejected = expect(next).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
     await db.get('a');
     await db.close();
-    await told;
+    await rejected;
     expect(() => db.changes()).toThrow(expect.objectContaining({ code: 'VARVE_CLOSED' }));
   });
 
@@ -243,8 +243,8 @@ test('a reader that pauses delays nothing, and continues where it was', async ()
   await take(changes, 1);
   for (let i = 0; i < 200; i++) await db.set(i % 7, i);
   await db.compact();
-  const told = await take(changes, 200);
-  expect(told.map((change) => change.type === 'set' && change.value)).toEqual(Array.from({ length: 200 }, (_, i) => i));
+  const seen = await take(changes, 200);
+  expect(seen.map((change) => change.type === 'set' && change.value)).toEqual(Array.from({ length: 200 }, (_, i) => i));
 });
 
 /** A copy of a store with numbers as keys, kept up to date by the changes of the store. */
@@ -354,15 +354,15 @@ test('a deleted range is reported as a range of the same keys', () => {
     const bytes = encodeRange(range, undefined);
     if (bytes.empty) continue;
     const { start, end } = halfOpen(bytes);
-    const told = deletedRange<Key>(start, end.length === 0 ? Uint8Array.of(255) : end, undefined);
-    const again = encodeRange(told, undefined);
+    const deleted = deletedRange<Key>(start, end.length === 0 ? Uint8Array.of(255) : end, undefined);
+    const again = encodeRange(deleted, undefined);
     for (const key of keys) {
       const at = encodeKey(key);
       const holds = (range: typeof bytes): boolean => {
         const { start, end } = halfOpen(range);
         return Buffer.compare(at, start) >= 0 && (end.length === 0 || Buffer.compare(at, end) < 0);
       };
-      expect(holds(again), `${inspect(range)} told as ${inspect(told)}`).toBe(holds(bytes));
+      expect(holds(again), `${inspect(range)} reported as ${inspect(deleted)}`).toBe(holds(bytes));
     }
   }
 });

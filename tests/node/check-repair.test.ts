@@ -226,9 +226,9 @@ test('a signal ends the check that it was given to, and no other', async () => {
   await fill(db);
   const abort = new AbortController();
   const [one, other] = [db.check({ tools, signal: abort.signal }), db.check({ tools })];
-  const told = expect(one).rejects.toMatchObject({ name: 'AbortError' });
+  const rejected = expect(one).rejects.toMatchObject({ name: 'AbortError' });
   abort.abort();
-  await told;
+  await rejected;
   expect((await other).ok).toBe(true);
 });
 

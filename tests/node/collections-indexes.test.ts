@@ -449,10 +449,10 @@ test('changes, scans and counts of the store show documents and entries, and no 
   await notes.delete(1);
   await db.set('last', 1);
   const keys: Key[] = [];
-  for (let told = await next; told.done !== true; told = await changes.next()) {
-    if (told.value.type !== 'set' && told.value.type !== 'delete') continue;
-    if (told.value.key === 'last') break;
-    keys.push(told.value.key as Key);
+  for (let result = await next; result.done !== true; result = await changes.next()) {
+    if (result.value.type !== 'set' && result.value.type !== 'delete') continue;
+    if (result.value.key === 'last') break;
+    keys.push(result.value.key as Key);
   }
   await changes.return?.();
   expect(new Set(keys.map((key) => (key as string[])[1]))).toStrictEqual(new Set(['doc', 'by']));

@@ -1,6 +1,6 @@
 /**
- * The clauses of the contract for storages that commit later can fail: each storage with one defect is caught by the clause that names
- * the defect, and each of these clauses has such a storage.
+ * Every clause of the contract for storages that commit later can fail. Each storage here has one defect. The clause that names the
+ * defect must fail, and every clause has such a storage.
  */
 
 import { expect, test } from 'vitest';
@@ -114,7 +114,7 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
     'a loss of power takes whole turns',
   ],
   [
-    'a failure for want of room that nobody is told of',
+    'a lack of room that is not reported',
     (device) => ({ committed: () => device.committed().catch(() => undefined) }),
     'a full storage refuses the commit of a write',
   ],

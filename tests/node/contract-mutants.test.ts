@@ -1,6 +1,6 @@
 /**
- * The contract of storages can fail: each storage with one defect is caught by the clause that names the defect, and every clause has
- * such a storage.
+ * Every clause of the contract of storages can fail. Each storage here has one defect. The clause that names the defect must fail, and
+ * every clause has such a storage.
  */
 
 import { expect, test } from 'vitest';

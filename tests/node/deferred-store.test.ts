@@ -192,8 +192,8 @@ test.each([2, 3])(
     expect(commits).toBeGreaterThanOrEqual(second);
     storage.chunks.refuses = () => false;
     expect(set?.status).toBe('rejected');
-    const told = results.filter((_, i) => i % 11 !== 10).map(({ status }) => status === 'rejected');
-    expect(await Promise.all(keys.map((key) => db.has(key)))).toEqual(told);
+    const refused = results.filter((_, i) => i % 11 !== 10).map(({ status }) => status === 'rejected');
+    expect(await Promise.all(keys.map((key) => db.has(key)))).toEqual(refused);
     await db.close();
   },
 );

@@ -535,9 +535,9 @@ test('a host that goes back starts no job before the clients of the former leade
 
 test('a storage of unknown room is not treated as a full one after a write was refused', async () => {
   const host = await openHost({ device: await BufferedDevice.open(new FakeChunks()) });
-  const told = vi.spyOn(EngineStore.prototype, 'setRoom');
+  const setRoom = vi.spyOn(EngineStore.prototype, 'setRoom');
   await host.upkeep.makeRoom(0, 0);
-  expect(told).not.toHaveBeenCalled();
+  expect(setRoom).not.toHaveBeenCalled();
 });
 
 test('the host asks how much room there is when a store is opened', async () => {

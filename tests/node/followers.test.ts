@@ -51,7 +51,7 @@ async function opened(): Promise<{ db: Store<Key, unknown>; sent: Sent }> {
   return { db: store, sent };
 }
 
-test('a follower that comes back gets the changes that one ahead of it has seen', async () => {
+test('a slow follower gets every change while a newer one waits ahead of it', async () => {
   const { db, sent } = await opened();
   const slow = db.changes();
   const first = slow.next();
@@ -83,12 +83,12 @@ test('a follower that is more than one page behind gets later changes', async ()
 
 test('thousands of followers of the same keys ask once for what was written', async () => {
   const { db, sent } = await opened();
-  const told = Array.from({ length: THOUSANDS }, () => db.changes().next());
+  const waiting = Array.from({ length: THOUSANDS }, () => db.changes().next());
   await expect.poll(() => sent.afters, PATIENT).toBeGreaterThan(0);
   await db.get('in order behind what they asked');
   const before = { ...sent };
   const { sequence } = await db.set('a', 1);
-  const all = await Promise.all(told);
+  const all = await Promise.all(waiting);
   expect(all.every(({ value }) => value?.sequence === sequence)).toBe(true);
   // The write, the page, and at most the next wait.
   expect(sent.frames - before.frames).toBeLessThanOrEqual(2);
@@ -103,9 +103,9 @@ test('thousands of followers of the same keys ask once for what was written', as
 
 test('thousands of followers of different keys share what they read of a write elsewhere', async () => {
   const { db, sent } = await opened();
-  const told: number[] = [];
+  const answered: number[] = [];
   const all = Array.from({ length: THOUSANDS }, (_, key) => db.watch(key).next());
-  all.forEach((next, key) => void next.then(() => told.push(key)).catch(() => undefined));
+  all.forEach((next, key) => void next.then(() => answered.push(key)).catch(() => undefined));
   await expect.poll(() => sent.afters, PATIENT).toBeGreaterThan(0);
   await db.get('in order behind what they asked');
   for (let i = 0; i < 3; i++) {
@@ -115,10 +115,10 @@ test('thousands of followers of different keys share what they read of a write e
     // A few send their own requests; requests of all the others would be 20,000 operations.
     expect(sent.bytes - before.bytes).toBeLessThan(12 * FRAME_BYTES);
   }
-  expect(told).toEqual([]);
+  expect(answered).toEqual([]);
   await db.set(1234, 'here');
   await db.deleteRange({ gte: 17, lt: 20 });
-  await expect.poll(() => told.toSorted((a, b) => a - b), PATIENT).toEqual([17, 18, 19, 1234]);
+  await expect.poll(() => answered.toSorted((a, b) => a - b), PATIENT).toEqual([17, 18, 19, 1234]);
 });
 
 /** A tab whose worker can be ended. */

@@ -1,6 +1,6 @@
 /**
- * Full storages on stand-ins: a Deno KV that refuses writes whose values would take more than a number of bytes, and `varve/synchronous` over an
- * OPFS with a quota.
+ * Full storages on stand-ins. One is a Deno KV that refuses writes beyond a number of bytes. The other is an OPFS with a quota, under
+ * `varve/synchronous`.
  */
 
 import { afterEach, test, vi } from 'vitest';

@@ -1,4 +1,5 @@
-// Hostile keys over HTTP: refused with a status and a code, or accepted as the key that they encode; never an error of the server.
+// Hostile keys over HTTP. Each is refused with a status and a code, or accepted as the key that it encodes. None is an error of the
+// server.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Key } from '../../js/src/types.ts';

@@ -121,10 +121,10 @@ async function expectTakenAsValue(way: Way, given: Outcome): Promise<void> {
     expect(['VARVE_INVALID_KEY', 'VARVE_INVALID_VALUE']).toContain((error as VarveError).code);
     return;
   }
-  const told = given.value as Key;
-  expect(await way.get(() => told)).toBe('v');
-  await way.delete(() => told);
-  expect(await way.get(() => told)).toBeUndefined();
+  const key = given.value as Key;
+  expect(await way.get(() => key)).toBe('v');
+  await way.delete(() => key);
+  expect(await way.get(() => key)).toBeUndefined();
 }
 
 describe('the codecs alone', () => {

@@ -327,28 +327,25 @@ test('a synchronous store refuses a storage that answers later, and the error na
 test.each([
   ['opfs', 'indexeddb'],
   ['indexeddb', 'opfs'],
-] as const)(
-  'a store whose %s was wiped is lost, not new; without its note in %s it is reported as new',
-  async (kind, _) => {
-    withOpfs();
-    const state = async (): Promise<string> => {
-      const db = await open('canary', { wasm, storage: kind });
-      await db.close();
-      return db.recovery.state;
-    };
-    const wipe = async (which: 'opfs' | 'indexeddb'): Promise<void> => {
-      if (which === 'opfs') {
-        opfs = new FakeOpfs();
-        withOpfs();
-      } else vi.stubGlobal('indexedDB', new IDBFactory());
-    };
-    expect([await state(), await state()]).toEqual(['new', 'clean']);
-    await wipe(kind);
-    expect([await state(), await state()]).toEqual(['lost', 'clean']);
-    await wipe('opfs');
-    await wipe('indexeddb');
-    expect(await state()).toBe('new');
-    await deleteStore('canary');
-    expect(await state()).toBe('new');
-  },
-);
+] as const)('a store is lost when %s was wiped, and new when its note in %s was wiped, too', async (kind, _) => {
+  withOpfs();
+  const state = async (): Promise<string> => {
+    const db = await open('canary', { wasm, storage: kind });
+    await db.close();
+    return db.recovery.state;
+  };
+  const wipe = async (which: 'opfs' | 'indexeddb'): Promise<void> => {
+    if (which === 'opfs') {
+      opfs = new FakeOpfs();
+      withOpfs();
+    } else vi.stubGlobal('indexedDB', new IDBFactory());
+  };
+  expect([await state(), await state()]).toEqual(['new', 'clean']);
+  await wipe(kind);
+  expect([await state(), await state()]).toEqual(['lost', 'clean']);
+  await wipe('opfs');
+  await wipe('indexeddb');
+  expect(await state()).toBe('new');
+  await deleteStore('canary');
+  expect(await state()).toBe('new');
+});

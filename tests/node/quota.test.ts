@@ -9,7 +9,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-function told(estimate: () => Promise<StorageEstimate>): { quota: Quota; rooms: number[]; asked: () => number } {
+function quotaOf(estimate: () => Promise<StorageEstimate>): { quota: Quota; rooms: number[]; asked: () => number } {
   let asked = 0;
   const counted = (): Promise<StorageEstimate> => {
     asked++;
@@ -24,18 +24,18 @@ function told(estimate: () => Promise<StorageEstimate>): { quota: Quota; rooms: 
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
 test('the engine gets the room that the quota leaves, and never less than 0', async () => {
-  const some = told(async () => ({ quota: 1000, usage: 400 }));
+  const some = quotaOf(async () => ({ quota: 1000, usage: 400 }));
   some.quota.look();
   await turn();
   expect(some.rooms).toEqual([600]);
-  const none = told(async () => ({ quota: 1000, usage: 1200 }));
+  const none = quotaOf(async () => ({ quota: 1000, usage: 1200 }));
   none.quota.look();
   await turn();
   expect(none.rooms).toEqual([0]);
 });
 
 test('the browser is not asked again at once', async () => {
-  const { quota, asked } = told(async () => ({ quota: 10, usage: 1 }));
+  const { quota, asked } = quotaOf(async () => ({ quota: 10, usage: 1 }));
   quota.look();
   quota.look();
   await turn();
@@ -44,7 +44,7 @@ test('the browser is not asked again at once', async () => {
 
 test('a closed store is not called, whenever the answer comes', async () => {
   let answer: (estimate: StorageEstimate) => void = () => undefined;
-  const { quota, rooms } = told(() => new Promise((resolve) => (answer = resolve)));
+  const { quota, rooms } = quotaOf(() => new Promise((resolve) => (answer = resolve)));
   quota.look();
   quota.shutDown();
   answer({ quota: 10, usage: 1 });
@@ -54,7 +54,7 @@ test('a closed store is not called, whenever the answer comes', async () => {
 
 test('a browser that refuses or does not answer changes nothing', async () => {
   for (const estimate of [() => Promise.reject(new TypeError('no')), async () => ({})]) {
-    const { quota, rooms } = told(estimate);
+    const { quota, rooms } = quotaOf(estimate);
     quota.look();
     await turn();
     expect(rooms).toEqual([]);

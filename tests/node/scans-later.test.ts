@@ -1,5 +1,4 @@
-// Scans whose bytes come later: whatever must be fetched during the scan, each scan returns the same as a model, with limits and in
-// reverse.
+// Scans whose bytes come later. Each scan returns the same as a model, with limits and in reverse, whichever bytes are missing.
 
 import 'fake-indexeddb/auto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -54,10 +53,10 @@ async function expectScans(view: View, model: ReadonlyMap<number, Uint8Array>): 
     const wanted = expected(model, options);
     const found: Entry[] = [];
     for await (const [key, value] of view.entries(options)) found.push([key, value]);
-    const told = JSON.stringify(options);
+    const text = JSON.stringify(options);
     expect(
       found.map(([key]) => key),
-      told,
+      text,
     ).toEqual(wanted.map(([key]) => key));
     expect(found.every(([, value], i) => Buffer.compare(value as Uint8Array, wanted[i]?.[1] as Uint8Array) === 0)).toBe(
       true,

@@ -1,5 +1,5 @@
-// A store over several objects, compared with a single store that gets the same calls. Objects here are synchronous stores in memory
-// behind the requests and replies of the real ones, which are cloned on the way as the platform does.
+// A store over several objects gets the same calls as a single store. Their answers must be equal. The objects here are synchronous
+// stores in memory. Between them and the client are the real requests and replies, cloned as the platform does it.
 
 import { expect, test } from 'vitest';
 import type { StoreRequest } from '../../js/src/cloudflare/rpc.ts';

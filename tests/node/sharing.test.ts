@@ -295,9 +295,9 @@ test('a request that many leaders in a row did not survive fails, and no leader 
   client.connect(link);
   const flushed = client.submit(syncOperation, undefined, undefined, 0);
   await Promise.resolve();
-  const told = expect(flushed).rejects.toMatchObject({ code: 'VARVE_INTERNAL' });
+  const rejected = expect(flushed).rejects.toMatchObject({ code: 'VARVE_INTERNAL' });
   for (let leader = 0; leader < 20; leader++) client.connect(link);
-  await told;
+  await rejected;
   // The first leader, and eight more.
   expect(frames).toHaveLength(9);
   client.submit(syncOperation, undefined, undefined, 0).catch(() => undefined);

@@ -1,7 +1,7 @@
 /**
- * Recorded traces through the compiled WebAssembly: the same requests get the same responses as from the native engine, and leave the
- * same bytes in every slot. The traces include snapshots, transactions with their conflicts, deleted ranges, values that expire as the
- * clock advances, and checks of the open store.
+ * Recorded traces, replayed in the compiled WebAssembly. Each request gets the same response as from the native engine, and leaves the
+ * same bytes in every slot. The traces have snapshots, transactions with conflicts, deleted ranges, values that expire as time passes,
+ * and checks of the open store.
  */
 
 import { execFile } from 'node:child_process';

@@ -1,5 +1,6 @@
-// Remains of a synchronous store that was closed: its number in the engine and the numbers of its scans belong to another store by then.
-// The garbage collection of a scan once ended a scan of that store. Leaving a scan early did the same, and so did an export.
+// Scans that are left open when their synchronous store is closed. Later the number of the store in the engine, and the numbers of its
+// scans, belong to another store. The garbage collection of such a scan once ended a scan of the other store. So did a scan that was left
+// early, and an export.
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -79,7 +80,7 @@ test('an export whose store was closed does not affect scans of other stores', a
 test('a compaction whose store is closed fails with VARVE_CLOSED', async () => {
   const first = await opened('first');
   const compacting = first.compact();
-  const told = expect(compacting).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
+  const rejected = expect(compacting).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
   await first.close();
-  await told;
+  await rejected;
 });

@@ -37,13 +37,13 @@ describe.each([
   ['synchronous', openSync],
 ])('the %s store', (_, openEither) => {
   test('is upgraded from the version that it has, once', async () => {
-    const told: unknown[] = [];
+    const calls: unknown[] = [];
     const upgrade = (tx: { set(key: Key, value: unknown): void }, versions: unknown): void => {
-      told.push(versions);
-      tx.set('made by', told.length);
+      calls.push(versions);
+      tx.set('made by', calls.length);
     };
     for (const version of [1, 1, 3, 2 ** 40]) await (await openEither({ version, upgrade })).close();
-    expect(told).toStrictEqual([
+    expect(calls).toStrictEqual([
       { oldVersion: 0, newVersion: 1 },
       { oldVersion: 1, newVersion: 3 },
       { oldVersion: 3, newVersion: 2 ** 40 },

@@ -1,6 +1,6 @@
-// Upkeep beside use, as in a program that checks, flushes and compacts its stores while it uses them: nothing is refused, every check
-// finds a sound store, and all written entries are there. Each store is open for a second and is opened again. `VARVE_UPKEEP_SECONDS`
-// sets how long in each storage, `VARVE_SEED` what is written.
+// A program checks, flushes and compacts its stores while it uses them. Nothing is refused, every check finds a sound store, and all
+// written entries are there. Each store is open for a second and is opened again. `VARVE_UPKEEP_SECONDS` sets the time in each storage,
+// `VARVE_SEED` the writes.
 
 import { afterEach, expect, test, vi } from 'vitest';
 import type { AnyStore } from '../support/api/singles.ts';

@@ -1,5 +1,5 @@
-// The content of the tarball: the wanted files and no other, with a limit on the size so that growth is noticed, with nothing of
-// this machine in them and nothing that a strict policy would refuse.
+// The content of the tarball. It has the wanted files and no other, and its size has a limit, so that growth is noticed. No file names
+// this machine, and none does what a strict policy refuses.
 
 import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';

@@ -1,4 +1,4 @@
-// How much of the package a bundle contains when it imports one thing of it: judged by size, and by sentences of the other parts.
+// A bundle that imports one thing contains little of the rest. Its size is judged, and sentences of the other parts may not be in it.
 
 import { readFileSync } from 'node:fs';
 import { type BuildOptions, build } from 'esbuild';

@@ -1,5 +1,5 @@
-// Stores in Deno KV in the real deno, as the package ships, with the permissions that the README states: a database in a file,
-// which several processes may have open.
+// Stores in Deno KV, with the built package in the real deno and the permissions that the guide states. The database is a file that
+// several processes may have open.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// Deno accepts the package by a plain `npm:` import, type-checks against its declarations, and runs with the permissions that
-// the README states: it runs with exactly those, and without one of them the error is a VarveError that names it.
+// Deno accepts the package by a plain `npm:` import and checks programs against its types. It needs exactly the permissions that the
+// guide states. Without one of them, the error is a VarveError that names it.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
-// The HTTP handler and exports as they ship, on Node and on the real deno, bun and workerd: one tour, with the same results everywhere.
+// The HTTP handler and exports of the built package, on Node and on the real deno, bun and workerd. All make the same requests and must
+// get the same results.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';

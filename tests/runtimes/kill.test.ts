@@ -1,6 +1,6 @@
-// A process that writes a store in files is killed with SIGKILL at any point, over and over: acknowledged writes are there,
-// and the store is a prefix of history. Rounds alternate between `varve` and `varve/synchronous`, and some processes are killed
-// while they recover. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which, `VARVE_RUNTIME` in which runtime.
+// A process writes a store in files and is killed with SIGKILL at any point, again and again. Acknowledged writes are there, and the store
+// is a prefix of history. Rounds alternate between `varve` and `varve/synchronous`. Some processes are killed while they recover.
+// `VARVE_KILL_ROUNDS` sets the number of rounds, `VARVE_SEED` their choices, `VARVE_RUNTIME` the runtime.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
-// Node, over files and over memory, in mixed use for long: memory, handles, what the engine has open, and the time of calls relative to
-// turns of the thread stay flat. `VARVE_SOAK_MINUTES` sets for how long, over all four storages of the soak together (`npm run
-// test:soak`), `VARVE_SEED` with which data.
+// Node in mixed use for a long time, over files and over memory. Memory, handles and the objects that the engine has open stay flat. So
+// does the time of calls, relative to turns of the thread. `VARVE_SOAK_MINUTES` sets the time for all four storages of the soak together
+// (`npm run test:soak`), `VARVE_SEED` the data.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,4 @@
-// `storageContract` under the test runner that comes with each runtime, as the author of a storage runs it: every clause
-// is one of its tests, and all of them pass.
+// `storageContract` under the test runner of each runtime, as the author of a storage runs it. Every clause is one test, and all pass.
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';

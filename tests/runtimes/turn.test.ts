@@ -1,12 +1,12 @@
-// One synchronous turn of any size over files: a process loads, or overwrites, without yielding, and is killed with SIGKILL in the middle
-// of it. `VARVE_TURN_MEGABYTES` sets how much it writes (`npm run test:turn` 2,000), `VARVE_SEED` with which data.
+// One synchronous turn of any size over files. A process loads, or overwrites, without a pause. It is killed with SIGKILL in the middle of
+// it. `VARVE_TURN_MEGABYTES` sets the size (2,000 with `npm run test:turn`), `VARVE_SEED` the data.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import { numberFrom, runSeed } from '../support/seed.ts';
-import type { TurnFound, TurnTold } from '../support/turn.ts';
+import type { TurnFound, TurnReport } from '../support/turn.ts';
 import { liveTurn, type TurnDriver, turnsOf } from '../support/turn-judge.ts';
 import { bundleProgram, type Runtime, run, start } from './support/runtimes.ts';
 
@@ -30,16 +30,16 @@ function driverIn(directory: string): TurnDriver {
   return {
     async write(plan, isEnough) {
       const running = start(node, program, directory, { ...plan, does: 'write' });
-      const told: TurnTold[] = [];
+      const reports: TurnReport[] = [];
       for (;;) {
-        const line = await running.lineAt(told.length);
-        const last = JSON.parse(line.slice('told '.length)) as TurnTold;
-        told.push(last);
+        const line = await running.lineAt(reports.length);
+        const last = JSON.parse(line.slice('report '.length)) as TurnReport;
+        reports.push(last);
         if (isEnough(last)) break;
       }
       running.process.kill('SIGKILL');
       await running.ended;
-      return running.lines.map((line) => JSON.parse(line.slice('told '.length)) as TurnTold);
+      return running.lines.map((line) => JSON.parse(line.slice('report '.length)) as TurnReport);
     },
     read: (plan) => run<TurnFound>(node, program, directory, { ...plan, does: 'read' }),
   };

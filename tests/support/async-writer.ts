@@ -1,7 +1,7 @@
 // Writes a history through `varve`, many groups pending at a time, and reads the remains of a history.
 
 import type { Store } from 'varve';
-import { type Found, fill, type Group, groupOf, type Plan, stampOf, storedBy, type Tell } from './history.ts';
+import { type Found, fill, type Group, groupOf, type Plan, type Report, stampOf, storedBy } from './history.ts';
 import { Reading } from './reading.ts';
 
 /** Groups that are pending before the writer waits for the oldest. */
@@ -36,7 +36,7 @@ async function send(db: Store<number, unknown>, group: Group, round: number, seq
  * Writes a history until this many sets are done, many groups pending at a time; returns how many groups are acknowledged, and
  * reports it meanwhile.
  */
-export async function write(db: Store<number, unknown>, plan: Plan, setsMax: number, tell: Tell): Promise<number> {
+export async function write(db: Store<number, unknown>, plan: Plan, setsMax: number, report: Report): Promise<number> {
   const flying: Promise<void>[] = [];
   let { sequence } = plan;
   let sets = 0;
@@ -47,7 +47,7 @@ export async function write(db: Store<number, unknown>, plan: Plan, setsMax: num
       sets += group.ops.filter((op) => op.kind === 'set').length;
       if (group.durability === 'memory') return;
       acknowledged = index + 1;
-      tell(acknowledged, sets);
+      report(acknowledged, sets);
     });
     // The code that waits for it gets the error.
     flight.catch(() => undefined);

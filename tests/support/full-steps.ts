@@ -24,7 +24,7 @@ export interface Again {
 }
 
 /** The outcome of writes: the keys that were acknowledged, and each different other answer once. */
-export interface Told {
+export interface StepResult {
   readonly keys: number[];
   readonly refusals: string[];
 }
@@ -57,28 +57,28 @@ function isNoise(value: Uint8Array | undefined, key: number): boolean {
 async function each(
   keys: Iterable<number>,
   call: (key: number) => unknown,
-  goesOn: (told: Told) => boolean,
-): Promise<Told> {
-  const told: Told = { keys: [], refusals: [] };
+  goesOn: (result: StepResult) => boolean,
+): Promise<StepResult> {
+  const result: StepResult = { keys: [], refusals: [] };
   const rest = keys[Symbol.iterator]();
   const worker = async (): Promise<void> => {
-    while (goesOn(told)) {
+    while (goesOn(result)) {
       const next = rest.next();
       if (next.done) return;
       try {
         await call(next.value);
-        told.keys.push(next.value);
+        result.keys.push(next.value);
         // A synchronous store's jobs run between turns.
-        if (told.keys.length % TOGETHER === 0) await new Promise((resolve) => setTimeout(resolve));
+        if (result.keys.length % TOGETHER === 0) await new Promise((resolve) => setTimeout(resolve));
       } catch (error) {
         const { code, message } = error as { code?: string; message: string };
-        if (!told.refusals.includes(`${code}: ${message}`)) told.refusals.push(`${code}: ${message}`);
+        if (!result.refusals.includes(`${code}: ${message}`)) result.refusals.push(`${code}: ${message}`);
       }
     }
   };
   await Promise.all(Array.from({ length: TOGETHER }, worker));
-  told.keys.sort((a, b) => a - b);
-  return told;
+  result.keys.sort((a, b) => a - b);
+  return result;
 }
 
 function* from(first: number): Generator<number> {
@@ -87,7 +87,7 @@ function* from(first: number): Generator<number> {
 
 export const steps = {
   /** Sets values from a key on until one is refused. */
-  fill: (db: FullStore, first: number): Promise<Told> =>
+  fill: (db: FullStore, first: number): Promise<StepResult> =>
     each(
       from(first),
       (key) => db.set(key, noiseOf(key)),
@@ -95,7 +95,7 @@ export const steps = {
     ),
 
   /** Deletes keys. */
-  remove: (db: FullStore, keys: readonly number[]): Promise<Told> =>
+  remove: (db: FullStore, keys: readonly number[]): Promise<StepResult> =>
     each(
       keys,
       (key) => db.delete(key),
@@ -106,7 +106,7 @@ export const steps = {
    * Sets values from a key on until this many were accepted; refusals do not end the step. It waits up to `ms` for `wanted` values.
    * Beyond those it continues only while values are accepted.
    */
-  async again(db: FullStore, first: number, { wanted, most, ms }: Again): Promise<Told> {
+  async again(db: FullStore, first: number, { wanted, most, ms }: Again): Promise<StepResult> {
     const keys: number[] = [];
     const refusals = new Set<string>();
     const until = performance.now() + ms;
@@ -114,19 +114,19 @@ export const steps = {
     for (let key = first; keys.length < most; ) {
       const now = performance.now();
       if (now > (keys.length < wanted ? until : quietFrom + QUIET_MS)) break;
-      const told = await steps.one(db, key);
-      keys.push(...told.keys);
-      if (told.keys.length > 0) {
+      const result = await steps.one(db, key);
+      keys.push(...result.keys);
+      if (result.keys.length > 0) {
         key++;
         quietFrom = performance.now();
       } else await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-      for (const refusal of told.refusals) refusals.add(refusal);
+      for (const refusal of result.refusals) refusals.add(refusal);
     }
     return { keys, refusals: [...refusals] };
   },
 
   /** Sets one value. */
-  one: (db: FullStore, key: number): Promise<Told> =>
+  one: (db: FullStore, key: number): Promise<StepResult> =>
     each(
       [key],
       () => db.set(key, noiseOf(key)),
@@ -134,7 +134,7 @@ export const steps = {
     ),
 
   /** Merges everything, if there is room. */
-  compact: (db: FullStore): Promise<Told> =>
+  compact: (db: FullStore): Promise<StepResult> =>
     each(
       [0],
       () => db.compact(),

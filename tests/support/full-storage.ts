@@ -3,7 +3,7 @@
 // there and refused writes are not.
 
 import { expect } from 'vitest';
-import { type Found, type FullStore, type steps, type Told, VALUE_BYTES } from './full-steps.ts';
+import { type Found, type FullStore, type StepResult, type steps, VALUE_BYTES } from './full-steps.ts';
 
 type Steps = typeof steps;
 /** The arguments of a step after the store. */
@@ -41,7 +41,7 @@ export async function liveFull(driver: FullDriver, { name, usable, backShare }: 
     const found: Found = await driver.call('read');
     expect(found).toEqual({ keys: kept, wrong: [] });
   };
-  const isRefused = ({ refusals }: Told): void => {
+  const isRefused = ({ refusals }: StepResult): void => {
     for (const refusal of refusals) expect(refusal).toMatch(/^VARVE_STORAGE_FULL: .*[.]$/s);
   };
 

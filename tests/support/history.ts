@@ -33,7 +33,7 @@ export interface Plan {
 }
 
 /** Called while a writer runs: how many groups are acknowledged as relaxed or strict, and how many sets are in them. */
-export type Tell = (groups: number, sets: number) => void;
+export type Report = (groups: number, sets: number) => void;
 
 /** Which set wrote a value: its round and its sequence in one number. */
 export type Stamp = number;

@@ -2,7 +2,7 @@
 
 import type { SyncStore, WriteOptions } from 'varve/synchronous';
 import { nextTurn } from '../../js/src/runtime/turn.ts';
-import { type Found, fill, type Group, groupOf, type Plan, stampOf, storedBy, type Tell } from './history.ts';
+import { type Found, fill, type Group, groupOf, type Plan, type Report, stampOf, storedBy } from './history.ts';
 import { randomFrom } from './random.ts';
 import { Reading } from './reading.ts';
 
@@ -35,7 +35,12 @@ function apply(db: SyncStore<number, unknown>, group: Group, round: number, sequ
  * Writes a history until this many sets are done, some groups a turn; returns how many groups are acknowledged, and reports it
  * meanwhile.
  */
-export async function write(db: SyncStore<number, unknown>, plan: Plan, setsMax: number, tell: Tell): Promise<number> {
+export async function write(
+  db: SyncStore<number, unknown>,
+  plan: Plan,
+  setsMax: number,
+  report: Report,
+): Promise<number> {
   const random = randomFrom(plan.seed, plan.round, -1);
   let { sequence } = plan;
   let sets = 0;
@@ -46,11 +51,11 @@ export async function write(db: SyncStore<number, unknown>, plan: Plan, setsMax:
       apply(db, group, plan.round, sequence + 1);
       sequence += group.ops.length;
       sets += group.ops.filter((op) => op.kind === 'set').length;
-      if (group.durability === 'strict') tell(index + 1, sets);
+      if (group.durability === 'strict') report(index + 1, sets);
     }
     if (random(3) === 0) db.commit();
     else await nextTurn();
-    tell(index, sets);
+    report(index, sets);
   }
   return index;
 }

@@ -3,7 +3,7 @@
 
 import { expect } from 'vitest';
 import { randomFrom } from './random.ts';
-import { BATCHES_PER_MEGABYTE, type TurnFound, type TurnPlan, type TurnTold } from './turn.ts';
+import { BATCHES_PER_MEGABYTE, type TurnFound, type TurnPlan, type TurnReport } from './turn.ts';
 
 /** The memory of an engine besides its budget: the engine itself, and the inputs and outputs that a flush and a merge have. */
 const ENGINE_BYTES = 24 << 20;
@@ -17,7 +17,7 @@ const DISK_MEGABYTES = 160;
 /** The place where turns run. */
 export interface TurnDriver {
   /** Writes a new store in one turn, and ends its process at once when `isEnough`. Returns all reports. */
-  write(plan: TurnPlan, isEnough: (told: TurnTold) => boolean): Promise<TurnTold[]>;
+  write(plan: TurnPlan, isEnough: (report: TurnReport) => boolean): Promise<TurnReport[]>;
   /** Opens the remains, reads and closes the store. */
   read(plan: TurnPlan): Promise<TurnFound>;
 }
@@ -37,14 +37,14 @@ export function turnsOf(seed: number, megabytes: number): [string, TurnPlan][] {
 export async function liveTurn(driver: TurnDriver, name: string, plan: TurnPlan): Promise<void> {
   const began = performance.now();
   const enough = plan.megabytes * BATCHES_PER_MEGABYTE + randomFrom(plan.seed, plan.memoryBytes)(200);
-  const told = await driver.write(plan, ({ batches }) => batches >= enough);
-  const last = told.at(-1);
+  const reports = await driver.write(plan, ({ batches }) => batches >= enough);
+  const last = reports.at(-1);
   if (last === undefined || last.batches < enough) throw new Error(`It ended after ${last?.batches ?? 0} batches.`);
   const seconds = (performance.now() - began) / 1000;
   const found = await driver.read(plan);
 
   const liveMegabytes = Math.min(last.batches / BATCHES_PER_MEGABYTE, plan.keysMegabytes);
-  const most = (of: (one: TurnTold) => number): number => Math.max(...told.map(of));
+  const most = (of: (one: TurnReport) => number): number => Math.max(...reports.map(of));
   const diskMegabytes = most(({ diskBytes }) => diskBytes) / 1e6;
   const wasmBytes = most((one) => one.wasmBytes);
   console.log(

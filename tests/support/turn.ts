@@ -18,7 +18,7 @@ export interface TurnPlan {
 }
 
 /** The acknowledged writes so far, and the space that the store takes. */
-export interface TurnTold {
+export interface TurnReport {
   readonly batches: number;
   readonly wasmBytes: number;
   readonly diskBytes: number;
@@ -98,7 +98,7 @@ function latest(place: number, count: number, space: number): number | undefined
 }
 
 /** Writes batches in this turn until it is killed. */
-export function writeInOneTurn(db: TurnStore, plan: TurnPlan, tell: (told: TurnTold) => void): never {
+export function writeInOneTurn(db: TurnStore, plan: TurnPlan, report: (report: TurnReport) => void): never {
   const values = new Values(plan);
   const random = randomFrom(plan.seed, 1);
   for (let index = 0; ; index++) {
@@ -118,11 +118,11 @@ export function writeInOneTurn(db: TurnStore, plan: TurnPlan, tell: (told: TurnT
         throw new Error(`In batch ${index}, ${kind}: ${place} read otherwise than it was written.`);
       }
     }
-    if (isStrict) tell(toldOf(db, index + 1));
+    if (isStrict) report(reportOf(db, index + 1));
   }
 }
 
-function toldOf(db: TurnStore, batches: number): TurnTold {
+function reportOf(db: TurnStore, batches: number): TurnReport {
   const {
     disk: { bytes: diskBytes },
     levels,

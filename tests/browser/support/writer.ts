@@ -38,7 +38,7 @@ export const FAILED = 'writing failed';
  * Reports to the test that all groups before `groups` are acknowledged as relaxed or strict. It uses the console: a line that
  * has left this process reaches the test even if the process is killed right after.
  */
-export function tell(name: string, groups: number, sets: number): void {
+export function report(name: string, groups: number, sets: number): void {
   console.debug(`${ACKNOWLEDGED} ${name} ${groups} ${sets}`);
 }
 

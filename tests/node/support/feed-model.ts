@@ -27,7 +27,7 @@ export class FeedModel {
   /** Whether acknowledged writes can be logged, and so be reported. */
   canLog = true;
   #committed = 0;
-  #told = 0;
+  #reported = 0;
   #opening = 1;
   /** Sent, but not yet arrived. */
   #sent: Sent[] = [];
@@ -49,7 +49,7 @@ export class FeedModel {
 
   write(key: number): void {
     this.log.push(key);
-    this.#tell();
+    this.#report();
   }
 
   commit(): void {
@@ -108,15 +108,15 @@ export class FeedModel {
     if ('page' in sent) this.#pages.push({ page: sent.page, answer: this.#read(sent.page.asked) });
     else {
       this.#afters.push(sent.after);
-      this.#tell();
+      this.#report();
     }
   }
 
   #read({ since, start, end, bytesMax }: PageRequest): Page {
-    if (this.canLog) this.#told = this.log.length;
+    if (this.canLog) this.#reported = this.log.length;
     const changes = [];
-    let through = Math.min(since, this.#told);
-    while (through < this.#told && changes.length * 32 < bytesMax) {
+    let through = Math.min(since, this.#reported);
+    while (through < this.#reported && changes.length * 32 < bytesMax) {
       const key = this.log[through++] as number;
       if (key < (start[0] ?? 0) || key >= (end[0] ?? 255)) continue;
       const [bytes, value] = [Uint8Array.of(key), new Uint8Array(0)];
@@ -125,7 +125,7 @@ export class FeedModel {
     return { through, floor: 0, changes };
   }
 
-  #tell(): void {
+  #report(): void {
     const state = { sequence: this.log.length, opening: this.#opening };
     const isOld = ({ asked }: AskedAfter): boolean =>
       asked?.sequence !== state.sequence || asked.opening !== state.opening;
@@ -135,8 +135,8 @@ export class FeedModel {
 
   #reopen(): void {
     this.#opening++;
-    this.#told = Math.min(this.#told, this.log.length);
+    this.#reported = Math.min(this.#reported, this.log.length);
     for (const late of this.#pages) late.answer = this.#read(late.page.asked);
-    this.#tell();
+    this.#report();
   }
 }

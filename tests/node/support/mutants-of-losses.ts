@@ -88,7 +88,7 @@ export const LOSS_BREAKS: Break[] = [
     ['a full storage reports it', 'a full storage overwrites'],
   ],
   [
-    'a full storage that is told as a broken one',
+    'a full storage that is reported as a broken one',
     () =>
       broken((device) => ({
         write: (slot, bytes, at) => {

@@ -84,13 +84,13 @@ class Folder {
   async remove(name: string, remove: () => unknown, list: () => unknown): Promise<void> {
     const store = join(this.path, escapeName(name));
     const wanted = this.#littered.delete(store) ? 'VARVE_IO' : 'true';
-    const told = await Promise.resolve()
+    const result = await Promise.resolve()
       .then(remove)
       .then(String, (error) => String(error.code ?? error));
     const left = existsSync(store) ? readdirSync(store).sort().join(', ') : '';
     const isListed = ((await list()) as string[]).includes(name);
     rmSync(store, { recursive: true, force: true });
-    if (told !== wanted) throw new Error(`deleting the store told ${told} instead of ${wanted}`);
+    if (result !== wanted) throw new Error(`deleting the store gave ${result} instead of ${wanted}`);
     if (left !== (wanted === 'true' ? '' : '.DS_Store, backup') || isListed) {
       throw new Error(`a store that was deleted leaves ${left}${isListed ? ', and is listed' : ''}`);
     }

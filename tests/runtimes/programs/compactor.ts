@@ -6,9 +6,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { files } from 'varve/fs';
 import { open, type SyncStore } from 'varve/synchronous';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
-const { directory } = told();
+const { directory } = parameters();
 const storage = files(directory);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const value = (number: number): Uint8Array => new Uint8Array(300).fill(number % 251);

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { files } from 'varve/fs';
 import { type DefineTest, storageContract } from 'varve/testing';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
-const { directory } = told();
+const { directory } = parameters();
 const clauses: Parameters<DefineTest>[] = [];
 let folder = '';
 storageContract({

@@ -6,11 +6,11 @@ import { open } from 'varve';
 import { files } from 'varve/fs';
 import { open as openSync } from 'varve/synchronous';
 import { type FullStore, steps } from '../../support/full-steps.ts';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
 type Line = { readonly step: keyof typeof steps | 'close'; readonly rest: unknown[] };
 
-const { directory, isSync } = told<{ isSync: boolean }>();
+const { directory, isSync } = parameters<{ isSync: boolean }>();
 const storage = files(directory);
 const db: FullStore = isSync
   ? await openSync<number, Uint8Array>('full', { storage })

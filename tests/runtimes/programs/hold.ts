@@ -2,9 +2,9 @@
 
 import { files } from 'varve/fs';
 import { open, VarveError } from 'varve/synchronous';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
-const { directory, lockTimeout, hold } = told<{ lockTimeout: number; hold: boolean }>();
+const { directory, lockTimeout, hold } = parameters<{ lockTimeout: number; hold: boolean }>();
 try {
   const db = await open('held', { storage: files(directory), lockTimeout });
   db.set('holder', 1, { durability: 'strict' });

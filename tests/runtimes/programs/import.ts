@@ -4,9 +4,9 @@ import { createReadStream, writeFileSync } from 'node:fs';
 import { open } from 'varve';
 import { files } from 'varve/fs';
 import { digest } from '../support/digest.ts';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
-const { directory, name, file, into } = told<{ name: string; file: string; into: string }>();
+const { directory, name, file, into } = parameters<{ name: string; file: string; into: string }>();
 const storage = files(`${directory}/stores of ${name}`);
 
 const db = await open('imported', { storage });

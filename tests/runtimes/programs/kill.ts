@@ -8,12 +8,16 @@ import { open as openSync } from 'varve/synchronous';
 import * as promises from '../../support/async-writer.ts';
 import type { Found } from '../../support/history.ts';
 import * as turns from '../../support/sync-writer.ts';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
-const { directory, api, seed, round } = told<{ api: 'varve' | 'varve/synchronous'; seed: number; round: number }>();
+const { directory, api, seed, round } = parameters<{
+  api: 'varve' | 'varve/synchronous';
+  seed: number;
+  round: number;
+}>();
 // A small budget, so that tables are written and merged all the time. No other process could have the store open.
 const options = { storage: files(directory), memoryBytes: 2 << 20, lockTimeout: 0 };
-const tell = (groups: number, sets: number): void => say(`acknowledged ${groups} ${sets}`);
+const report = (groups: number, sets: number): void => say(`acknowledged ${groups} ${sets}`);
 
 /** Reports what was found: the file is complete before the line is. */
 function found(what: Found): { seed: number; round: number; sequence: number } {
@@ -24,8 +28,8 @@ function found(what: Found): { seed: number; round: number; sequence: number } {
 
 if (api === 'varve') {
   const db = await open<number, unknown>('killed', options);
-  await promises.write(db, found(await promises.read(db)), Number.POSITIVE_INFINITY, tell);
+  await promises.write(db, found(await promises.read(db)), Number.POSITIVE_INFINITY, report);
 } else {
   const db = await openSync<number, unknown>('killed', options);
-  await turns.write(db, found(turns.read(db)), Number.POSITIVE_INFINITY, tell);
+  await turns.write(db, found(turns.read(db)), Number.POSITIVE_INFINITY, report);
 }

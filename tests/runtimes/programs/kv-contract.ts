@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { denoKv } from 'varve/deno-kv';
 import { type DefineTest, storageContract } from 'varve/testing';
 import { type OpenKv, openKv } from '../support/kv.ts';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
-const { directory } = told();
+const { directory } = parameters();
 const clauses: Parameters<DefineTest>[] = [];
 let folder = '';
 let open: OpenKv[] = [];

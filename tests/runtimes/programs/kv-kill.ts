@@ -6,9 +6,9 @@ import { open } from 'varve';
 import { denoKv } from 'varve/deno-kv';
 import * as promises from '../../support/async-writer.ts';
 import { openKv } from '../support/kv.ts';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
-const { directory, seed, round } = told<{ seed: number; round: number }>();
+const { directory, seed, round } = parameters<{ seed: number; round: number }>();
 const storage = denoKv(await openKv(directory), { lease: 1000 });
 const db = await open<number, unknown>('killed', { storage, memoryBytes: 2 << 20, lockTimeout: 30_000 });
 const found = await promises.read(db);

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { open, type VarveError } from 'varve';
 import { denoKv } from 'varve/deno-kv';
 import { openKv } from '../support/kv.ts';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
-const { directory, freezes } = told<{ freezes: boolean }>();
+const { directory, freezes } = parameters<{ freezes: boolean }>();
 const storage = denoKv(await openKv(directory, 'zombie.db'), { lease: 1000 });
 const db = await open<string, number>('store', { storage, lockTimeout: 30_000 });
 await db.set(freezes ? 'first' : 'heir', 1);

@@ -3,11 +3,11 @@
 import { deleteStore, listStores, open } from 'varve';
 import { denoKv } from 'varve/deno-kv';
 import { openKv } from '../support/kv.ts';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
 const ENTRIES = 8000;
 
-const { directory } = told();
+const { directory } = parameters();
 const options = { storage: denoKv(await openKv(directory)), memoryBytes: 1 << 20 };
 const value = (number: number): Uint8Array => new Uint8Array(300).fill(1 + (number % 250));
 

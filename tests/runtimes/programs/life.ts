@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { open, type Store } from 'varve';
 import { files } from 'varve/fs';
 import { type Census, Guestbook, visitWrite } from '../../support/visits.ts';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
 const NAME = 'life';
-const { directory, seed, from, to } = told<{ seed: number; from: number; to: number }>();
+const { directory, seed, from, to } = parameters<{ seed: number; from: number; to: number }>();
 
 async function census(db: Store<string, string>): Promise<Census> {
   const {

@@ -4,9 +4,9 @@ import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, VarveError } from 'varve';
 import { files } from 'varve/fs';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
-const { directory } = told();
+const { directory } = parameters();
 const root = join(directory, 'lost');
 const storage = files(root);
 const value = (key: number): Uint8Array => new Uint8Array(1000).fill(key % 251);

@@ -4,9 +4,9 @@
 import { open } from 'varve';
 import { files } from 'varve/fs';
 import { deleteStore, listStores, open as openSync, repair } from 'varve/synchronous';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
-const { directory, name } = told<{ name: string }>();
+const { directory, name } = parameters<{ name: string }>();
 const storage = files(directory);
 
 const db = await open('shared', { storage });

@@ -8,11 +8,11 @@ import { files } from 'varve/fs';
 import { counted } from '../../support/counting.ts';
 import { LAPS_MIN } from '../../support/flat.ts';
 import { OPENS, type Place, Soak, type SoakPlan } from '../../support/soak.ts';
-import { say, told } from '../support/program.ts';
+import { parameters, say } from '../support/program.ts';
 
 const OPEN_FILES = '/proc/self/fd';
 
-const { directory, storage, ms, opens, ...plan } = told<
+const { directory, storage, ms, opens, ...plan } = parameters<
   SoakPlan & { storage: 'files' | 'memory'; ms: number; opens: number }
 >();
 // A small budget, so that tables are written and merged all the time.

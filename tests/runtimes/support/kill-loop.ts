@@ -67,9 +67,9 @@ export class KillLoop {
     const found = JSON.parse(readFileSync(file, 'utf8')) as Found;
     const { plan, acknowledged } = this.#pending;
     const groups = this.#history.survive(plan, acknowledged, found);
-    const [, told] = running.lines.findLast((line) => line.startsWith('acknowledged'))?.split(' ') ?? [];
-    this.#pending = { plan: { seed, round, sequence: found.sequence }, acknowledged: Number(told ?? 0) };
+    const [, count] = running.lines.findLast((line) => line.startsWith('acknowledged'))?.split(' ') ?? [];
+    this.#pending = { plan: { seed, round, sequence: found.sequence }, acknowledged: Number(count ?? 0) };
     const size = this.#history.size;
-    return `${api}: found ${groups} groups of ${acknowledged} acknowledged (${found.state}), ${size} entries; wrote ${told ?? 0}`;
+    return `${api}: found ${groups} groups of ${acknowledged} acknowledged (${found.state}), ${size} entries; wrote ${count ?? 0}`;
   }
 }

@@ -4,7 +4,7 @@ import { writeSync } from 'node:fs';
 import * as process from 'node:process';
 
 /** The parameters from the test: the directory of the program's stores, and more. */
-export function told<T extends object>(): T & { directory: string } {
+export function parameters<T extends object>(): T & { directory: string } {
   return JSON.parse(process.argv[2] ?? '{}') as T & { directory: string };
 }
 

@@ -43,9 +43,9 @@ export async function runAbandoned(
   const before = await quiet();
   const { sequence } = await db.set(['abandoned'], count);
   if (isSame) {
-    const told = await Promise.all(followers);
-    const missed = told.filter(({ value }) => value?.sequence !== sequence).length;
-    if (missed > 0) throw new Error(`${missed} of ${count} followers were told another change than ${sequence}`);
+    const changes = await Promise.all(followers);
+    const missed = changes.filter(({ value }) => value?.sequence !== sequence).length;
+    if (missed > 0) throw new Error(`${missed} of ${count} followers got another change than ${sequence}`);
   }
   const after = await quiet();
   if (before === undefined || after === undefined) return;

@@ -630,8 +630,8 @@ function judge<S, C>(
 ): void {
   const expected = text(end);
   if (isExplained(begin, calls, apply, (state) => text(state) === expected)) return;
-  const told = calls.map(({ call, answer }) => `${JSON.stringify(call)} -> ${answer}`).join('\n  ');
-  throw new Error(`No order explains the ${what}:\n  ${text(begin)}\n  ${told}\n  ${expected}`);
+  const lines = calls.map(({ call, answer }) => `${JSON.stringify(call)} -> ${answer}`).join('\n  ');
+  throw new Error(`No order explains the ${what}:\n  ${text(begin)}\n  ${lines}\n  ${expected}`);
 }
 
 /** Waits for all, even if one fails. */
