@@ -97,9 +97,6 @@ function callsOf({ work, calls }: Loop, { custom, mode }: Plan, scaled: (count: 
 }
 
 function workOf(work: Work, { custom: { distribution, readRatio } }: Plan): Work {
-  if (work.kind === 'mix') {
-    return distribution === undefined || distribution === 'sequential' ? work : { ...work, order: distribution };
-  }
   if (work.kind !== 'points') return work;
   const { mix } = work;
   const reads = typeof mix === 'object' && readRatio !== undefined ? { ...mix, reads: readRatio } : mix;
@@ -118,15 +115,18 @@ function needsOf({ work, load, keys }: Kind): readonly Ability[] {
   if (work.kind === 'open') needs.push('open', 'get');
   if (work.kind === 'reads') needs.push('get');
   if (work.kind === 'transactions') needs.push('transaction');
-  if (work.kind === 'mix') needs.push('mixed', ...(work.shares.scans > 0 ? ['range' as const] : []));
   if (work.kind === 'points') needs.push(typeof work.mix === 'object' ? 'mixed' : work.mix);
+  if (scansOf(work)) needs.push('range');
   return needs;
 }
+
+/** Whether ranges are among the point calls. */
+const scansOf = (work: Work): boolean => work.kind === 'points' && typeof work.mix === 'object' && !!work.mix.scans;
 
 /** Whether the calls of a loop write: single entries, batches, or not at all. */
 function writesOf(work: Work): 'points' | 'batches' | undefined {
   if (work.kind === 'batches') return 'batches';
-  if (work.kind === 'mix' || work.kind === 'transactions') return 'points';
+  if (work.kind === 'transactions') return 'points';
   return work.kind === 'points' && work.mix !== 'get' && work.mix !== 'miss' ? 'points' : undefined;
 }
 
@@ -137,7 +137,7 @@ function levelOf(engine: Engine, loop: Kind, access: Access): Durability | undef
   if (!needsOf(loop).every((ability) => engine.abilities.includes(ability))) return undefined;
   if (engine.echo && !['points', 'batches'].includes(work.kind)) return undefined;
   // A floor sorts its keys once, when it is loaded: it has no ranges over what was inserted since.
-  if (engine.role === 'floor' && work.kind === 'mix' && work.shares.scans > 0) return undefined;
+  if (engine.role === 'floor' && scansOf(work)) return undefined;
   const writes = writesOf(work);
   if (engine.only !== undefined && writes === undefined) return undefined;
   if (engine.only === 'point writes' && writes !== 'points') return undefined;

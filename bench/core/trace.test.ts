@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { makeDataset } from './generator.ts';
-import { batchTraces, GET, mixTrace, pointTrace, SCAN, scatteredTraces } from './trace.ts';
+import { argumentOf, batchTraces, GET, isGet, isScan, pointTrace, scatteredTraces } from './trace.ts';
 import type { Work } from './work.ts';
 
 const dataset = makeDataset('random', 1200, 32);
@@ -13,13 +13,6 @@ test('a trace follows from its seed and its round', () => {
   expect(of(1, 0)).toEqual(of(1, 0));
   expect(of(1, 0).numbers).not.toEqual(of(1, 1).numbers);
   expect(of(1, 0).numbers).not.toEqual(of(2, 0).numbers);
-  const mix = {
-    kind: 'mix',
-    shares: { inserts: 0.05, scans: 0.95, modifies: 0 },
-    order: 'zipfian',
-    size: 100,
-  } as const;
-  expect(mixTrace(dataset, mix, { calls: 50, round: 0 })).toEqual(mixTrace(dataset, mix, { calls: 50, round: 0 }));
   const choice = { calls: 3, round: 1, seed: 9 };
   expect(batchTraces(dataset, 10, choice)).toEqual(batchTraces(dataset, 10, choice));
   expect(scatteredTraces(dataset, 10, choice)).toEqual(scatteredTraces(dataset, 10, choice));
@@ -52,18 +45,13 @@ test('inserts come behind the keys that are there, in order, and reads stay befo
 });
 
 test('a mix of kinds keeps its shares, and its ranges their lengths', () => {
-  const work = {
-    kind: 'mix',
-    shares: { inserts: 0.05, scans: 0.55, modifies: 0.2 },
-    order: 'uniform',
-    size: 100,
-  } as const;
-  const { values, sizes, modifies } = mixTrace(dataset, work, { calls: 3000, round: 0, there: 1000 });
-  const share = (of: (i: number) => boolean): number => [...values].filter((_, i) => of(i)).length / 3000;
-  expect(share((i) => values[i] === SCAN)).toBeCloseTo(0.55, 1);
-  expect(share((i) => modifies[i] === 1)).toBeCloseTo(0.2, 1);
-  expect(share((i) => values[i] === GET)).toBeCloseTo(0.2, 1);
-  const lengths = [...sizes].filter((size) => size > 0);
+  const work = points({ inserts: 0.05, scans: 0.55, size: 100, modifies: 0.2, reads: 0.2 }, 'uniform');
+  const { values } = pointTrace(dataset, work, { calls: 3000, round: 0, there: 1000 });
+  const share = (of: (call: number) => boolean): number => values.filter(of).length / 3000;
+  expect(share(isScan)).toBeCloseTo(0.55, 1);
+  expect(share((call) => isGet(call) && call !== GET)).toBeCloseTo(0.2, 1);
+  expect(share((call) => call === GET)).toBeCloseTo(0.2, 1);
+  const lengths = [...values.filter(isScan)].map(argumentOf);
   expect(Math.min(...lengths)).toBe(1);
   expect(Math.max(...lengths)).toBe(100);
 });

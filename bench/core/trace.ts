@@ -7,14 +7,23 @@
 
 import { drawer, type Order, shuffled } from './draw.ts';
 import { at, type Dataset, type Key, Random, salted } from './generator.ts';
-import type { Mix, Work } from './work.ts';
+import type { Mix, Shares, Work } from './work.ts';
 
 /** A key of the state that is not in the store. */
 export const ABSENT = 0xffff;
-/** Instead of the number of a value: the call is a get, a delete, or (in a mix of kinds) a range. */
+/** In place of the number of a value that is set: the call is a get or a delete. */
 export const GET = -1;
 export const DELETE = -2;
-export const SCAN = -3;
+/** Added to the number of entries: a range of so many. */
+const SCAN = 1 << 20;
+/** Added to the number of a value: a get, and then a set of the value. */
+const MODIFY = 1 << 21;
+
+/** Whether a call gets the value of its key. */
+export const isGet = (call: number): boolean => call === GET || call >= MODIFY;
+export const isScan = (call: number): boolean => call >= SCAN && call < MODIFY;
+/** The number of the value that a call sets, or of the entries of a range. */
+export const argumentOf = (call: number): number => call & (SCAN - 1);
 
 export interface TraceChoice {
   readonly calls: number;
@@ -30,12 +39,9 @@ export interface TraceChoice {
 export interface PointTrace {
   readonly keys: readonly Key[];
   readonly numbers: Uint32Array;
-  /** The number of the value to set, GET, or DELETE. */
   readonly values: Int32Array;
   /** The keys are ones that were never written. */
   readonly absent: boolean;
-  /** All calls are of one kind, so that a loop need not ask. */
-  readonly only: 'set' | 'get' | 'delete' | undefined;
 }
 
 /** The content of a store: per key the number of its value, or ABSENT. */
@@ -69,20 +75,28 @@ export function pointTrace(
   const number = numberOf(dataset, mix, order, there, random);
   let inserted = there;
   for (let i = 0; i < calls; i++) {
-    const drawn = typeof mix === 'object' ? random.next() / 0x1_0000_0000 : 1;
-    const writes = typeof mix === 'object' ? drawn >= mix.reads : mix === 'set';
-    const isInsert = writes && typeof mix === 'object' && drawn >= 1 - (mix.inserts ?? 0);
-    numbers[i] = isInsert && inserted < dataset.keys.length ? inserted++ : number(i, inserted);
-    if (writes) values[i] = random.below(dataset.pool.length);
-    if (mix === 'delete') values[i] = DELETE;
+    const kind = typeof mix === 'object' ? kindOf(mix, random.next() / 0x1_0000_0000) : mix;
+    const isInsert = kind === 'insert' && inserted < dataset.keys.length;
+    numbers[i] = isInsert ? inserted++ : number(i, inserted);
+    if (kind === 'get' || kind === 'miss') continue;
+    if (kind === 'delete') values[i] = DELETE;
+    else if (kind === 'scan') values[i] = SCAN + 1 + random.below((mix as Shares).size ?? 1);
+    else values[i] = random.below(dataset.pool.length) + (kind === 'modify' ? MODIFY : 0);
   }
-  return {
-    keys: mix === 'miss' ? dataset.absent : dataset.keys,
-    absent: mix === 'miss',
-    numbers,
-    values,
-    only: typeof mix === 'object' ? undefined : mix === 'miss' ? 'get' : mix,
-  };
+  return { keys: mix === 'miss' ? dataset.absent : dataset.keys, absent: mix === 'miss', numbers, values };
+}
+
+/** The kind of call that a number from 0 to 1 stands for. An insert into a store that is full is a set. */
+function kindOf({ reads = 0, inserts = 0, scans = 0, modifies = 0 }: Shares, drawn: number) {
+  if (drawn < inserts) return 'insert';
+  if (drawn < inserts + scans) return 'scan';
+  if (drawn < inserts + scans + modifies) return 'modify';
+  return drawn < inserts + scans + modifies + reads ? 'get' : 'set';
+}
+
+/** Whether each call is a get, a set or a delete: those can be under way together in one wave. */
+export function isOfPoints(mix: Mix): boolean {
+  return typeof mix !== 'object' || !(mix.scans || mix.modifies);
 }
 
 /** Which key the call `i` concerns. Writes and deletes touch each key once before any twice; others draw freely. */
@@ -103,46 +117,6 @@ function numberOf(
   }
   const draw = drawer(order, there, random);
   return (_, inserted) => draw(inserted);
-}
-
-/** Calls of several kinds: call `i` is a get, a set (of an absent key: an insert), a range, or a get and then a set. */
-interface MixTrace {
-  readonly numbers: Uint32Array;
-  /** The number of the value to set, GET, or SCAN. */
-  readonly values: Int32Array;
-  /** Entries of a range. */
-  readonly sizes: Uint16Array;
-  /** Whether a set first gets what it replaces. */
-  readonly modifies: Uint8Array;
-}
-
-/** The calls of a mix of kinds. */
-export function mixTrace(
-  dataset: Dataset,
-  { shares, order, size }: Work & { kind: 'mix' },
-  { calls, round, seed, there = dataset.keys.length }: TraceChoice,
-): MixTrace {
-  const random = new Random(salted(0xe44a + round, seed));
-  const draw = drawer(order, there, random);
-  const trace: MixTrace = {
-    numbers: new Uint32Array(calls),
-    values: new Int32Array(calls).fill(GET),
-    sizes: new Uint16Array(calls),
-    modifies: new Uint8Array(calls),
-  };
-  let inserted = there;
-  for (let i = 0; i < calls; i++) {
-    const drawn = random.next() / 0x1_0000_0000;
-    const isInsert = drawn < shares.inserts && inserted < dataset.keys.length;
-    const isScan = !isInsert && drawn < shares.inserts + shares.scans;
-    const modifies = !isInsert && !isScan && drawn < shares.inserts + shares.scans + shares.modifies;
-    trace.numbers[i] = isInsert ? inserted++ : draw(there);
-    if (isScan) trace.values[i] = SCAN;
-    if (isScan) trace.sizes[i] = 1 + random.below(size);
-    if (isInsert || modifies) trace.values[i] = random.below(dataset.pool.length);
-    trace.modifies[i] = Number(modifies);
-  }
-  return trace;
 }
 
 /** The keys of one batch and the numbers of their values. */

@@ -2,8 +2,19 @@
 
 import type { Order } from './draw.ts';
 
-/** Which point calls a suite makes: one kind, or reads and writes with this share of reads (and of inserts among all). */
-export type Mix = 'set' | 'get' | 'miss' | 'delete' | { readonly reads: number; readonly inserts?: number };
+/** Calls of several kinds, by their shares; the rest are sets of keys that are there. */
+export interface Shares {
+  readonly reads?: number;
+  readonly inserts?: number;
+  /** Ranges of 1 to `size` entries. */
+  readonly scans?: number;
+  readonly size?: number;
+  /** Gets that are followed by a set of the key. */
+  readonly modifies?: number;
+}
+
+/** The point calls of a suite: of one kind, or of several. */
+export type Mix = 'set' | 'get' | 'miss' | 'delete' | Shares;
 
 export type Work =
   /** Single calls. */
@@ -16,13 +27,6 @@ export type Work =
   | { readonly kind: 'scan' }
   /** Opening the store and getting one entry. */
   | { readonly kind: 'open' }
-  /** Gets, and in these shares inserts, ranges of 1 to `size` entries, and gets that are followed by a set of the key. */
-  | {
-      readonly kind: 'mix';
-      readonly shares: { readonly inserts: number; readonly scans: number; readonly modifies: number };
-      readonly order: Exclude<Order, 'sequential'>;
-      readonly size: number;
-    }
   /** Gets of `size` keys in one call, as of one moment. */
   | { readonly kind: 'reads'; readonly size: number }
   /** Transactions that get `size` keys and set them. */

@@ -18,21 +18,19 @@ const records: Loop = {
   // Inserts of three rounds of both suites that insert fit into this; what does not is an update.
   reserve: count(2000, 20_000),
 };
-const ranges = {
-  kind: 'mix',
-  shares: { inserts: 0.05, scans: 0.95, modifies: 0 },
-  order: 'zipfian',
-  size: 100,
-} as const;
-const modify = { kind: 'mix', shares: { inserts: 0, scans: 0, modifies: 0.5 }, order: 'zipfian', size: 1 } as const;
-
 const SUITES: Readonly<Record<string, readonly [title: string, more: Partial<Loop>]>> = {
   a: ['50% reads, 50% updates', { work: points({ reads: 0.5 }, 'zipfian') }],
   b: ['95% reads, 5% updates', { work: points({ reads: 0.95 }, 'zipfian') }],
   c: ['reads', { work: points({ reads: 1 }, 'zipfian') }],
   d: ['95% reads of the latest, 5% inserts', { work: points({ reads: 0.95, inserts: 0.05 }, 'latest') }],
-  e: ['95% ranges of 1 to 100, 5% inserts', { accesses: AWAITED, calls: count(1000, 5000), work: ranges }],
-  f: ['50% reads, 50% reads followed by an update of the key', { accesses: AWAITED, work: modify }],
+  e: [
+    '95% ranges of 1 to 100, 5% inserts',
+    { accesses: AWAITED, calls: count(1000, 5000), work: points({ scans: 0.95, size: 100, inserts: 0.05 }, 'zipfian') },
+  ],
+  f: [
+    '50% reads, 50% reads followed by an update of the key',
+    { accesses: AWAITED, work: points({ reads: 0.5, modifies: 0.5 }, 'zipfian') },
+  ],
 };
 for (const [letter, [title, more]] of Object.entries(SUITES)) {
   registerLoops({ name: `ycsb-${letter}`, title }, { ...records, ...more });

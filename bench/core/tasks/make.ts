@@ -1,22 +1,12 @@
 /** Makes the task of one round out of a suite's work and the stage it runs on. */
 
-import type { Access, PointCall, Session, Sink } from '../engine.ts';
-import { at, compareKeys, type Key, Random, salted } from '../generator.ts';
+import type { Access, PointCall } from '../engine.ts';
+import { at, compareKeys, Random, salted } from '../generator.ts';
 import type { Stage } from '../stage.ts';
-import {
-  ABSENT,
-  batchTraces,
-  countFromFirst,
-  GET,
-  mixTrace,
-  pointTrace,
-  SCAN,
-  scatteredTraces,
-  type TraceChoice,
-} from '../trace.ts';
+import { batchTraces, countFromFirst, isOfPoints, pointTrace, scatteredTraces, type TraceChoice } from '../trace.ts';
 import type { Work } from '../work.ts';
-import { AsyncPoints, SyncPoints } from './points.ts';
-import { Calls, entriesOf, isLater, type Task, TaskBase } from './task.ts';
+import { Points } from './points.ts';
+import { Calls, entriesOf, rangeOf, type Task, TaskBase } from './task.ts';
 
 interface RoundChoice {
   readonly access: Access;
@@ -30,17 +20,13 @@ interface RoundChoice {
 
 /** The task of one round. */
 export function makeTask(work: Work, stage: Stage, { access, calls, round, seed, hasReserve }: RoundChoice): Task {
-  const { dataset, state, session, engine } = stage;
   const waves = access === 'inflight';
-  const there = hasReserve ? countFromFirst(state) : undefined;
+  const isGrouped = stage.engine.grouped !== undefined;
+  const there = hasReserve ? countFromFirst(stage.state) : undefined;
   const choice: TraceChoice = { calls, round, seed, there };
   switch (work.kind) {
-    case 'points': {
-      const trace = pointTrace(dataset, work, choice);
-      if (session.kind === 'sync') return new SyncPoints(session, dataset, state, trace);
-      const how = { waves: waves || engine.grouped !== undefined, echo: engine.echo === true };
-      return new AsyncPoints(session, dataset, state, trace, how);
-    }
+    case 'points':
+      return new Points(stage, pointTrace(stage.dataset, work, choice), waves || (isGrouped && isOfPoints(work.mix)));
     case 'batches':
       return batches(stage, work.size, choice, waves);
     case 'ranges':
@@ -49,8 +35,6 @@ export function makeTask(work: Work, stage: Stage, { access, calls, round, seed,
       return ranges(stage, undefined, choice, false);
     case 'open':
       return opens(stage, calls);
-    case 'mix':
-      return mixes(stage, work, choice);
     case 'reads':
       return reads(stage, work.size, choice);
     case 'transactions':
@@ -80,27 +64,6 @@ function batches({ session, dataset, state }: Stage, size: number, choice: Trace
       base.tally.bytes += numbers.length * base.entryBytes;
     },
   });
-}
-
-/** Counts what a range delivers and keeps its last entry. */
-class LastEntry implements Sink {
-  count = 0;
-  touched = 0;
-  key: Key = '';
-  value: Uint8Array | undefined;
-
-  take(key: Key, value: Uint8Array): void {
-    this.count++;
-    this.touched += value[0] as number;
-    this.key = key;
-    this.value = value;
-  }
-}
-
-function rangeOf(session: Session, from: Key | undefined, size: number): LastEntry | Promise<LastEntry> {
-  const sink = new LastEntry();
-  const running = session.range(from, size, sink);
-  return isLater(running) ? running.then(() => sink) : sink;
 }
 
 /**
@@ -159,71 +122,6 @@ function opens({ engine, name, options, dataset, state }: Stage, calls: number):
       if (value !== undefined) base.tally.hits++;
       base.tally.bytes += base.entryBytes;
       await session.close();
-    },
-  });
-}
-
-/**
- * Gets, inserts, ranges and gets that are followed by a set of the key (YCSB E and F). Calls are made in the order of the
- * trace and each is done before the next, so the checks can go through the group once more and know what every call had to find.
- */
-function mixes({ session, dataset, state }: Stage, work: Work & { kind: 'mix' }, choice: TraceChoice): Task {
-  const { keys, pool, sorted } = dataset;
-  const base = new TaskBase(dataset, state);
-  const { tally } = base;
-  const { numbers, values, sizes, modifies } = mixTrace(dataset, work, choice);
-  /** Each key's place in key order. */
-  const places = new Uint32Array(keys.length);
-  sorted.forEach((number, place) => {
-    places[number] = place;
-  });
-  /** A range begins at its key and delivers what is there behind it, up to its size. */
-  const checkRange = (number: number, size: number, found: LastEntry): void => {
-    let count = 0;
-    let last = number;
-    for (let place = at(places, number); place < sorted.length && count < size; place++) {
-      if (state[at(sorted, place)] === ABSENT) continue;
-      count++;
-      last = at(sorted, place);
-    }
-    tally.reads += count;
-    tally.hits += found.count;
-    tally.bytes += found.count * base.entryBytes;
-    if (found.count !== count || compareKeys(found.key, at(keys, last)) !== 0) tally.wrong++;
-    else base.expect(last, found.value);
-  };
-  return new Calls<unknown>(base.tally, {
-    calls: numbers.length,
-    waves: false,
-    run: (call) => {
-      const key = keys[numbers[call] as number] as Key;
-      const value = values[call] as number;
-      if (value === SCAN) return rangeOf(session, key, sizes[call] as number);
-      const found = value === GET || modifies[call] === 1 ? session.get(key) : undefined;
-      if (value < 0) return found;
-      const bytes = pool[value] as Uint8Array;
-      if (session.kind === 'sync') session.set(key, bytes);
-      else return Promise.resolve(found).then((got) => session.set(key, bytes).then(() => got));
-      return found;
-    },
-    check: (call, found) => {
-      const number = at(numbers, call);
-      const value = at(values, call);
-      if (found instanceof LastEntry) checkRange(number, at(sizes, call), found);
-      else if (value === GET || modifies[call] === 1) {
-        tally.reads++;
-        if (found !== undefined) tally.hits++;
-        tally.bytes += base.entryBytes;
-        base.expect(number, found as Uint8Array | undefined);
-      }
-      if (value >= 0) {
-        state[number] = value;
-        tally.bytes += base.entryBytes;
-      }
-      tally.ops++;
-    },
-    finish: () => {
-      if (session.kind === 'sync') session.commit();
     },
   });
 }

@@ -2,193 +2,170 @@
  * Single calls: to a session that answers at once; to one that answers with promises, each awaited before the next, or a
  * wave of them together.
  *
- * Invariant: to a session that answers at once there is one loop per kind of call, with nothing in it but the call and
- * the look-up of its arguments. A get also touches the first byte of the value, so that a value that was not delivered could
- * not go unnoticed. A wave is what its session makes of it (`wave`); its calls are laid out before the clock starts.
+ * Invariant: a loop has nothing in it but the calls and the look-up of their arguments. A get from a session that answers at once
+ * also touches the first byte of the value, so that a value that was not delivered could not go unnoticed. A wave is what its
+ * session makes of it (`wave`); its calls are laid out before the clock starts.
  */
 
 import type { AsyncSession, PointCall, SyncSession } from '../engine.ts';
-import { at, type Dataset } from '../generator.ts';
-import { ABSENT, DELETE, GET, type PointTrace, type State } from '../trace.ts';
-import { type Task, TaskBase } from './task.ts';
+import { at, compareKeys, type Key } from '../generator.ts';
+import type { Stage } from '../stage.ts';
+import { ABSENT, argumentOf, DELETE, GET, isGet, isScan, type PointTrace } from '../trace.ts';
+import { type LastEntry, rangeOf, type Task, TaskBase } from './task.ts';
 
-/** The checks of both kinds. */
-abstract class Points extends TaskBase implements Task {
+export class Points extends TaskBase implements Task {
   readonly calls: number;
+  readonly #planned: readonly PointCall[];
   /** The call whose value is checked, and the value. */
-  protected picked = -1;
-  protected value: Uint8Array | undefined;
-  protected hits = 0;
-  /** Of an echo the length alone is checked. */
-  protected echo = false;
-
-  constructor(
-    dataset: Dataset,
-    state: State,
-    protected readonly trace: PointTrace,
-  ) {
-    super(dataset, state);
-    this.calls = trace.numbers.length;
-  }
-
-  abstract run(from: number, to: number): void | Promise<void>;
-  abstract finish(): void;
-
-  check(from: number, to: number): void {
-    const { numbers, values } = this.trace;
-    const { tally, hits } = this;
-    const { keyBytes, valueBytes } = this.dataset;
-    let reads = 0;
-    let sets = 0;
-    for (let i = from; i < to; i++) {
-      const number = numbers[i] as number;
-      const value = values[i] as number;
-      if (value === GET) {
-        reads++;
-        if (i === this.picked) this.#checkPicked(number);
-      } else {
-        this.state[number] = value === DELETE ? ABSENT : value;
-        if (value !== DELETE) sets++;
-      }
-    }
-    tally.ops += to - from;
-    tally.reads += reads;
-    tally.hits += hits;
-    tally.bytes += (to - from) * keyBytes + (hits + sets) * valueBytes;
-    this.hits = 0;
-    this.picked = -1;
-    this.value = undefined;
-  }
-
-  #checkPicked(number: number): void {
-    if (this.echo) this.tally.wrong += this.value?.length === this.dataset.valueBytes ? 0 : 1;
-    else if (!this.trace.absent) this.expect(number, this.value);
-    else if (this.value !== undefined) this.tally.wrong++;
-  }
-}
-
-export class SyncPoints extends Points {
+  #picked = -1;
+  #value: Uint8Array | undefined;
+  #hits = 0;
   #touched = 0;
+  readonly #ranges: LastEntry[] = [];
+  #places: Uint32Array | undefined;
 
   constructor(
-    private readonly session: SyncSession,
-    dataset: Dataset,
-    state: State,
-    trace: PointTrace,
+    private readonly stage: Pick<Stage, 'engine' | 'session' | 'dataset' | 'state'>,
+    private readonly trace: PointTrace,
+    private readonly waves: boolean,
   ) {
-    super(dataset, state, trace);
+    super(stage.dataset, stage.state);
+    this.calls = trace.numbers.length;
+    this.#planned = waves ? Array.from(trace.numbers, (_, call) => this.#plannedOf(call)) : [];
   }
 
-  run(from: number, to: number): void {
-    const { only } = this.trace;
-    if (only === 'set') this.#sets(from, to);
-    else if (only === 'get') this.#gets(from, to);
-    else if (only === 'delete') this.#deletes(from, to);
-    else this.#mixed(from, to);
+  run(from: number, to: number): void | Promise<void> {
+    const { session } = this.stage;
+    this.#picked = from + this.random.below(to - from);
+    if (session.kind === 'sync') this.#atOnce(session, from, to);
+    else return this.waves ? this.#together(session, from, to) : this.#oneByOne(session, from, to);
   }
 
   finish(): void {
-    this.session.commit();
+    const { session } = this.stage;
+    if (session.kind === 'sync') session.commit();
     if (this.#touched < 0) this.tally.wrong++;
   }
 
-  #sets(from: number, to: number): void {
-    const session = this.session;
-    const { keys, numbers, values } = this.trace;
-    const { pool } = this.dataset;
+  check(from: number, to: number): void {
+    const { numbers, values } = this.trace;
+    const { tally } = this;
+    const { keyBytes, valueBytes } = this.dataset;
+    let [reads, writes, sets] = [0, 0, 0];
     for (let i = from; i < to; i++) {
-      session.set(keys[numbers[i] as number] as string, pool[values[i] as number] as Uint8Array);
+      const number = numbers[i] as number;
+      const value = values[i] as number;
+      if (isScan(value)) {
+        this.#checkRange(number, argumentOf(value));
+        continue;
+      }
+      if (isGet(value)) {
+        reads++;
+        if (i === this.#picked) this.#checkPicked(number);
+      }
+      if (value === GET) continue;
+      writes++;
+      this.state[number] = value === DELETE ? ABSENT : argumentOf(value);
+      if (value !== DELETE) sets++;
     }
+    tally.ops += to - from;
+    tally.reads += reads;
+    tally.hits += this.#hits;
+    tally.bytes += (reads + writes) * keyBytes + (this.#hits + sets) * valueBytes;
+    this.#hits = 0;
+    this.#picked = -1;
+    this.#value = undefined;
   }
 
-  #gets(from: number, to: number): void {
-    const session = this.session;
-    const { keys, numbers } = this.trace;
-    const picked = from + this.random.below(to - from);
+  #atOnce(session: SyncSession, from: number, to: number): void {
+    const { keys, numbers, values } = this.trace;
+    const { pool } = this.dataset;
+    const picked = this.#picked;
     let hits = 0;
     let touched = 0;
     for (let i = from; i < to; i++) {
-      const value = session.get(keys[numbers[i] as number] as string);
-      if (value !== undefined) {
-        hits++;
-        touched += value[0] as number;
+      const key = keys[numbers[i] as number] as Key;
+      const value = values[i] as number;
+      if (isGet(value)) {
+        const found = session.get(key);
+        if (found !== undefined) {
+          hits++;
+          touched += found[0] as number;
+        }
+        if (i === picked) this.#value = found;
+        if (value === GET) continue;
       }
-      if (i === picked) this.value = value;
+      if (value === DELETE) session.delete(key);
+      else if (isScan(value)) this.#ranges.push(rangeOf(session, key, argumentOf(value)) as LastEntry);
+      else session.set(key, pool[argumentOf(value)] as Uint8Array);
     }
-    this.picked = picked;
-    this.hits += hits;
+    this.#hits = hits;
     this.#touched += touched;
   }
 
-  #deletes(from: number, to: number): void {
-    const session = this.session;
-    const { keys, numbers } = this.trace;
-    for (let i = from; i < to; i++) session.delete(keys[numbers[i] as number] as string);
-  }
-
-  #mixed(from: number, to: number): void {
-    const session = this.session;
+  async #oneByOne(session: AsyncSession, from: number, to: number): Promise<void> {
     const { keys, numbers, values } = this.trace;
     const { pool } = this.dataset;
-    this.picked = from + this.random.below(to - from);
     for (let i = from; i < to; i++) {
-      const key = keys[numbers[i] as number] as string;
-      const set = values[i] as number;
-      if (set >= 0) {
-        session.set(key, pool[set] as Uint8Array);
-        continue;
+      const key = keys[numbers[i] as number] as Key;
+      const value = values[i] as number;
+      if (isGet(value)) {
+        const found = await session.get(key);
+        if (found !== undefined) this.#hits++;
+        if (i === this.#picked) this.#value = found;
+        if (value === GET) continue;
       }
-      const value = session.get(key);
-      if (value !== undefined) {
-        this.hits++;
-        this.#touched += value[0] as number;
-      }
-      if (i === this.picked) this.value = value;
+      if (value === DELETE) await session.delete(key);
+      else if (isScan(value)) this.#ranges.push(await rangeOf(session, key, argumentOf(value)));
+      else await session.set(key, pool[argumentOf(value)] as Uint8Array);
     }
+  }
+
+  async #together(session: AsyncSession, from: number, to: number): Promise<void> {
+    const found = await session.wave(this.#planned.slice(from, to));
+    for (const value of found) if (value !== undefined) this.#hits++;
+    this.#value = found[this.#picked - from];
+  }
+
+  #plannedOf(call: number): PointCall {
+    const { keys, numbers, values } = this.trace;
+    const value = at(values, call);
+    const written = value === DELETE ? null : value === GET ? undefined : at(this.dataset.pool, value);
+    return { key: at(keys, at(numbers, call)), value: written };
+  }
+
+  /** Of an echo the length alone is checked. */
+  #checkPicked(number: number): void {
+    if (this.stage.engine.echo) this.tally.wrong += this.#value?.length === this.dataset.valueBytes ? 0 : 1;
+    else if (!this.trace.absent) this.expect(number, this.#value);
+    else if (this.#value !== undefined) this.tally.wrong++;
+  }
+
+  /** A range begins at its key and delivers what is there behind it, up to its size. */
+  #checkRange(number: number, size: number): void {
+    const { keys, sorted } = this.dataset;
+    this.#places ??= placesOf(sorted);
+    const found = this.#ranges.shift() as LastEntry;
+    let count = 0;
+    let last = number;
+    for (let place = at(this.#places, number); place < sorted.length && count < size; place++) {
+      if (this.state[at(sorted, place)] === ABSENT) continue;
+      count++;
+      last = at(sorted, place);
+    }
+    this.tally.reads += count;
+    this.tally.hits += found.count;
+    this.tally.bytes += found.count * this.entryBytes;
+    if (found.count !== count || compareKeys(found.key, at(keys, last)) !== 0) this.tally.wrong++;
+    else this.expect(last, found.value);
   }
 }
 
-export class AsyncPoints extends Points {
-  readonly #planned: readonly PointCall[];
-
-  constructor(
-    private readonly session: AsyncSession,
-    dataset: Dataset,
-    state: State,
-    trace: PointTrace,
-    private readonly how: { waves: boolean; echo: boolean },
-  ) {
-    super(dataset, state, trace);
-    this.echo = how.echo;
-    this.#planned = Array.from(trace.numbers, (number, i) => {
-      const value = at(trace.values, i);
-      const written = value === DELETE ? null : value === GET ? undefined : at(dataset.pool, value);
-      return { key: at(trace.keys, number), value: written };
-    });
-  }
-
-  async run(from: number, to: number): Promise<void> {
-    const picked = from + this.random.below(to - from);
-    this.picked = picked;
-    const session = this.session;
-    if (this.how.waves) {
-      const values = await session.wave(this.#planned.slice(from, to));
-      for (const value of values) if (value !== undefined) this.hits++;
-      this.value = values[picked - from];
-      return;
-    }
-    for (let i = from; i < to; i++) {
-      const { key, value } = this.#planned[i] as PointCall;
-      if (value === undefined) {
-        const delivered = await session.get(key);
-        if (delivered !== undefined) this.hits++;
-        if (i === picked) this.value = delivered;
-      } else if (value === null) await session.delete(key);
-      else await session.set(key, value);
-    }
-  }
-
-  finish(): void {
-    // Every call was awaited.
-  }
+/** Each key's place in key order. */
+function placesOf(sorted: Uint32Array): Uint32Array {
+  const places = new Uint32Array(sorted.length);
+  sorted.forEach((number, place) => {
+    places[number] = place;
+  });
+  return places;
 }

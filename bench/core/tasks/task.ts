@@ -6,8 +6,8 @@
  * after the round (verify.ts).
  */
 
-import type { BatchEntries } from '../engine.ts';
-import { at, type Dataset, Random, sameBytes } from '../generator.ts';
+import type { BatchEntries, Session, Sink } from '../engine.ts';
+import { at, type Dataset, type Key, Random, sameBytes } from '../generator.ts';
 import { ABSENT, type BatchTrace, type State } from '../trace.ts';
 
 export interface Tally {
@@ -136,4 +136,26 @@ export function entriesOf(dataset: Dataset, { numbers, values }: BatchTrace): Ba
     keys: Array.from(numbers, (number) => at(dataset.keys, number)),
     values: Array.from(values, (value) => at(dataset.pool, value)),
   };
+}
+
+/** Counts what a range delivers and keeps its last entry. */
+export class LastEntry implements Sink {
+  count = 0;
+  touched = 0;
+  key: Key = '';
+  value: Uint8Array | undefined;
+
+  take(key: Key, value: Uint8Array): void {
+    this.count++;
+    this.touched += value[0] as number;
+    this.key = key;
+    this.value = value;
+  }
+}
+
+/** The range as its last entry. */
+export function rangeOf(session: Session, from: Key | undefined, size: number): LastEntry | Promise<LastEntry> {
+  const sink = new LastEntry();
+  const running = session.range(from, size, sink);
+  return isLater(running) ? running.then(() => sink) : sink;
 }

@@ -10,7 +10,7 @@ import { type Dataset, makeDataset } from '../../core/generator.ts';
 import { groupFor, measure } from '../../core/measure.ts';
 import { engines } from '../../core/registry.ts';
 import { loadedState, Stage } from '../../core/stage.ts';
-import { AsyncPoints } from '../../core/tasks/points.ts';
+import { Points } from '../../core/tasks/points.ts';
 import type { Task } from '../../core/tasks/task.ts';
 import { type PointTrace, pointTrace, type State } from '../../core/trace.ts';
 import { verifyStore } from '../../core/verify.ts';
@@ -152,13 +152,10 @@ export class Tab {
   }
 
   #taskOf(work: Work): Task {
-    const { session, dataset, state } = this.#store(work.engine);
+    const store = this.#store(work.engine);
     const mix = work.call;
-    const drawn = pointTrace(dataset, { kind: 'points', mix, order: 'uniform' }, work);
-    return new AsyncPoints(session, dataset, state, mix === 'set' ? ownOf(drawn, work) : drawn, {
-      waves: work.waves,
-      echo: false,
-    });
+    const drawn = pointTrace(store.dataset, { kind: 'points', mix, order: 'uniform' }, work);
+    return new Points(store, mix === 'set' ? ownOf(drawn, work) : drawn, work.waves);
   }
 }
 
