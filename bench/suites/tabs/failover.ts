@@ -23,7 +23,7 @@ import { epochMs, type Written } from './protocol.ts';
 const ENDS: Readonly<Record<Cause, string>> = {
   close: 'its tab is closed',
   terminate: 'its worker is terminated',
-  kill: 'its renderer is killed (SIGKILL)',
+  kill: 'its renderer is killed',
 };
 const CAUSES: readonly Cause[] = ['close', 'terminate', 'kill'];
 const TIMES = { quick: 3, full: 15 };
@@ -60,17 +60,18 @@ export async function runFailovers(context: Context, house: House, engines: read
       await line.fill();
       for (const cause of CAUSES) {
         if (cause === 'terminate' && !line.hasLeader) continue;
+        // Frames share the page's process.
+        if (cause === 'kill' && house.place === 'frame') continue;
         const pauses: Pause[] = [];
         for (let time = 0; time < times; time++) {
           step(`multi-tab (${place}): ${engine.name}, leader ended by ${cause}, ${time + 1} of ${times}`);
           const found = await line.end(cause);
-          if (found === undefined) break;
           pauses.push(...found.pauses);
           for (const text of found.problems) {
             emit({ type: 'problem', text: `multi-tab, ${cause} on ${engine.name}: ${text}` });
           }
         }
-        if (pauses.length > 0) conclude(context, engine, cause, line.hasLeader, pauses);
+        conclude(context, engine, cause, line.hasLeader, pauses);
       }
     } finally {
       await line.close();
@@ -111,33 +112,32 @@ class Line {
     const store = this.#store;
     while (this.#tabs.length <= FOLLOWERS) {
       const tab = await this.house.open();
-      await tab.ask('open', { engine: this.engine, store, entries: ENTRIES, isFirst: this.#isNew });
+      await tab.call.open({ engine: this.engine, store, entries: ENTRIES, isFirst: this.#isNew });
       this.#isNew = false;
       this.#tabs.push(tab);
     }
   }
 
-  /** Ends the tab that leads, or the first one, while the others write. Undefined where it cannot be ended so. */
-  async end(cause: Cause): Promise<{ pauses: Pause[]; problems: string[] } | undefined> {
+  /** Ends the tab that leads, or the first one, while the others write. */
+  async end(cause: Cause): Promise<{ pauses: Pause[]; problems: string[] }> {
     await this.fill();
     const victim = (await this.#leader(this.#tabs)) ?? (this.#tabs[0] as RemoteTab);
-    if (!(await this.house.aim(victim, cause))) return undefined;
     const followers = this.#tabs.filter((tab) => tab !== victim);
     const prefix = (i: number): string => `${String(this.#ended).padStart(4, '0')}-${i}-`;
     for (const [i, tab] of followers.entries()) {
-      await tab.ask('write', { engine: this.engine, prefix: prefix(i) });
+      await tab.call.write({ engine: this.engine, prefix: prefix(i) });
     }
     await pass(WRITING_MS);
     const command = epochMs();
     await this.house.end(victim, cause);
     if (this.hasLeader) await this.#succession(cause === 'terminate' ? this.#tabs : followers);
     await pass(WRITING_MS);
-    const written = await Promise.all(followers.map((tab) => tab.ask('stop')));
+    const written = await Promise.all(followers.map((tab) => tab.call.stop()));
     const problems = written.flatMap(({ errors }) => errors);
     const reader = followers.at(-1) as RemoteTab;
     for (const [i, { writes }] of written.entries()) {
       const count = writes.length;
-      const missing = await reader.ask('missing', { engine: this.engine, prefix: prefix(i), count });
+      const missing = await reader.call.missing({ engine: this.engine, prefix: prefix(i), count });
       if (missing > 0) problems.push(`${missing} of ${count} acknowledged writes are not there.`);
     }
     this.#ended++;
@@ -150,13 +150,13 @@ class Line {
   async close(): Promise<void> {
     for (const [i, tab] of this.#tabs.entries()) {
       const remove = i === this.#tabs.length - 1;
-      await tab.ask('close', { engine: this.engine, store: this.#store, remove });
+      await tab.call.close({ engine: this.engine, store: this.#store, remove });
       await this.house.end(tab, 'close');
     }
   }
 
   async #leader(tabs: readonly RemoteTab[]): Promise<RemoteTab | undefined> {
-    const leads = await Promise.all(tabs.map((tab) => tab.ask('leads', { engine: this.engine })));
+    const leads = await Promise.all(tabs.map((tab) => tab.call.leads(this.engine)));
     this.hasLeader ||= leads.includes(true);
     return tabs[leads.indexOf(true)];
   }

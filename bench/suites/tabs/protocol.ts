@@ -1,16 +1,22 @@
-/**
- * The messages between the director of the suite `multi-tab` and its tabs, over one BroadcastChannel.
- *
- * Invariant: every command has a number and gets one reply with it; a tab hears only what is said to it. A tab that was ended
- * gives no reply: who ends one does not wait for it.
- */
+/** What the director of the suite `multi-tab` and its tabs give each other, over a BroadcastChannel for each tab. */
 
 import type { Tally } from '../../core/tasks/task.ts';
 
-/** The channel of one run: it is named in the address of each tab. */
-export function channelName(run: string): string {
-  return `varve-bench-tabs-${run}`;
+/** The director, as its tabs see it. */
+export interface Director {
+  /** The tab listens. */
+  ready(): void;
 }
+
+/** The calls over a channel. They may take any time: writers write until they are stopped. */
+export const overChannel = (channel: BroadcastChannel) => ({
+  timeout: -1,
+  bind: 'functions' as const,
+  post: (message: unknown) => channel.postMessage(message),
+  on: (take: (message: unknown) => void) => {
+    channel.onmessage = ({ data }) => take(data);
+  },
+});
 
 /** The calls that are measured. */
 export type Call = 'get' | 'set';
@@ -48,20 +54,6 @@ export interface Written {
   /** The errors of failed calls. */
   readonly errors: readonly string[];
 }
-
-/** To a tab. */
-export interface Command {
-  readonly to: string;
-  readonly id: number;
-  readonly name: string;
-  readonly with: unknown;
-}
-
-/** From a tab: that it is there, or its reply. */
-export type FromTab =
-  | { readonly from: string; readonly type: 'ready' }
-  | { readonly from: string; readonly type: 'reply'; readonly id: number; readonly value: unknown }
-  | { readonly from: string; readonly type: 'failed'; readonly id: number; readonly error: string };
 
 /** Milliseconds since 1970, finer than `Date.now()`, the same in all tabs of a machine. */
 export function epochMs(): number {

@@ -111,7 +111,7 @@ class TabSuite {
     for (const engine of this.#engines) {
       this.#progress(`${tabs.length} tabs: ${engine.name} loads`);
       for (const [i, tab] of tabs.entries()) {
-        await tab.ask('open', { engine: engine.name, store: store(engine), entries, isFirst: i === 0 });
+        await tab.call.open({ engine: engine.name, store: store(engine), entries, isFirst: i === 0 });
       }
     }
     const made: Making[] = [];
@@ -120,7 +120,7 @@ class TabSuite {
       const wrong = await this.#verify(engine.name, tabs);
       for (const making of made) if (making.engine === engine) this.#conclude(making, wrong);
       for (const [i, tab] of tabs.entries()) {
-        await tab.ask('close', { engine: engine.name, store: store(engine), remove: i === tabs.length - 1 });
+        await tab.call.close({ engine: engine.name, store: store(engine), remove: i === tabs.length - 1 });
       }
     }
   }
@@ -136,7 +136,7 @@ class TabSuite {
 
   /** Asks each time which tab leads, because the leader can change. */
   async #making(engine: Engine, tabs: readonly RemoteTab[], call: Call): Promise<Making> {
-    const leads = await Promise.all(tabs.map((tab) => tab.ask('leads', { engine: engine.name })));
+    const leads = await Promise.all(tabs.map((tab) => tab.call.leads(engine.name)));
     const leader = tabs.filter((_, i) => leads[i] === true);
     const followers = tabs.filter((_, i) => leads[i] === false);
     const parts: Part[] = [];
@@ -176,11 +176,11 @@ class TabSuite {
       who.map((tab) => {
         const work = this.#workOf(making, tab);
         const calls = Math.ceil((Math.min(2, who.length) * work.calls) / who.length);
-        return tab.ask('prepare', { ...work, calls, round });
+        return tab.call.prepare({ ...work, calls, round });
       }),
     );
     const at = epochMs() + START_MS;
-    return Promise.all(who.map((tab) => tab.ask('go', { at })));
+    return Promise.all(who.map((tab) => tab.call.go(at)));
   }
 
   #workOf({ engine, call, tabs, group }: Making, tab: RemoteTab): Work {
@@ -197,7 +197,7 @@ class TabSuite {
     const [tab] = making.tabs;
     const known = this.#groups.get(key);
     if (known !== undefined || tab === undefined) return known ?? 1;
-    const group = await tab.ask('rehearse', this.#workOf(making, tab));
+    const group = await tab.call.rehearse(this.#workOf(making, tab));
     this.#groups.set(key, group);
     return group;
   }
@@ -219,12 +219,12 @@ class TabSuite {
 
   /** Puts together the writes of all tabs, and has the last tab walk the store. */
   async #verify(engine: string, tabs: readonly RemoteTab[]): Promise<string | undefined> {
-    const states = await Promise.all(tabs.map((tab) => tab.ask('state', { engine })));
+    const states = await Promise.all(tabs.map((tab) => tab.call.state(engine)));
     const [first] = states;
     const last = tabs.at(-1);
     if (first === undefined || last === undefined) return undefined;
     const state = first.map((value, number) => states[number % tabs.length]?.[number] ?? value);
-    return last.ask('verify', { engine, state });
+    return last.call.verify({ engine, state });
   }
 
   #progress(text: string): void {

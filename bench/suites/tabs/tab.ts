@@ -1,5 +1,5 @@
 /**
- * A tab of the suite `multi-tab`: it opens stores and makes calls on command, and replies.
+ * A tab of the suite `multi-tab`: it opens stores and makes calls when it is asked to.
  *
  * Invariant: it keeps the whole truth about what it loaded and wrote itself. Reads are checked against that; the director never
  * lets a tab read while another writes.
@@ -29,7 +29,7 @@ interface OpenStore {
   readonly state: State;
 }
 
-/** Its methods are its commands. */
+/** Its methods are called by the director of the suite. */
 export class Tab {
   readonly #stores = new Map<string, OpenStore>();
   #prepared: { task: Task; work: Work } | undefined;
@@ -53,7 +53,7 @@ export class Tab {
   }
 
   /** Whether this tab leads the store; undefined of engines that have no leader. */
-  async leads({ engine }: { engine: string }): Promise<boolean | undefined> {
+  async leads(engine: string): Promise<boolean | undefined> {
     const report = await this.#store(engine).session.report?.();
     return report?.sharing?.leads;
   }
@@ -71,7 +71,7 @@ export class Tab {
   }
 
   /** Makes the calls that were laid out, from a time on (milliseconds since 1970), so that all tabs begin together. */
-  async go({ at }: { at: number }): Promise<RoundData> {
+  async go(at: number): Promise<RoundData> {
     const prepared = this.#prepared;
     if (prepared === undefined) throw new Error('Nothing was prepared.');
     this.#prepared = undefined;
@@ -81,7 +81,7 @@ export class Tab {
   }
 
   /** The content of the store as far as this tab knows, by the number of the key. */
-  async state({ engine }: { engine: string }): Promise<Uint16Array> {
+  async state(engine: string): Promise<Uint16Array> {
     return this.#store(engine).state;
   }
 

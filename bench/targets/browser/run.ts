@@ -4,6 +4,7 @@
  * Invariant: no two parts ever run at the same time, and the worker is gone when the run ends, however it ends.
  */
 
+import { createBirpc } from 'birpc';
 import { timerStepMs } from '../../core/clock.ts';
 import type { Access } from '../../core/engine.ts';
 import type { Emit, Plan, RunEvent } from '../../core/plan.ts';
@@ -11,7 +12,7 @@ import { type Environment, Gathered, type Result } from '../../core/result.ts';
 import { runSuites, stepsOf } from '../../core/runner.ts';
 import { ENGINES } from '../../peers/all.ts';
 import '../../suites/browser.ts';
-import type { FromBenchWorker, ToBenchWorker } from './bench-worker.ts';
+import type { BenchWorker } from './bench-worker.ts';
 
 const IN_WORKER: readonly Access[] = ['worker'];
 const FROM_PAGE: readonly Access[] = ['page', 'inflight'];
@@ -49,21 +50,25 @@ export async function runPlan(plan: Plan, emit: Emit, signal: AbortSignal): Prom
   return { environment: where, plan, ...gathered };
 }
 
-function runInWorker(plan: Plan, emit: Emit, signal: AbortSignal): Promise<void> {
+async function runInWorker(plan: Plan, emit: Emit, signal: AbortSignal): Promise<void> {
   const worker = new Worker(new URL('./bench-worker.js', import.meta.url), { type: 'module', name: 'bench' });
-  const post = (message: ToBenchWorker): void => worker.postMessage(message);
-  const cancel = (): void => post({ type: 'cancel' });
-  return new Promise<void>((resolve, reject) => {
-    worker.onerror = (event) => reject(new Error(`The worker of the benchmark failed: ${event.message}`));
-    worker.onmessage = ({ data }: MessageEvent<FromBenchWorker>) => {
-      if (data.type !== 'ended') emit(data);
-      else if (data.error === undefined) resolve();
-      else reject(new Error(data.error));
-    };
-    signal.addEventListener('abort', cancel, { once: true });
-    post({ type: 'run', plan });
-  }).finally(() => {
+  const calls = createBirpc<BenchWorker, { emit: Emit }>(
+    { emit },
+    {
+      timeout: -1,
+      post: (message) => worker.postMessage(message),
+      on: (take) => worker.addEventListener('message', ({ data }) => take(data)),
+    },
+  );
+  const cancel = (): void => void calls.cancel.asEvent();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    await new Promise((resolve, reject) => {
+      worker.onerror = ({ message }) => reject(new Error(`The worker of the benchmark failed: ${message}`));
+      calls.run(plan).then(resolve, reject);
+    });
+  } finally {
     signal.removeEventListener('abort', cancel);
     worker.terminate();
-  });
+  }
 }
