@@ -62,7 +62,23 @@ export type StoreNumbers = Pick<
   'sharing' | 'writes' | 'memtable' | 'log' | 'flush' | 'levels' | 'compaction' | 'cache' | 'disk'
 >;
 
-interface SessionBase {
+type Kind = 'sync' | 'async';
+/** The result of a call: at once, or later. */
+type Given<K extends Kind, T> = K extends 'sync' ? T : Promise<T>;
+
+/** The calls of a store. Writes of an `async` session resolve when the level of the row is reached. */
+interface Calls<K extends Kind> {
+  readonly kind: K;
+  set(key: Key, value: Uint8Array): Given<K, unknown>;
+  get(key: Key): Given<K, Uint8Array | undefined>;
+  delete(key: Key): Given<K, unknown>;
+  batch(entries: BatchEntries): Given<K, unknown>;
+  /** Delivers `limit` entries (fewer at the end) from `from` on; from the first key when it is undefined. */
+  range(from: Key | undefined, limit: number, sink: Sink): Given<K, void>;
+  /** Deletes the keys from `from` up to `to`, without it, in one call. Of engines with `deleteRange`. */
+  deleteRange?(from: Key, to: Key): Given<K, unknown>;
+  /** Gets the values of the keys and sets all of them to new ones, as one; committed then. Of engines with `transaction`. */
+  transact?(entries: BatchEntries): Given<K, readonly (Uint8Array | undefined)[]>;
   /**
    * Resolves when nothing goes on behind, with whether the newest `entries` writes are where the fixture wants them;
    * they are written once more if not. An engine without such places says true.
@@ -77,34 +93,13 @@ interface SessionBase {
 }
 
 /** A store whose calls return at once. */
-export interface SyncSession extends SessionBase {
-  readonly kind: 'sync';
-  set(key: Key, value: Uint8Array): void;
-  get(key: Key): Uint8Array | undefined;
-  delete(key: Key): void;
-  batch(entries: BatchEntries): void;
-  /** Delivers `limit` entries (fewer at the end) from `from` on; from the first key when it is undefined. */
-  range(from: Key | undefined, limit: number, sink: Sink): void;
-  /** Deletes the keys from `from` up to `to`, without it, in one call. Of engines with `deleteRange`. */
-  deleteRange?(from: Key, to: Key): void;
-  /** Gets the values of the keys and sets all of them to new ones, as one; committed when it returns. Of engines with `transaction`. */
-  transact?(entries: BatchEntries): readonly (Uint8Array | undefined)[];
+export interface SyncSession extends Calls<'sync'> {
   /** Returns when all that was written has reached the level of the row. */
   commit(): void;
 }
 
-/** A store whose calls resolve when the level of the row is reached. */
-export interface AsyncSession extends SessionBase {
-  readonly kind: 'async';
-  set(key: Key, value: Uint8Array): Promise<unknown>;
-  get(key: Key): Promise<Uint8Array | undefined>;
-  delete(key: Key): Promise<unknown>;
-  batch(entries: BatchEntries): Promise<unknown>;
-  range(from: Key | undefined, limit: number, sink: Sink): Promise<void>;
-  /** Deletes the keys from `from` up to `to`, without it, in one call. Of engines with `deleteRange`. */
-  deleteRange?(from: Key, to: Key): Promise<unknown>;
-  /** Gets the values of the keys and sets all of them to new ones, as one. Of engines with `transaction`. */
-  transact?(entries: BatchEntries): Promise<readonly (Uint8Array | undefined)[]>;
+/** A store whose calls resolve later. */
+export interface AsyncSession extends Calls<'async'> {
   /** Many point calls at once, the best way the engine has. Resolves with their values (undefined for writes). */
   wave(calls: readonly PointCall[]): Promise<readonly (Uint8Array | undefined)[]>;
 }

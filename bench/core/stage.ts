@@ -10,7 +10,7 @@ import { turn } from './clock.ts';
 import type { BatchEntries, Durability, Engine, Place, Session, SessionOptions } from './engine.ts';
 import { type Dataset, makeDataset } from './generator.ts';
 import type { Emit, Plan } from './plan.ts';
-import { storageReport } from './storage.ts';
+import { heldBytes, type StorageReport, writtenBytes } from './storage.ts';
 import { entriesOf } from './tasks/task.ts';
 import { ABSENT, type BatchTrace, batchTraces, emptyState, type State } from './trace.ts';
 import { verifyStore } from './verify.ts';
@@ -20,6 +20,8 @@ const LOAD_BATCH = 1000;
 const LOADS_MAX = 10;
 /** How long a load takes before it reports how far it is, and between two reports. */
 const REPORT_MS = 1000;
+/** A store is sealed, and lets go of files that it does not need, once it has been idle for a while. */
+const IDLE_MS = 600;
 
 interface StageOptions {
   readonly engine: Engine;
@@ -102,11 +104,44 @@ export class Stage {
     return true;
   }
 
-  /** Closes the store and removes it; `between` sees it closed and still there. */
-  async close(between?: () => Promise<void>): Promise<void> {
+  /** Closes the store and removes it. */
+  async close(): Promise<void> {
     await this.session.close();
-    await between?.();
     await this.engine.remove(this.name);
+  }
+
+  /** The same, with a report of a store of Varve's. */
+  async conclude({ suite, load }: Fixture): Promise<StorageReport | undefined> {
+    const { engine, session, state, dataset, options } = this;
+    const reports = engine.role === 'varve' && session.report !== undefined;
+    if (reports) await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+    const stats = reports ? await session.report?.() : undefined;
+    await session.close();
+    // Files in memory or in a database cannot be weighed.
+    const hasFiles = options.storage === undefined || options.storage === 'opfs';
+    const diskBytes = hasFiles ? ((await engine.disk?.(this.name))?.bytes ?? 0) : 0;
+    await engine.remove(this.name);
+    const entries = state.reduce((sum, value) => sum + (value === ABSENT ? 0 : 1), 0);
+    if (stats === undefined || entries === 0) return undefined;
+    const entryBytes = dataset.keyBytes + dataset.valueBytes;
+    const logicalBytes = entries * entryBytes;
+    const tablesPerLevel = stats.levels.map(({ tables }) => tables);
+    const [overlapping = 0, ...sorted] = tablesPerLevel;
+    return {
+      suite,
+      compacted: load === 'tables',
+      engine: engine.name,
+      entries,
+      logicalBytes,
+      diskBytes,
+      diskBytesPerLogicalByte: diskBytes / logicalBytes,
+      writeAmplification: stats.writes === 0 ? null : writtenBytes(stats) / (stats.writes * entryBytes),
+      readAmplification: 1 + stats.memtable.frozen + overlapping + sorted.filter((tables) => tables > 0).length,
+      walSegments: stats.log.segments,
+      tablesPerLevel,
+      memoryBytes: heldBytes(stats),
+      stats,
+    };
   }
 
   async #load({ entries = this.dataset.keys.length, seed = 1, loading }: StageOptions, where: Place): Promise<void> {
@@ -189,7 +224,7 @@ export class Stages {
 
   /** Lets go of the stages that a suite will not use. */
   async prepare(next: Fixture): Promise<void> {
-    const end = `|${next.load} ${datasetKey(next)}`;
+    const end = `|${fixtureKey(next)}`;
     await this.#release((key) => !key.endsWith(end));
   }
 
@@ -202,8 +237,7 @@ export class Stages {
   ): Promise<Stage> {
     const key = keyOf(fixture, engine, durability);
     const kept = this.#kept.get(key);
-    // A suite that begins with an empty store takes one that was emptied, and no other.
-    if (kept !== undefined && kept.fixture.fresh === fixture.fresh) {
+    if (kept !== undefined) {
       this.#kept.delete(key);
       return kept.stage;
     }
@@ -229,7 +263,7 @@ export class Stages {
     for (const [key, { stage, fixture }] of this.#kept) {
       if (!which(key)) continue;
       this.#kept.delete(key);
-      const storage = await storageReport(stage, fixture.suite, fixture.load);
+      const storage = await stage.conclude(fixture);
       if (storage !== undefined) this.emit({ type: 'storage', storage });
     }
   }
@@ -246,7 +280,12 @@ export class Stages {
 }
 
 function keyOf(fixture: Fixture, engine: Engine, durability: Durability): string {
-  return `${engine.name}|${durability}|${fixture.load} ${datasetKey(fixture)}`;
+  return `${engine.name}|${durability}|${fixtureKey(fixture)}`;
+}
+
+/** A suite that begins with an empty store takes one that was emptied, and no other. */
+function fixtureKey(fixture: Fixture): string {
+  return `${fixture.fresh} ${fixture.load} ${datasetKey(fixture)}`;
 }
 
 function datasetKey({ keys, entries, reserve, valueBytes, keyBytes }: Fixture): string {

@@ -158,7 +158,7 @@ test('a life whose time is up ends early, and its store is where its model is', 
     const { set } = session;
     // One that answers later is waited for.
     session.set = (key, value) =>
-      new Promise<void>((resolve) => setTimeout(() => resolve(set(key, value)), 2)) as never;
+      new Promise<unknown>((resolve) => setTimeout(() => resolve(set(key, value)), 2)) as never;
   });
   const short = { ...extent, steps: 100_000, budget_ms: 100 };
   const { parts, problem, story } = await live(lifeOf('queue'), short, storesOf(slow));
