@@ -5,35 +5,30 @@
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { root } from '../../scripts/tools.mjs';
 import { ENGINES } from '../peers/all.ts';
 import '../suites/browser.ts';
-import { command } from '../targets/command.ts';
+import { command, commandOf } from '../targets/command.ts';
 import { DATA, pageFiles, readmeWith } from './files.ts';
 import { parseRuns, resultsOf, resultsText } from './results.ts';
 
-const HELP = `npm run bench -- results [flags]
-
-  --from LIST     Builds the page from these files, which --json wrote, instead of measuring.
-  --out FOLDER    Where the page and its data go (docs; then the README's figures are written as well).
-  --quick         Measures the quick suites only.
-  --rounds N      Interleaved rounds of the browser's suites (5).
-  --help          Prints this.`;
+/** The flags of the page; scripts/results.mjs has those of the runs. */
+interface Flags {
+  readonly from: string;
+  readonly out?: string;
+  readonly problem: readonly string[];
+}
 
 await command(async () => {
-  const { values } = parseArgs({
-    options: {
-      from: { type: 'string' },
-      out: { type: 'string' },
-      // A part that scripts/results.mjs could not measure.
-      problem: { type: 'string', multiple: true, default: [] },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) return console.log(HELP);
-  if (values.from === undefined) throw new Error(`--from is missing.\n\n${HELP}`);
+  const values = commandOf('results', 'Makes the results page, its chart and the figures of the README.')
+    .requiredOption('--from <list>', 'Builds the page from these files, which --json wrote, instead of measuring.')
+    .option('--out <folder>', "Where the page and its data go (docs; then the README's figures are written as well).")
+    .option('--quick', 'Measures the quick suites only.')
+    .option('--rounds <number>', "Interleaved rounds of the browser's suites (5).")
+    .option('--problem <text...>', 'A part that could not be measured.', [])
+    .parse()
+    .opts<Flags>();
   const runs = values.from.split(',').map((file) => parseRuns(file, readFileSync(file, 'utf8')));
   const results = resultsOf(runs, ENGINES, values.problem);
   const out = resolve(values.out ?? join(root, 'docs'));

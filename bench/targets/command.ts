@@ -3,7 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, type as system, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
 import { capture, root } from '../../scripts/tools.mjs';
 import type { Engine } from '../core/engine.ts';
 import { rate } from '../core/figures.ts';
@@ -141,35 +141,32 @@ export async function inFolder<T>(parent: string, use: (folder: string) => Promi
   }
 }
 
-/** The flags of every command without a browser. */
-const SHARED = {
-  suite: { type: 'string', multiple: true },
-  quick: { type: 'boolean', default: false },
-  rounds: { type: 'string' },
-  directory: { type: 'string', default: tmpdir() },
-  json: { type: 'string' },
-  markdown: { type: 'string' },
-  help: { type: 'boolean', default: false },
-} as const;
+/** A command of the benchmark; `name` is empty for that of the browser. */
+export const commandOf = (name: string, about: string): Command =>
+  new Command(`npm run bench -- ${name}`).usage('[flags]').description(about).allowExcessArguments(false);
 
-const SHARED_HELP = `
-  --directory PATH     where the files are (default: the system's folder for temporary ones)
-  --json FILE          writes the result
-  --markdown FILE      writes the tables that are printed`;
+/** A list that may be given in parts. */
+export const joined = (text: string, before?: string): string => (before === undefined ? text : `${before},${text}`);
 
-/** The values of the shared flags, and of a target's own, which are texts. */
-export type Values<Own extends string> = ReturnType<typeof parseArgs<{ options: typeof SHARED }>>['values'] & {
-  readonly [name in Own]?: string;
-};
+/** The flags of every target without a browser, beside those of its own, which are texts. */
+export type Values<Own extends string> = {
+  readonly suite?: string;
+  readonly quick?: true;
+  readonly rounds?: string;
+  readonly directory: string;
+  readonly json?: string;
+  readonly markdown?: string;
+} & { readonly [name in Own]?: string };
 
 /** A target without a browser. */
 export interface Target<Own extends string> {
-  /** The text of `--help`, without the flags for files. */
-  readonly help: string;
-  /** The names of its own flags. */
-  readonly flags: readonly Own[];
+  readonly name: string;
   /** In words, for the report. */
   readonly place: string;
+  /** Its own flags, in the form of commander, and what they say. */
+  readonly flags: Readonly<Record<Own, readonly [form: string, about: string]>>;
+  /** What a shared flag says. */
+  readonly about: { readonly suite: string; readonly quick: string; readonly rounds: string };
   /** Measures with files in `folder`. */
   run(values: Values<Own>, folder: string, emit: (event: RunEvent) => void): Promise<Measured>;
 }
@@ -181,11 +178,17 @@ interface Measured {
 }
 
 /** Runs a target: reads its flags, prints and writes its result, and fails if a row is wrong. */
-export function runTarget<Own extends string>({ help, flags, place, run }: Target<Own>): Promise<void> {
+export function runTarget<Own extends string>({ name, place, flags, about, run }: Target<Own>): Promise<void> {
   return command(async () => {
-    const own = Object.fromEntries(flags.map((name) => [name, { type: 'string' }] as const));
-    const values = parseArgs({ options: { ...own, ...SHARED } }).values as Values<Own>;
-    if (values.help) return console.log(help + SHARED_HELP);
+    const program = commandOf(name, `The benchmark ${place}.`)
+      .option('--suite <list>', about.suite, joined)
+      .option('--quick', about.quick)
+      .option('--rounds <number>', about.rounds)
+      .option('--directory <path>', 'where the files are', tmpdir())
+      .option('--json <file>', 'writes the result')
+      .option('--markdown <file>', 'writes the tables that are printed');
+    for (const [form, text] of Object.values<readonly [string, string]>(flags)) program.option(form, text);
+    const values = program.parse().opts<Values<Own>>();
     const gathered = new Gathered();
     const print = printer();
     const { versions, engines = [] } = await inFolder(values.directory, (folder) =>

@@ -8,31 +8,26 @@
 import { writeFileSync } from 'node:fs';
 import { baselineText, makeBaseline } from '../../core/compare/baseline.ts';
 import type { Plan } from '../../core/plan.ts';
-import { ENGINES } from '../../peers/all.ts';
 import { command, provenanceText, writeFiles } from '../command.ts';
 import { runPlanInBrowser, type SavedRun } from './browser-run.ts';
-import { type Command, helpText, listText, parseFlags, planOf } from './flags.ts';
+import { type Flags, listText, parseFlags, planOf } from './flags.ts';
 import { gatePlan, judgeRuns, readBaseline } from './gate.ts';
 
 /** The plan of a command line: as the baseline says, or everything that it does not leave out. */
-function planFor({ params, peers, last }: Command): Plan {
-  const compare = last('compare');
-  if (!params.has('mode') && compare === undefined) params.set('mode', 'full');
-  if (peers !== undefined) {
-    const varve = ENGINES.filter(({ role }) => role === 'varve').map(({ name }) => name);
-    params.set('engines', [...varve, ...peers].join(','));
-  }
-  return compare === undefined ? planOf(params) : gatePlan(readBaseline(compare), params);
+function planFor({ compare }: Flags, params: URLSearchParams): Plan {
+  if (compare !== undefined) return gatePlan(readBaseline(compare), params);
+  if (!params.has('mode')) params.set('mode', 'full');
+  return planOf(params);
 }
 
 /** The results of a plan that ran so often, one browser after the other; each report is printed. */
-async function measure(plan: Plan, runs: number, { last }: Command, profile = last('profile')) {
+async function measure(plan: Plan, { runs, headed }: Flags, profile?: string) {
   const saved: SavedRun[] = [];
   const texts: string[] = [];
   let wasCancelled = false;
   for (let n = 0; n < runs && !wasCancelled; n++) {
     if (runs > 1) console.log(`\nRun ${n + 1} of ${runs}`);
-    const run = await runPlanInBrowser(plan, { headed: last('headed') !== undefined, profile });
+    const run = await runPlanInBrowser(plan, { headed: headed === true, profile });
     saved.push(run.saved);
     texts.push(`${run.markdown}\n${provenanceText(run.saved)}\n`);
     console.log(`\n${texts.at(-1)}`);
@@ -42,18 +37,16 @@ async function measure(plan: Plan, runs: number, { last }: Command, profile = la
 }
 
 async function main(): Promise<void> {
-  const asked = parseFlags(process.argv.slice(2));
-  const { runs, last } = asked;
-  if (last('help') !== undefined) return console.log(helpText());
-  if (last('list') !== undefined) return console.log(listText());
-  const plan = planFor(asked);
-  const { saved, text, wasCancelled } = await measure(plan, runs, asked);
-  const compare = last('compare');
+  const { flags, params } = parseFlags(process.argv.slice(2));
+  const { runs, compare, saveBaseline } = flags;
+  if (flags.list) return console.log(listText());
+  const plan = planFor(flags, params);
+  const { saved, text, wasCancelled } = await measure(plan, flags, flags.profile);
   let judged = '';
   let isSlower = false;
   if (compare !== undefined && !wasCancelled) {
     const again = async (part: Plan) => {
-      const more = await measure(part, runs, asked, undefined);
+      const more = await measure(part, flags);
       if (more.wasCancelled) throw new Error('The comparison was cancelled: it has no verdict.');
       return more.saved.map(({ rows }) => rows);
     };
@@ -61,7 +54,7 @@ async function main(): Promise<void> {
       readBaseline(compare),
       plan,
       saved.map(({ rows }) => rows),
-      asked.failOver,
+      flags.failOver,
       again,
     );
     judged = `\n${judgement.text}`;
@@ -69,12 +62,11 @@ async function main(): Promise<void> {
     console.log(judged);
   }
   // One run is written as itself, several as a list.
-  writeFiles(runs === 1 ? saved[0] : saved, text + judged, { json: last('json'), markdown: last('markdown') });
+  writeFiles(runs === 1 ? saved[0] : saved, text + judged, flags);
   const isSound = saved.map(soundness).every(Boolean);
-  const baseline = last('save-baseline');
-  if (baseline !== undefined) {
+  if (saveBaseline !== undefined) {
     if (!isSound) throw new Error('No baseline was written: not everything ran and was verified.');
-    writeFileSync(baseline, baselineText(makeBaseline(saved, saved[0]?.source.commit)));
+    writeFileSync(saveBaseline, baselineText(makeBaseline(saved, saved[0]?.source.commit)));
   }
   if (!isSound || isSlower) process.exitCode = 1;
 }

@@ -2,137 +2,93 @@
  * The flags of `npm run bench`, read and described.
  *
  * Invariant: a run's options are in the list of options alone (core/options.ts); each is a flag of its name here. The flags
- * that are added say where a run reports to and what it is compared with. An unknown name is never passed over: the error
- * has the nearest one that is known.
+ * that are added say where a run reports to and what it is compared with.
  */
 
-import { parseArgs } from 'node:util';
-import { closest, distance } from 'fastest-levenshtein';
-import { OPTIONS, type Option, planFrom, standardPlan } from '../../core/options.ts';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { OPTIONS, planFrom, standardPlan } from '../../core/options.ts';
 import type { Plan } from '../../core/plan.ts';
 import { suites } from '../../core/suite.ts';
 import { ENGINES } from '../../peers/all.ts';
 import '../../suites/browser.ts';
+import { commandOf, joined } from '../command.ts';
 
-/** The flags beside the options, with the value that they want (none: a switch). */
-const OWN = {
-  quick: ['', 'The same as --mode quick. Without it everything runs beside every peer, which takes hours.'],
-  suite: ['NAME', 'Only this suite; may be given several times.'],
-  engine: ['NAME', 'Only this engine; may be given several times.'],
-  peers: ['LIST', 'Only these peers and floors beside Varve; "none" for Varve alone.'],
-  json: ['FILE', 'Writes the result as JSON.'],
-  markdown: ['FILE', 'Writes the tables that are printed.'],
-  runs: ['NUMBER', 'Runs the whole so often, each time in a new browser (1).'],
-  compare: [
-    'FILE',
-    'Runs what this baseline was made of, and fails where Varve has become slower beside the same floors.',
-  ],
-  'fail-over': ['SHARE', 'How much slower is still let pass: 10% (the standard) or 0.1.'],
-  'save-baseline': ['FILE', 'Writes the ratios of the run as a baseline to compare with.'],
-  profile: ['FOLDER', 'Writes a trace of every thread, for DevTools, Perfetto or speedscope.'],
-  headed: ['', 'Shows the browser.'],
-  list: ['', 'Prints the suites and engines.'],
-  help: ['', 'Prints this.'],
-} as const;
+const SEE_HELP = '`npm run bench -- --list` prints the suites and engines.';
 
-type Own = keyof typeof OWN;
-
-/** Flags that are a list in the address and can be given one by one here. */
-const SINGULAR: Readonly<Record<string, string>> = { suite: 'suites', engine: 'engines', peers: 'engines' };
-const NOUNS: Readonly<Record<string, string>> = { suites: 'suite', engines: 'engine', access: 'access' };
-/** A name that differs by more than this share of its letters is no slip of the finger. */
-const SLIP_MAX = 0.5;
-const SEE_HELP = '`npm run bench -- --help` lists what there is.';
-
-export interface Command {
-  /** The plan as parameters of an address; an absent one is as in the mode or the baseline. */
-  readonly params: URLSearchParams;
-  /** Only these beside Varve's engines. */
-  readonly peers: readonly string[] | undefined;
+/** The flags beside the options. */
+export interface Flags {
+  readonly peers?: string;
+  readonly json?: string;
+  readonly markdown?: string;
   /** Runs of the whole, each in a browser of its own. */
   readonly runs: number;
+  readonly compare?: string;
   /** The share by which a row may be slower. */
   readonly failOver: number;
-  /** A flag's last value; empty for a switch, undefined when it was not given. */
-  last(flag: Own): string | undefined;
+  readonly saveBaseline?: string;
+  readonly profile?: string;
+  readonly headed?: true;
+  readonly list?: true;
 }
 
-/** Reads a command line. Throws a sentence for what it does not understand. */
-export function parseFlags(args: readonly string[]): Command {
-  const wanted = new Map<string, string>([
-    ...OPTIONS.map(({ name }) => [name, 'VALUE'] as const),
-    ...Object.entries(OWN).map(([name, [value]]) => [name, value] as const),
-  ]);
-  const kinds = [...wanted].map(([name, value]) => [name, { type: value === '' ? 'boolean' : 'string' }] as const);
-  const options = Object.fromEntries(kinds) as Record<string, { type: 'boolean' | 'string' }>;
-  const { tokens } = parseArgs({ args: [...args], strict: false, tokens: true, options });
-  const given = new Map<string, string[]>();
-  for (const token of tokens) {
-    if (token.kind === 'positional') throw new Error(`"${token.value}" stands where a flag was expected. ${SEE_HELP}`);
-    if (token.kind !== 'option') continue;
-    const { name, value } = token;
-    const want = wanted.get(name);
-    if (want === undefined) throw new Error(unknown('flag', name, [...wanted.keys()], '--'));
-    if (want !== '' && value === undefined) throw new Error(`--${name} wants a value: --${name} ${want}.`);
-    if (want === '' && value !== undefined) throw new Error(`--${name} takes no value.`);
-    given.set(name, [...(given.get(name) ?? []), value ?? '']);
+/** Lists that can also be given one by one. */
+const SINGULAR: Readonly<Record<string, string>> = { suites: '--suite, ', engines: '--engine, ' };
+
+/** The command with all its flags. */
+export function benchCommand(): Command {
+  const command = commandOf('', 'Without flags every suite runs beside every peer.');
+  for (const { name, kind, about, choices, standard } of OPTIONS) {
+    const option = new Option(`${SINGULAR[name] ?? ''}--${name} <${kind}>`, `${about} (${standard})`);
+    if (kind === 'choice') option.choices(choices?.() ?? []);
+    command.addOption(kind === 'list' ? option.argParser(joined) : option);
   }
-  const last = (name: string): string | undefined => given.get(name)?.at(-1);
-  const peers = given.get('peers')?.join(',');
-  if (peers !== undefined) checkNames(optionOf('engines'), peers);
-  return {
-    params: paramsIn(given),
-    peers: peers?.split(',').filter((name) => name !== '' && name !== 'none'),
-    runs: countOf('runs', last('runs') ?? '1', 20),
-    failOver: shareOf(last('fail-over') ?? '10%'),
-    last,
-  };
+  return command
+    .addOption(new Option('--quick', 'The same as --mode quick; everything takes hours.').implies({ mode: 'quick' }))
+    .option('--peers <list>', 'Only these peers and floors beside Varve; "none" for Varve alone.', joined)
+    .option('--json <file>', 'Writes the result as JSON.')
+    .option('--markdown <file>', 'Writes the tables that are printed.')
+    .option('--runs <number>', 'Runs the whole so often, each time in a new browser.', countOf, 1)
+    .option(
+      '--compare <file>',
+      'Runs what this baseline was made of, and fails where Varve has become slower beside the same floors.',
+    )
+    .option('--fail-over <share>', 'How much slower is still let pass, such as 10% or 0.1.', shareOf, 0.1)
+    .option('--save-baseline <file>', 'Writes the ratios of the run as a baseline to compare with.')
+    .option('--profile <folder>', 'Writes a trace of every thread, for DevTools, Perfetto or speedscope.')
+    .option('--headed', 'Shows the browser.')
+    .option('--list', 'Prints the suites and engines.')
+    .addHelpText(
+      'after',
+      '\nOther benchmarks: npm run bench -- NAME, where NAME is one of scale, micro, fs, http, deno-kv, cloudflare, results.\n' +
+        'bench/README.md says what each measures.',
+    );
 }
 
-function optionOf(name: string): Option {
-  return OPTIONS.find((option) => option.name === name) as Option;
-}
-
-function paramsIn(given: ReadonlyMap<string, readonly string[]>): URLSearchParams {
+/** The flags, and the plan as parameters of an address; an absent one is as in the mode or the baseline. */
+export function parseFlags(args: readonly string[], command = benchCommand()) {
+  const flags = command.parse(args, { from: 'user' }).opts<Flags>();
   const params = new URLSearchParams();
-  for (const [flag, values] of given) {
-    const option = flag === 'peers' ? undefined : optionOf(SINGULAR[flag] ?? flag);
-    if (option === undefined) continue;
-    const before = option.kind === 'list' ? params.get(option.name) : null;
-    const text = [...(before === null ? [] : [before]), ...(option.kind === 'list' ? values : values.slice(-1))].join();
-    checkNames(option, text);
-    params.set(option.name, text);
+  for (const option of command.options) {
+    const text: string | undefined = command.getOptionValue(option.attributeName());
+    if (text !== undefined && OPTIONS.some(({ name }) => name === option.name())) params.set(option.name(), text);
   }
-  if (given.has('quick')) params.set('mode', 'quick');
-  return params;
-}
-
-function checkNames({ name, kind, choices }: Option, text: string): void {
-  const known = choices?.();
-  for (const item of kind === 'list' ? text.split(',') : [text]) {
-    if (known === undefined || item === '' || item === 'none' || known.includes(item)) continue;
-    throw new Error(unknown(NOUNS[name] ?? name, item, known));
+  if (flags.peers !== undefined) {
+    const varve = ENGINES.filter(({ role }) => role === 'varve').map(({ name }) => name);
+    params.set('engines', [...varve, flags.peers].join());
   }
+  return { flags, params };
 }
 
-function unknown(what: string, name: string, known: readonly string[], prefix = ''): string {
-  const nearest = closest(name, [...known]);
-  const isSlip = distance(name, nearest) <= Math.max(1, nearest.length * SLIP_MAX);
-  const all = known.map((one) => prefix + one).join(', ');
-  const hint = isSlip ? `the nearest is ${prefix}${nearest}.` : `there are ${all}.`;
-  return `There is no ${what} "${prefix}${name}": ${hint} ${SEE_HELP}`;
-}
-
-function countOf(name: string, text: string, max: number): number {
+function countOf(text: string): number {
   const value = Number(text);
-  if (Number.isInteger(value) && value >= 1 && value <= max) return value;
-  throw new Error(`--${name} must be a whole number from 1 to ${max}, and is "${text}".`);
+  if (Number.isInteger(value) && value >= 1 && value <= 20) return value;
+  throw new InvalidArgumentError('It must be a whole number from 1 to 20.');
 }
 
 function shareOf(text: string): number {
   const share = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text);
   if (text.trim() !== '' && share >= 0 && share < 1) return share;
-  throw new Error(`--fail-over must be a share such as 10% or 0.1, and is "${text}".`);
+  throw new InvalidArgumentError('It must be a share such as 10% or 0.1.');
 }
 
 /** The plan that parameters ask for. Throws what is wrong with them. */
@@ -140,24 +96,6 @@ export function planOf(params: URLSearchParams): Plan {
   const { plan, problems } = planFrom(params);
   if (problems.length > 0) throw new Error(`${problems.join('\n')}\n${SEE_HELP}`);
   return plan;
-}
-
-export function helpText(): string {
-  const options = OPTIONS.map(({ name, kind, about, choices, standard }) => {
-    const text = kind === 'choice' ? `${about} ${choices?.().join(', ')}.` : about;
-    return [name, kind === 'list' ? 'LIST' : kind === 'number' ? 'NUMBER' : 'NAME', `${text} (${standard})`] as const;
-  });
-  const own = Object.entries(OWN).map(([name, [value, about]]) => [name, value, about] as const);
-  return [
-    'npm run bench -- [flags]',
-    '',
-    'Without flags every suite runs beside every peer.',
-    '',
-    ...[...options, ...own].map(([name, value, about]) => `${`  --${name} ${value}`.padEnd(26)} ${about}`),
-    '',
-    'Other benchmarks: npm run bench -- NAME, where NAME is one of scale, micro, fs, http, deno-kv, cloudflare, results.',
-    'bench/README.md says what each measures.',
-  ].join('\n');
 }
 
 /** The text of `--list`: suites and engines, one a line; `*` marks what `--quick` runs. */

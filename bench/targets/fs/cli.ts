@@ -21,15 +21,14 @@ const KNOWN = suites()
 const ROUND_MS = { quick: 100, full: 1000 } as const;
 
 await runTarget({
-  help: `npm run bench -- fs [options]
-
-  --peers LIST         of ${PEERS.join(', ')}, beside Varve (default: bare file calls)
-  --suite LIST         of ${KNOWN.join(', ')}
-                       (default: ${LOOPS}; with peers also ${LIVES})
-  --quick              fewer calls and shorter rounds
-  --rounds N           (default 5; with --quick 3)`,
-  flags: ['peers'],
+  name: 'fs',
   place: 'on Node',
+  flags: { peers: ['--peers <list>', `of ${PEERS.join(', ')}, beside Varve (default: bare file calls)`] },
+  about: {
+    suite: `of ${KNOWN.join(', ')} (default: ${LOOPS}; with peers also ${LIVES})`,
+    quick: 'fewer calls and shorter rounds',
+    rounds: 'interleaved rounds (default 5; with --quick 3)',
+  },
   async run({ peers, suite, quick, rounds = quick ? '3' : '5' }, folder, emit) {
     const engines = varveEngines(folder);
     if (peers === undefined) engines.push(bareFile(folder));
@@ -43,7 +42,7 @@ await runTarget({
     const usual = peers === undefined ? LOOPS : `${LOOPS},${LIVES}`;
     const plan: Plan = {
       mode,
-      suites: namesOf('suite', suite?.join() ?? usual, KNOWN),
+      suites: namesOf('suite', suite ?? usual, KNOWN),
       engines: engines.map(({ name }) => name),
       accesses: ['worker'],
       rounds: Math.ceil(numberOf('rounds', rounds)),

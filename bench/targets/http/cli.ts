@@ -18,7 +18,16 @@ import { BATCH, SINGLE, SUITES, type SuiteName } from './suites.ts';
 /** The quick mode counts requests, so that its rows have some on a busy machine, too. */
 const QUICK: Extent = { seconds: 0.15, rounds: 1, connections: [25], requests: 100 };
 const FULL: Extent = { seconds: SECONDS, rounds: 3, connections: [10, 25, 50, 100] };
-const FLAGS = ['runtime', 'seconds', 'connections', 'rate', 'keys'] as const;
+const FLAGS = {
+  runtime: ['--runtime <list>', `of ${RUNTIMES.join(', ')} (default: all)`],
+  seconds: [
+    '--seconds <number>',
+    `of each row, all its rounds together (default ${SECONDS}); the phases of http-load are scaled with it`,
+  ],
+  connections: ['--connections <list>', 'of http-single and http-batch (default 10,25,50,100)'],
+  rate: ['--rate <number>', 'requests a second of the open loop (default: half of what the closed loop reached)'],
+  keys: ['--keys <number>', 'entries of the store (default 20000)'],
+} as const;
 
 /** S4: errors below 1%, a p95 below 500 ms, more than 100 requests a second. */
 registerJudge((rows) => {
@@ -35,7 +44,7 @@ registerJudge((rows) => {
   ];
 });
 
-function extentOf({ quick, seconds, rounds, connections, rate: perSecond }: Values<(typeof FLAGS)[number]>): Extent {
+function extentOf({ quick, seconds, rounds, connections, rate: perSecond }: Values<keyof typeof FLAGS>): Extent {
   const base = quick ? QUICK : FULL;
   const many = connections?.split(',').map((one) => numberOf('connections', one));
   return {
@@ -69,22 +78,18 @@ async function onRuntime(
 }
 
 await runTarget({
-  help: `npm run bench -- http [options]
-
-  --runtime LIST       of ${RUNTIMES.join(', ')} (default: all)
-  --suite LIST         of ${SUITES.join(', ')} (default: all); may be given several times
-  --quick              100 requests a row by 25 connections, and short phases: about a minute for everything
-  --seconds N          of each row, all its rounds together (default ${SECONDS}); the phases of http-load are scaled with it
-  --rounds N           (default 3, quick 1)
-  --connections LIST   of http-single and http-batch (default 10,25,50,100)
-  --rate N             requests a second of the open loop (default: half of what the closed loop reached)
-  --keys N             entries of the store (default 20000)`,
-  flags: FLAGS,
+  name: 'http',
   place: 'over HTTP',
+  flags: FLAGS,
+  about: {
+    suite: `of ${SUITES.join(', ')} (default: all)`,
+    quick: '100 requests a row by 25 connections, and short phases: about a minute for everything',
+    rounds: 'interleaved rounds (default 3, quick 1)',
+  },
   async run(values, folder, emit) {
     const extent = extentOf(values);
     const keys = Math.ceil(numberOf('keys', values.keys ?? '20000'));
-    const suites = namesOf('suite', values.suite?.join(), SUITES);
+    const suites = namesOf('suite', values.suite, SUITES);
     const take = (rows: readonly Row[]): void => {
       for (const row of rows) emit({ type: 'row', row });
     };
