@@ -33,9 +33,9 @@ test.each(RUNTIMES)(
   async (runtime) => {
     const { runner, store } = await serve(runtime);
     const closed = await runner.round(CRUD, 10, { requests: 100 });
-    expect(closed.outcomes).toMatchObject({ requests: 100, failed: 0, wrong: 0, problem: undefined });
+    expect(closed.outcomes).toMatchObject({ requests: 100, failed: 0, problem: undefined, tally: { wrong: 0 } });
     const open = await runner.round(CRUD, 10, { perSecond: 100, seconds: 0.5 });
-    expect(open.outcomes).toMatchObject({ requests: 50, failed: 0, wrong: 0, problem: undefined });
+    expect(open.outcomes).toMatchObject({ requests: 50, failed: 0, problem: undefined, tally: { wrong: 0 } });
     expect(await store.compare()).toBe(undefined);
   },
   PATIENCE_MS,

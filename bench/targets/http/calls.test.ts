@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { bare, batchGet, batchSet, get, insert, type Kind, mix, put, range, remove, update } from './calls.ts';
 import { keyOf, Ledger, numberOf, valueText } from './ledger.ts';
-import { noOutcomes, Session } from './session.ts';
+import { Outcomes } from './outcomes.ts';
 import { Share } from './share.ts';
 
 const BASE = 1000;
@@ -108,19 +108,16 @@ test('a floor sends the same bytes, writes nothing, and is judged by the length 
   ]);
 });
 
-test('a session counts right, wrong and failed answers, and keeps the ledger', () => {
+test('right, wrong and failed answers are counted, and the ledger is kept', () => {
   const ledger = new Ledger(CONNECTIONS);
-  const outcomes = noOutcomes();
-  const session = new Session(put, new Share(ledger, 0, CONNECTIONS, 1), outcomes);
-  const first = session.next();
-  session.answer(200, '{"sequence":9,"durability":"relaxed"}');
+  const outcomes = new Outcomes(ledger);
+  const share = new Share(ledger, 0, CONNECTIONS, 1);
+  const first = put(share);
+  outcomes.answer(first, 200, '{"sequence":9,"durability":"relaxed"}');
   expect([ledger.version(0), ledger.sequence(0)]).toEqual([first.writes[0]?.version, 9]);
-  session.next();
-  session.answer(503, 'busy');
+  outcomes.answer(put(share), 503, 'busy');
   expect(ledger.doubtful).toEqual([0]);
-  expect(outcomes).toMatchObject({ requests: 1, operations: 1, failed: 1, wrong: 0 });
-  const reading = new Session(get, new Share(new Ledger(1), 0, 1, 1), outcomes);
-  reading.next();
-  reading.answer(200, 'not even JSON');
-  expect(outcomes).toMatchObject({ requests: 1, failed: 1, wrong: 1 });
+  expect(outcomes).toMatchObject({ requests: 1, failed: 1, tally: { ops: 1, wrong: 0 } });
+  outcomes.answer(get(new Share(new Ledger(1), 0, 1, 1)), 200, 'not even JSON');
+  expect(outcomes).toMatchObject({ requests: 1, failed: 1, tally: { wrong: 1 } });
 });

@@ -7,9 +7,9 @@ import { afterEach, expect, test } from 'vitest';
 import { Latencies } from '../../core/latency.ts';
 import type { Length, Pace } from '../../core/load.ts';
 import { health } from './calls.ts';
-import { runSessions } from './connection.ts';
+import { runConnections } from './connection.ts';
 import { Ledger } from './ledger.ts';
-import { noOutcomes, Session } from './session.ts';
+import { Outcomes } from './outcomes.ts';
 import { Share } from './share.ts';
 
 let server: Server | undefined;
@@ -18,14 +18,11 @@ async function run(listener: RequestListener, connections: number, length: Lengt
   server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const ledger = new Ledger(connections);
-  const outcomes = noOutcomes();
+  const outcomes = new Outcomes(ledger);
   const latencies = new Latencies();
-  const sessions = Array.from({ length: connections }, (_, i) => {
-    return new Session(health, new Share(ledger, i, connections, 1), outcomes);
-  });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const seconds = await runSessions(url, sessions, length, latencies);
-  return { outcomes, latencies, seconds };
+  await runConnections(url, health, Share.ofAll(ledger, connections, 1), outcomes, length, latencies);
+  return { outcomes, latencies };
 }
 
 afterEach(() => {
@@ -37,7 +34,7 @@ const OK = '{"status":"ok"}';
 
 test('a closed loop of so many requests makes exactly these', async () => {
   const { outcomes, latencies } = await run((_, response) => response.end(OK), 4, { requests: 50 });
-  expect(outcomes).toMatchObject({ requests: 50, failed: 0, wrong: 0 });
+  expect(outcomes).toMatchObject({ requests: 50, failed: 0, tally: { wrong: 0 } });
   expect(latencies.count).toBe(50);
 });
 

@@ -1,5 +1,5 @@
 /**
- * A connection to a server, by undici: one request at a time, as fast as its session asks.
+ * A connection to a server, by undici: one request at a time, as fast as its loop asks.
  *
  * Invariant: it follows HTTP: when a server says `Connection: close`, which Deno does now and then after a body, the next
  * request takes a new connection, and nothing has failed. (autocannon continues on the old one, and counts an error.)
@@ -8,7 +8,9 @@
 import { Client } from 'undici';
 import type { Latencies } from '../../core/latency.ts';
 import { type Length, type Pace, runLoad } from '../../core/load.ts';
-import type { Session } from './session.ts';
+import type { Kind } from './calls.ts';
+import type { Outcomes } from './outcomes.ts';
+import type { Share } from './share.ts';
 
 /** A request without an answer for so long has failed, in milliseconds. */
 const TIMEOUT_MS = 30_000;
@@ -22,19 +24,23 @@ async function twoTurns(): Promise<void> {
 
 class Connection {
   readonly #client: Client;
-  readonly #session: Session;
   #answered_ms = Number.POSITIVE_INFINITY;
 
-  constructor(url: string, session: Session) {
+  constructor(
+    url: string,
+    private readonly kind: Kind,
+    private readonly share: Share,
+    private readonly outcomes: Outcomes,
+  ) {
     this.#client = new Client(url, { pipelining: 1, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
-    this.#session = session;
   }
 
-  /** Makes the session's next request; resolves when its answer was checked. Never rejects: the session counts failures. */
+  /** Makes the next request; resolves when its answer was checked. Never rejects: failures are outcomes. */
   async ask(): Promise<void> {
     // After a pause of this process, which a busy machine can make, the server may have ended the connection.
     if (performance.now() - this.#answered_ms > IDLE_MS) await twoTurns();
-    const { method, path, headers = {}, body = null } = this.#session.next();
+    const call = this.kind(this.share);
+    const { method, path, headers = {}, body = null } = call;
     await new Promise<void>((done) => {
       const chunks: Buffer[] = [];
       let status = 0;
@@ -48,11 +54,11 @@ class Connection {
           },
           onResponseData: (_, chunk) => void chunks.push(chunk),
           onResponseEnd: () => {
-            this.#session.answer(status, Buffer.concat(chunks).toString());
+            this.outcomes.answer(call, status, Buffer.concat(chunks).toString());
             done();
           },
           onResponseError: (_, error) => {
-            this.#session.fail(`${method} ${path}: ${error.message}`);
+            this.outcomes.fail(call, error.message);
             done();
           },
         },
@@ -66,14 +72,16 @@ class Connection {
   }
 }
 
-/** Runs the sessions, a connection each. Resolves with the seconds until the last answer. */
-export async function runSessions(
+/** Makes requests of a kind by several connections. Resolves with the seconds until the last answer. */
+export async function runConnections(
   url: string,
-  sessions: readonly Session[],
+  kind: Kind,
+  shares: readonly Share[],
+  outcomes: Outcomes,
   length: Length | Pace,
   latencies: Latencies,
 ): Promise<number> {
-  const connections = sessions.map((session) => new Connection(url, session));
+  const connections = shares.map((share) => new Connection(url, kind, share, outcomes));
   try {
     return await runLoad(
       connections.map((connection) => () => connection.ask()),

@@ -8,14 +8,14 @@
 import { rate, times } from '../../core/figures.ts';
 import { Latencies, median } from '../../core/latency.ts';
 import type { Length, Pace } from '../../core/load.ts';
+import { type Round, roundOf } from '../../core/measure.ts';
 import { makeRow, type Row } from '../../core/row.ts';
-import { emptyTally } from '../../core/tasks/task.ts';
 import { bare, type Kind } from './calls.ts';
-import { runSessions } from './connection.ts';
+import { runConnections } from './connection.ts';
 import { Ledger } from './ledger.ts';
+import { Outcomes } from './outcomes.ts';
 import type { Options } from './programs/program.ts';
 import { type RuntimeName, type Server, startServer } from './server.ts';
-import { noOutcomes, type Outcomes, Session } from './session.ts';
 import { Share } from './share.ts';
 import { RemoteStore } from './store.ts';
 import { CRUD, LOAD, type Phase, type Work } from './suites.ts';
@@ -44,10 +44,8 @@ interface ServerHead {
   readonly durability: Row['durability'];
 }
 
-export interface ServerRound {
+export interface ServerRound extends Round {
   readonly outcomes: Outcomes;
-  readonly seconds: number;
-  readonly latencies: Latencies;
 }
 
 interface ServerWork extends ServerHead {
@@ -64,7 +62,7 @@ interface ServerWork extends ServerHead {
 }
 
 const perSecond = (rounds: readonly ServerRound[]): number =>
-  median(rounds.map(({ outcomes, seconds }) => outcomes.requests / seconds));
+  median(rounds.map(({ outcomes, elapsed_ms }) => (outcomes.requests * 1000) / elapsed_ms));
 
 /** The row of some work, and that of its floor; `problem` names a difference that the pass over the store found. */
 export function rowsOf(work: ServerWork, problem: string | undefined): Row[] {
@@ -73,15 +71,10 @@ export function rowsOf(work: ServerWork, problem: string | undefined): Row[] {
     own: readonly ServerRound[],
     more: Pick<Row, 'engine' | 'role' | 'durability'> & { note?: string },
   ): Row => {
-    const made = own.map(({ outcomes, seconds, latencies }) => {
-      const { operations, chars, wrong } = outcomes;
-      const tally = { ...emptyTally(), ops: operations, bytes: chars, wrong };
-      return { tally, elapsed_ms: seconds * 1000, latencies, timeline: [] };
-    });
-    const errors = own.reduce((sum, { outcomes }) => sum + outcomes.failed + outcomes.wrong, 0);
+    const errors = own.reduce((sum, { outcomes, tally }) => sum + outcomes.failed + tally.wrong, 0);
     const access = `${runtime}, ${connections} connections${due === undefined ? '' : ', at a fixed rate'}`;
     const head = { suite, phase: title, access, unit: 'ops', groupSize: 1, errors, ...more } as const;
-    return makeRow(head, made, more.role === 'floor' || problem === undefined);
+    return makeRow(head, own, more.role === 'floor' || problem === undefined);
   };
   const found = problem ?? rounds.find(({ outcomes }) => outcomes.problem !== undefined)?.outcomes.problem;
   const notes = [
@@ -99,19 +92,15 @@ export function rowsOf(work: ServerWork, problem: string | undefined): Row[] {
 }
 
 export class Runner {
-  readonly server: Server;
-  readonly store: RemoteStore;
-  readonly #head: ServerHead;
-  readonly #extent: Extent;
   /** Another seed for every round. */
   #seed = 1;
 
-  private constructor(server: Server, store: RemoteStore, head: ServerHead, extent: Extent) {
-    this.server = server;
-    this.store = store;
-    this.#head = head;
-    this.#extent = extent;
-  }
+  private constructor(
+    readonly server: Server,
+    readonly store: RemoteStore,
+    private readonly head: ServerHead,
+    private readonly extent: Extent,
+  ) {}
 
   /** Starts a server, loads its store, and lets it compile the code that it runs. */
   static async start(runtime: RuntimeName, options: Options, keys: number, extent: Extent): Promise<Runner> {
@@ -130,24 +119,20 @@ export class Runner {
 
   /** One round of a closed or an open loop; afterwards no write is in doubt. */
   async round(kind: Kind, connections: number, length: Length | Pace): Promise<ServerRound> {
-    const outcomes = noOutcomes();
-    const latencies = new Latencies();
     const { ledger, url } = this.store;
-    const seed = this.#seed++ * 104_729;
-    const sessions = Array.from({ length: connections }, (_, i) => {
-      return new Session(kind, new Share(ledger, i, connections, seed), outcomes);
-    });
-    const seconds = await runSessions(url, sessions, length, latencies);
+    const outcomes = new Outcomes(ledger);
+    const latencies = new Latencies();
+    const shares = Share.ofAll(ledger, connections, this.#seed++ * 104_729);
+    const seconds = await runConnections(url, kind, shares, outcomes, length, latencies);
     if (!(await this.store.resolveDoubts())) {
-      outcomes.wrong++;
-      outcomes.problem ??= 'A write that was never answered left neither the old value nor the new one.';
+      outcomes.wrong('A write that was never answered left neither the old value nor the new one.');
     }
-    return { outcomes, seconds, latencies };
+    return { outcomes, ...roundOf(outcomes.tally, seconds * 1000, latencies) };
   }
 
   /** `http-single` and `http-batch`: every kind of work by every number of connections, with its floor. */
   async works(suite: string, works: readonly Work[]): Promise<Row[]> {
-    const { connections, rounds, seconds, requests } = this.#extent;
+    const { connections, rounds, seconds, requests } = this.extent;
     const length = requests === undefined ? { seconds: seconds / rounds } : { requests: Math.ceil(requests / rounds) };
     const cells = connections.flatMap((many) => works.map((work) => this.#workOf(suite, work, many)));
     for (let i = 0; i < rounds; i++) for (const cell of cells) await this.#pair(cell, length);
@@ -166,7 +151,7 @@ export class Runner {
         before = perSecond(work.rounds);
         works.push(work);
       } else {
-        const due = this.#extent.perSecond ?? Math.max(1, Math.round(before * phase.openShare));
+        const due = this.extent.perSecond ?? Math.max(1, Math.round(before * phase.openShare));
         const pace = { perSecond: due, seconds: (phase.seconds ?? SECONDS) * this.#scale };
         const { floor: _, ...open } = work;
         works.push({ ...open, due, rounds: [await this.round(phase.kind, phase.connections, pace)] });
@@ -179,15 +164,15 @@ export class Runner {
   #workOf(suite: string, { title, published, kind }: Work, connections: number) {
     const rounds: ServerRound[] = [];
     const floor: ServerRound[] = [];
-    return { suite, title, published, connections, ...this.#head, kind, rounds, floor };
+    return { suite, title, published, connections, ...this.head, kind, rounds, floor };
   }
 
   async #pair(work: { kind: Kind; connections: number; rounds: ServerRound[]; floor: ServerRound[] }, length: Length) {
     const { kind, connections, rounds, floor } = work;
     const round = await this.round(kind, connections, length);
     rounds.push(round);
-    const { chars, requests } = round.outcomes;
-    const answer_bytes = requests === 0 ? 0 : Math.round(chars / requests);
+    const { tally, requests } = round.outcomes;
+    const answer_bytes = requests === 0 ? 0 : Math.round(tally.bytes / requests);
     floor.push(await this.round(bare(kind, answer_bytes), connections, length));
   }
 
@@ -197,6 +182,6 @@ export class Runner {
   }
 
   get #scale(): number {
-    return this.#extent.seconds / SECONDS;
+    return this.extent.seconds / SECONDS;
   }
 }

@@ -9,26 +9,30 @@ import type { Ledger } from './ledger.ts';
 
 /** The keys that one connection of a row may write, and its own random numbers. */
 export class Share {
-  readonly ledger: Ledger;
+  /** A share for each of so many connections. */
+  static ofAll(ledger: Ledger, connections: number, seed: number): Share[] {
+    return Array.from({ length: connections }, (_, i) => new Share(ledger, i, connections, seed));
+  }
+
   readonly random: Random;
-  readonly #connection: number;
-  readonly #connections: number;
   readonly #own: number;
   #fresh: number;
 
   /** Throws when there are more connections than keys. */
-  constructor(ledger: Ledger, connection: number, connections: number, seed: number) {
-    this.ledger = ledger;
+  constructor(
+    readonly ledger: Ledger,
+    private readonly connection: number,
+    private readonly connections: number,
+    seed: number,
+  ) {
     this.random = new Random(seed + connection * 7919);
-    this.#connection = connection;
-    this.#connections = connections;
     this.#own = Math.floor((ledger.base - 1 - connection) / connections) + 1;
     if (this.#own < 1) throw new RangeError(`${ledger.base} keys are too few for ${connections} connections.`);
     this.#fresh = Math.ceil(ledger.end / connections) * connections + connection;
   }
 
   owns(number: number): boolean {
-    return number % this.#connections === this.#connection;
+    return number % this.connections === this.connection;
   }
 
   /** A key of the base, drawn at random. */
@@ -59,11 +63,11 @@ export class Share {
 
   fresh(): number {
     const number = this.#fresh;
-    this.#fresh += this.#connections;
+    this.#fresh += this.connections;
     return number;
   }
 
   #at(index: number): number {
-    return index * this.#connections + this.#connection;
+    return index * this.connections + this.connection;
   }
 }

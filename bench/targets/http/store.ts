@@ -15,11 +15,12 @@ const IDLE_MS = 20;
 /** A store behind a URL, and what it must hold. */
 export class RemoteStore {
   readonly url: string;
-  readonly ledger: Ledger;
 
-  constructor(url: string, ledger: Ledger) {
+  constructor(
+    url: string,
+    readonly ledger: Ledger,
+  ) {
     this.url = url.replace(/\/$/, '');
-    this.ledger = ledger;
   }
 
   /** The same store after its server was started anew. */
