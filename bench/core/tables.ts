@@ -5,7 +5,15 @@
  * Invariant: every row of a run is shown once. Nothing that a cell holds can end it early.
  */
 
-import { besideText, bestPeers, comparisonsOf, intervalText, ratioText, varveBeside } from './comparison.ts';
+import {
+  besideText,
+  bestPeers,
+  type Comparison,
+  comparisonsOf,
+  intervalText,
+  ratioText,
+  varveBeside,
+} from './comparison.ts';
 import { bytes, duration, percent, rate } from './figures.ts';
 import { caseName, casesOf, placeText, type Row, spreadOf } from './row.ts';
 import type { StorageReport } from './storage.ts';
@@ -72,12 +80,11 @@ export function markdownOf(table: Table): string {
   return `### ${table.title}\n\n${markdownTable(table)}`;
 }
 
-const BESIDE = ['case', 'Varve', 'a second', 'best peer', 'a second', 'Varve is', '95% interval', 'durability'];
+const BESIDE = ['case', 'Varve', 'a second', 'peer', 'a second', 'Varve is', '95% interval', 'durability'];
 
-/** Each row of Varve beside the best peer that is like it. */
-function besideTable(rows: readonly Row[]): Table {
-  const best = bestPeers(comparisonsOf(casesOf(rows)));
-  const lines = best.map(({ varve, peer, ...ratio }): Line => {
+/** Rows of Varve, each beside a peer that is like it. */
+export function comparisonTable(title: string, comparisons: readonly Comparison[]): Table {
+  const lines = comparisons.map(({ varve, peer, ...ratio }): Line => {
     const [own, other] = [rate(varve.opsPerSecond), rate(peer.opsPerSecond)];
     const beside = [ratioText(ratio.ratio), intervalText(ratio), varve.durability];
     return {
@@ -85,7 +92,7 @@ function besideTable(rows: readonly Row[]): Table {
       look: ratio.high < 1 ? 'behind' : 'varve',
     };
   });
-  return { title: 'Beside the best peer', columns: BESIDE, lines };
+  return { title, columns: BESIDE, lines };
 }
 
 /** The targets whose rows were run. */
@@ -172,6 +179,7 @@ export function storageTable(storage: readonly StorageReport[]): Table {
 
 /** The tables of a result that have lines, in the order in which they are read. */
 export function tablesOf(rows: readonly Row[], storage: readonly StorageReport[]): Table[] {
-  const all = [besideTable(rows), targetTable(rows), ...suiteTables(rows), storageTable(storage)];
+  const best = comparisonTable('Beside the best peer', bestPeers(comparisonsOf(casesOf(rows))));
+  const all = [best, targetTable(rows), ...suiteTables(rows), storageTable(storage)];
   return all.filter(({ lines }) => lines.length > 0);
 }

@@ -10,15 +10,22 @@ import {
   type Comparison,
   comparisonsOf,
   countText,
-  intervalText,
   ratioText,
   slowerOf,
 } from '../core/comparison.ts';
 import { bytes, duration, rate } from '../core/figures.ts';
 import { caseName, casesOf, groupsBy, placeText, type Row, spreadOf } from '../core/row.ts';
-import { filled, type Line, markdownOf, markdownTable, storageTable, type Table } from '../core/tables.ts';
+import {
+  comparisonTable,
+  filled,
+  type Line,
+  markdownOf,
+  markdownTable,
+  storageTable,
+  type Table,
+} from '../core/tables.ts';
 import { TARGET_COLUMNS } from '../core/targets.ts';
-import { commitsOf, jsonWith, type PlanNote, type Results } from './results.ts';
+import { jsonWith, type PlanNote, type Results } from './results.ts';
 
 /** In docs/results. */
 export const CHART = 'headlines.svg';
@@ -74,7 +81,7 @@ export function pageText(results: Results): string {
     ...(problems.length === 0 ? [] : ['## Problems', problems.map((text) => `- ${text}`).join('\n')]),
     '## Where Varve is slower than a peer',
     `Varve is **${countText(comparisons)}**, with the whole 95% interval. The worst come first; [slower.md](slower.md) says why.`,
-    ...(slower.length === 0 ? [] : [markdownTable(slowerTable(slower))]),
+    ...(slower.length === 0 ? [] : [markdownTable(comparisonTable('', slower))]),
     `![Varve beside the fastest peer, in times its rate](results/${CHART})`,
     '## Targets that were missed',
     `${missed.length} of ${judged}.`,
@@ -87,14 +94,6 @@ export function pageText(results: Results): string {
     '## What was compared',
     enginesText(results),
   ].join('\n\n')}\n`;
-}
-
-function slowerTable(slower: readonly Comparison[]): Pick<Table, 'columns' | 'lines'> {
-  const lines = slower.map(({ varve, peer, ...ratio }): Line => {
-    const rates = [rate(varve.opsPerSecond), peer.engine, rate(peer.opsPerSecond)];
-    return { cells: [caseName(varve), varve.engine, ...rates, ratioText(ratio.ratio), intervalText(ratio)] };
-  });
-  return { columns: ['case', 'Varve', 'a second', 'peer', 'a second', 'Varve is', '95% interval'], lines };
 }
 
 type CellOf = (row: Row, beside: Comparison | undefined) => string;
@@ -134,17 +133,18 @@ function suiteTables(rows: readonly Row[], comparisons: readonly Comparison[]): 
 function provenance(results: Results): string {
   const { machine, load, browser, source, plans, versions, sizes } = results;
   const tree = source.clean ? '' : ', with changes that were not committed';
-  const commits = [...commitsOf(results)].map(
-    ([commit, suites]) => `\`${commit}\`${suites.length === 0 ? '' : ` (${suites.join(', ')})`}`,
-  );
   const named = Object.entries(versions).map(([name, version]) => `; ${name} ${version}`);
   return [
     `- Machine: ${machine.processor}, ${machine.cores} cores, ${bytes(machine.memoryBytes)} of memory, ${machine.system}; load average ${load} at the end of a run, the run included`,
     `- Browser: ${browser}, headless, persistent profile; Node ${machine.node}${named.join('')}`,
-    `- Date: ${daysOf(results)}. Commit: ${commits.join('; ')}${tree}`,
+    `- Date: ${daysOf(results)}. Commit: ${commitOf(results)}${tree}`,
     `- Runs: ${plansText(plans)}`,
     `- Sizes after gzip: engine ${bytes(sizes.wasm)}, \`varve\` ${bytes(sizes.client)}, \`varve/synchronous\` ${bytes(sizes.sync)}`,
   ].join('\n');
+}
+
+function commitOf({ source: { commit = 'not known' } }: Results): string {
+  return `\`${commit}\``;
 }
 
 function daysOf({ dates }: Results): string {
@@ -186,11 +186,10 @@ export function readmeText(results: Results | undefined): string {
       ? ''
       : ` The largest gap is ${caseName(worst.varve)} of \`${worst.varve.engine}\`:\n` +
         `${ratioText(worst.ratio)} the rate of ${worst.peer.engine}. See [all of them](docs/results.md) and [the reasons](docs/slower.md).`;
-  const commits = [...commitsOf(results).keys()].map((commit) => `\`${commit}\``).join(' and ');
   return [
     `**Varve is ${countText(comparisons)}.**${gap}`,
     `![Varve beside the fastest peer, in times its rate](docs/results/${CHART})`,
-    `${machine.processor}, ${machine.cores} cores, ${browser}, ${daysOf(results).slice(0, 10)}, commit ${commits}.\n` +
+    `${machine.processor}, ${machine.cores} cores, ${browser}, ${daysOf(results).slice(0, 10)}, commit ${commitOf(results)}.\n` +
       'Same durability, every answer verified, medians of interleaved rounds.',
   ].join('\n\n');
 }

@@ -12,14 +12,13 @@ import type { StorageReport } from '../core/storage.ts';
 import { shownStorage } from '../core/tables.ts';
 import { type Judged, judge } from '../core/targets.ts';
 import type { SavedRun, Sizes } from '../targets/browser/browser-run.ts';
-import type { Machine, ServerResult, Source } from '../targets/command.ts';
+import type { Machine, Provenance, ServerResult, Source } from '../targets/command.ts';
 
 const VERSION = 2;
 
 /** The plan of some suites. */
 export interface PlanNote extends Pick<Plan, 'mode' | 'rounds' | 'seed' | 'scale' | 'custom'> {
   readonly suites: readonly string[];
-  readonly commit?: string;
 }
 
 export interface Results {
@@ -29,7 +28,6 @@ export interface Results {
   readonly machine: Machine;
   /** The highest of the runs. */
   readonly load: number;
-  /** No commit where the runs of the browser have several: those are in `plans`. */
   readonly source: Source;
   readonly browser: string;
   readonly plans: readonly PlanNote[];
@@ -67,25 +65,21 @@ export function resultsOf(runs: readonly Runs[], engines: readonly Engine[], pro
   const server = runs.flatMap((run) => run.server);
   const [first] = browser;
   if (first === undefined) throw new Error('The results page needs a run of the browser.');
-  if (browser.some(({ machine }) => JSON.stringify(machine) !== JSON.stringify(first.machine))) {
-    throw new Error('The runs were made on different machines: their figures do not belong on one page.');
+  const all = [...browser, ...server];
+  const madeBy = ({ machine, source }: Provenance): string => JSON.stringify([machine, source.commit]);
+  if (all.some((run) => madeBy(run) !== madeBy(first))) {
+    throw new Error('The runs are of different machines or commits: their figures do not belong on one page.');
   }
-  const plans = browser.map(planOf);
-  const clash = clashOf(plans);
-  if (clash !== undefined) throw new Error(`${clash} was measured at different commits: measure it again at one.`);
-  const rows = [...browser, ...server].flatMap((run) => run.rows);
+  const rows = all.flatMap((run) => run.rows);
   const names = new Set(rows.map(({ engine }) => engine.replace(/ \(.*\)$/, '')));
   return {
     version: VERSION,
     dates: [...browser.map(({ environment }) => environment.date), ...server.map(({ date }) => date)].sort(),
     machine: first.machine,
-    load: Math.max(...[...browser, ...server].map(({ load }) => load)),
-    source: {
-      ...(plans.every(({ commit }) => commit === first.source.commit) ? first.source : {}),
-      clean: browser.every(({ source }) => source.clean),
-    },
+    load: Math.max(...all.map(({ load }) => load)),
+    source: { ...first.source, clean: all.every(({ source }) => source.clean) },
     browser: browserOf(first.environment.userAgent),
-    plans,
+    plans: browser.map(planOf),
     versions: Object.assign({}, ...server.map(({ versions }) => versions)),
     engines: [...names].map((name) => {
       const { about, url } = engines.find((one) => one.name === name) ?? { about: '', url: undefined };
@@ -95,7 +89,7 @@ export function resultsOf(runs: readonly Runs[], engines: readonly Engine[], pro
     targets: judge(rows),
     storage: shownStorage(browser.flatMap(({ storage }) => storage)).map(({ stats: _, ...report }) => report),
     sizes: first.sizes,
-    problems: [...problems, ...[...browser, ...server].flatMap((run) => run.problems)],
+    problems: [...problems, ...all.flatMap((run) => run.problems)],
     rows: rows.map(short),
   };
 }
@@ -106,31 +100,8 @@ function short({ timeline: _, ...row }: Row): Row {
   return JSON.parse(JSON.stringify(row, four));
 }
 
-function planOf({ plan: { mode, rounds, seed, scale, custom }, rows, source: { commit } }: SavedRun): PlanNote {
-  const suites = [...new Set(rows.map(({ suite }) => suite))];
-  return { mode, rounds, seed, scale, custom, suites, ...(commit && { commit }) };
-}
-
-/** A suite that was measured at more than one commit. */
-function clashOf(plans: readonly PlanNote[]): string | undefined {
-  const commits = new Map<string, string | undefined>();
-  for (const { suites, commit } of plans) {
-    for (const suite of suites) {
-      if (commits.has(suite) && commits.get(suite) !== commit) return suite;
-      commits.set(suite, commit);
-    }
-  }
-  return undefined;
-}
-
-/** The commits of the runs, each with its suites where there are several. */
-export function commitsOf({ source, plans }: Pick<Results, 'plans' | 'source'>): Map<string, readonly string[]> {
-  if (source.commit !== undefined) return new Map([[source.commit, []]]);
-  const commits = new Map<string, string[]>();
-  for (const { commit = 'not known', suites } of plans) {
-    commits.set(commit, [...new Set([...(commits.get(commit) ?? []), ...suites])]);
-  }
-  return commits;
+function planOf({ plan: { mode, rounds, seed, scale, custom }, rows }: SavedRun): PlanNote {
+  return { mode, rounds, seed, scale, custom, suites: [...new Set(rows.map(({ suite }) => suite))] };
 }
 
 export function resultsText({ rows, ...head }: Results): string {
