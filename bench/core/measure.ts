@@ -24,8 +24,8 @@ export interface Limits {
   /** The calls of a group are under way together: its time is the latency of each, not their mean. */
   readonly together: boolean;
   readonly signal: AbortSignal;
-  /** Called about every SAMPLE_MS of a round what came since the time before, outside of what is timed. */
-  readonly sample?: ((at_ms: number, ops: number) => void | Promise<void>) | undefined;
+  /** Called about every SAMPLE_MS of a round, outside of what is timed. */
+  readonly sample?: (() => Promise<void>) | undefined;
 }
 
 export interface Round {
@@ -69,11 +69,11 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
   let lastTurn = now();
   const timeline: [number, number][] = [];
   let sampled = { at_ms: 0, ops: 0 };
-  const look = (): void | Promise<void> => {
+  const look = (): Promise<void> | undefined => {
     const ops = task.tally.ops - sampled.ops;
     sampled = { at_ms: elapsed, ops: task.tally.ops };
     timeline.push([elapsed, ops]);
-    return limits.sample?.(elapsed, ops);
+    return limits.sample?.();
   };
   for (let from = 0; from < calls && elapsed < limits.budget_ms; ) {
     limits.signal.throwIfAborted();

@@ -11,77 +11,74 @@ import { ABSENT, liveInOrder, type State } from './trace.ts';
 
 const PAGE = 1000;
 
-/** Walks the store; answers with what is wrong, or undefined. */
-export async function verifyStore(
+/** A key and its value; undefined: it must be absent. */
+type Due<V = Uint8Array> = readonly (readonly [Key, V])[];
+
+/** Compares the store with its state; answers with what is wrong, or undefined. */
+export function verifyStore(
   engine: Engine,
   session: Session,
   dataset: Dataset,
   state: State,
 ): Promise<string | undefined> {
+  const heldBy = (number: number): Uint8Array => at(dataset.pool, at(state, number));
+  const due = Array.from(liveInOrder(dataset, state), (number) => [at(dataset.keys, number), heldBy(number)] as const);
+  const asked = dataset.keys.map((key, number) => {
+    return [key, state[number] === ABSENT ? undefined : heldBy(number)] as const;
+  });
+  return verifyEntries(engine, session, due, asked);
+}
+
+/** The same with the entries that are due, in the order of keys. */
+export async function verifyEntries(
+  engine: Engine,
+  session: Session,
+  due: Due,
+  asked: Due<Uint8Array | undefined> = due,
+): Promise<string | undefined> {
   if (engine.echo) return undefined;
   const ordered = engine.abilities.includes('range');
   // Engines without ranges read their file again, so that what is checked is what it holds.
   await session.settle('anywhere', 0);
-  const walked = ordered ? await verifyByRanges(session, dataset, state) : undefined;
-  return walked ?? (session.kind === 'sync' || !ordered ? verifyByGets(session, dataset, state) : undefined);
+  const walked = ordered ? await verifyByRanges(session, due) : undefined;
+  return walked ?? (session.kind === 'sync' || !ordered ? verifyByGets(session, asked) : undefined);
 }
 
-async function verifyByGets(session: Session, dataset: Dataset, state: State): Promise<string | undefined> {
-  for (let number = 0; number < state.length; number++) {
-    const key = at(dataset.keys, number);
+async function verifyByGets(session: Session, asked: Due<Uint8Array | undefined>): Promise<string | undefined> {
+  for (const [key, wanted] of asked) {
     const answer = session.get(key);
     const value = answer instanceof Promise ? await answer : answer;
-    const wrong = difference(key, value, number, dataset, state);
-    if (wrong !== undefined) return wrong;
+    if (wanted === undefined && value !== undefined) return `The key ${String(key)} should be absent.`;
+    if (wanted !== undefined && value === undefined) return `The key ${String(key)} is missing.`;
+    if (wanted !== undefined && value !== undefined && !sameBytes(value, wanted)) return otherBytes(key);
   }
   return undefined;
 }
 
-async function verifyByRanges(session: Session, dataset: Dataset, state: State): Promise<string | undefined> {
-  const { keys } = dataset;
-  const due = liveInOrder(dataset, state);
+/** A page begins with the last entry of the one before, which is not looked at again. */
+async function verifyByRanges(session: Session, due: Due): Promise<string | undefined> {
+  let last: Key | undefined;
   let place = 0;
   let wrong: string | undefined;
-  await walk(session, (key, value) => {
-    const number = due[place++];
-    const isDue = number !== undefined && compareKeys(at(keys, number), key) === 0;
-    if (isDue) wrong = difference(key, value, number, dataset, state);
-    else wrong = `The key ${String(key)} came where ${number === undefined ? 'none' : String(keys[number])} was due.`;
-    return wrong === undefined;
-  });
-  if (wrong !== undefined || place >= due.length) return wrong;
-  return `The key ${String(keys[at(due, place)])} is missing from the ranges.`;
-}
-
-/** Delivers every entry once, in the order of keys, until `take` answers false. A page begins with the last entry of the one before. */
-export async function walk(session: Session, take: (key: Key, value: Uint8Array) => boolean): Promise<void> {
-  let last: Key | undefined;
-  for (let isLast = false; !isLast; ) {
+  for (let count = PAGE; count === PAGE && wrong === undefined; ) {
     const from = last;
-    let count = 0;
+    count = 0;
     await session.range(from, PAGE, {
       take: (key, value) => {
         count++;
-        if (isLast || (from !== undefined && compareKeys(key, from) === 0)) return;
+        if (wrong !== undefined || (from !== undefined && compareKeys(key, from) === 0)) return;
         last = key;
-        isLast = !take(key, value);
+        const entry = due[place++];
+        if (entry === undefined || compareKeys(entry[0], key) !== 0) {
+          wrong = `The key ${String(key)} came where ${entry === undefined ? 'none' : String(entry[0])} was due.`;
+        } else if (!sameBytes(value, entry[1])) wrong = otherBytes(key);
       },
     });
-    isLast ||= count < PAGE;
   }
+  if (wrong !== undefined || place >= due.length) return wrong;
+  return `The key ${String(at(due, place)[0])} is missing from the ranges.`;
 }
 
-function difference(
-  key: Key,
-  value: Uint8Array | undefined,
-  number: number,
-  dataset: Dataset,
-  state: State,
-): string | undefined {
-  const held = at(state, number);
-  if (held === ABSENT) return value === undefined ? undefined : `The key ${String(key)} should be absent.`;
-  if (value === undefined) return `The key ${String(key)} is missing.`;
-  return sameBytes(value, at(dataset.pool, held))
-    ? undefined
-    : `The key ${String(key)} has other bytes than were written.`;
+function otherBytes(key: Key): string {
+  return `The key ${String(key)} has other bytes than were written.`;
 }

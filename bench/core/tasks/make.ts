@@ -18,8 +18,11 @@ interface RoundChoice {
   readonly hasReserve: boolean;
 }
 
+/** The store of a round. */
+type Stored = Pick<Stage, 'engine' | 'name' | 'options' | 'session' | 'dataset' | 'state'>;
+
 /** The task of one round. */
-export function makeTask(work: Work, stage: Stage, { access, calls, round, seed, hasReserve }: RoundChoice): Task {
+export function makeTask(work: Work, stage: Stored, { access, calls, round, seed, hasReserve }: RoundChoice): Task {
   const waves = access === 'inflight';
   const isGrouped = stage.engine.grouped !== undefined;
   const there = hasReserve ? countFromFirst(stage.state) : undefined;
@@ -43,7 +46,7 @@ export function makeTask(work: Work, stage: Stage, { access, calls, round, seed,
 }
 
 /** Batches: many entries in one call, applied together. */
-function batches({ session, dataset, state }: Stage, size: number, choice: TraceChoice, waves: boolean): Task {
+function batches({ session, dataset, state }: Stored, size: number, choice: TraceChoice, waves: boolean): Task {
   const base = new TaskBase(dataset, state);
   const traces = batchTraces(dataset, size, choice);
   const entries = traces.map((trace) => entriesOf(dataset, trace));
@@ -72,7 +75,7 @@ function batches({ session, dataset, state }: Stage, size: number, choice: Trace
  * holds every key of the dataset, as the loaded fixtures do.
  */
 function ranges(
-  { session, dataset, state }: Stage,
+  { session, dataset, state }: Stored,
   size: number | undefined,
   { calls, round, seed }: TraceChoice,
   waves: boolean,
@@ -104,7 +107,7 @@ function ranges(
 }
 
 /** Opening a store that was closed, and getting one entry of it. The worker is already running; closing is not timed. */
-function opens({ engine, name, options, dataset, state }: Stage, calls: number): Task {
+function opens({ engine, name, options, dataset, state }: Stored, calls: number): Task {
   const base = new TaskBase(dataset, state);
   const random = new Random(0x09e45);
   return new Calls(base.tally, {
@@ -130,7 +133,7 @@ function opens({ engine, name, options, dataset, state }: Stage, calls: number):
  * Many gets as one call: a wave where the session has one (one frame of Varve's, one transaction of IndexedDB's), a loop
  * inside one turn where it answers at once, during which no other caller can write.
  */
-function reads({ session, dataset, state }: Stage, size: number, choice: TraceChoice): Task {
+function reads({ session, dataset, state }: Stored, size: number, choice: TraceChoice): Task {
   const base = new TaskBase(dataset, state);
   const random = new Random(0x4ead5);
   const traces = scatteredTraces(dataset, size, choice);
@@ -161,7 +164,7 @@ function reads({ session, dataset, state }: Stage, size: number, choice: TraceCh
  * Transactions that get a few entries and set all of them, or nothing. The keys of a round do not come twice before all were
  * used, so transactions that are under way together do not touch the same ones.
  */
-function transactions({ session, dataset, state }: Stage, size: number, choice: TraceChoice, waves: boolean): Task {
+function transactions({ session, dataset, state }: Stored, size: number, choice: TraceChoice, waves: boolean): Task {
   const base = new TaskBase(dataset, state);
   const traces = scatteredTraces(dataset, size, choice);
   const entries = traces.map((trace) => entriesOf(dataset, trace));

@@ -10,25 +10,18 @@
  */
 
 import { deleteStore, open } from 'varve/synchronous';
-import { GROUP_STEPS, now, timerStepMs } from '../../core/clock.ts';
+import { now, timerStepMs } from '../../core/clock.ts';
 import { bytes } from '../../core/figures.ts';
-import {
-  at,
-  compareKeys,
-  type Dataset,
-  KEY_CHARS,
-  type Key,
-  makeDataset,
-  Random,
-  salted,
-  sameBytes,
-} from '../../core/generator.ts';
+import { KEY_CHARS, type Key, makeDataset } from '../../core/generator.ts';
 import { Latencies } from '../../core/latency.ts';
-import { type Round, roundOf } from '../../core/measure.ts';
+import { groupFor, type Round, roundOf } from '../../core/measure.ts';
 import type { RowHead } from '../../core/row.ts';
-import { type Context, hasSync, register, report, SYNC } from '../../core/suite.ts';
-import { emptyTally } from '../../core/tasks/task.ts';
+import { type Context, type Count, hasSync, register, report, SYNC } from '../../core/suite.ts';
+import { makeTask } from '../../core/tasks/make.ts';
+import type { Task } from '../../core/tasks/task.ts';
 import { ABSENT, liveInOrder } from '../../core/trace.ts';
+import { verifyStore } from '../../core/verify.ts';
+import type { Work } from '../../core/work.ts';
 import {
   batchOf,
   MEMORY_BYTES_MIN,
@@ -43,9 +36,13 @@ import {
 const NAME = 'compaction';
 const RANGE = 50;
 const VALUE_BYTES = 100;
+const GET: Work = { kind: 'points', mix: 'get', order: 'uniform' };
+const RANGES: Work = { kind: 'ranges', size: RANGE };
 /** Gets and ranges of a round. */
 const GETS = { quick: 1000, full: 5000 };
-const RANGES = { quick: 40, full: 200 };
+const RANGE_CALLS = { quick: 40, full: 200 };
+/** Calls timed as one at first. */
+const REHEARSAL_GROUP = 20;
 /** Flushes of the same keys with turns in between, in which the engine merges as it likes. */
 const FLUSHES = { quick: 12, full: 100 };
 /** Steps of progress. */
@@ -61,6 +58,7 @@ export async function runCompaction(context: Context, opening: Opening = {}): Pr
   const dataset = makeDataset('random', entries, VALUE_BYTES, { seed: plan.seed });
   if (storage === undefined) await deleteStore(name);
   const tables = new Tables(
+    name,
     await open<Key, Uint8Array>(name, { memoryBytes, storage, ...opening }),
     dataset,
     memoryBytes,
@@ -96,17 +94,17 @@ class Compaction {
     for (const part of parts.slice(0, TABLES_KEPT)) await tables.flushed(part);
     const runs = tables.burst(parts.slice(TABLES_KEPT));
     // No await before these: the tables are as the burst left them.
-    const before = { gets: this.#rounds('get'), ranges: this.#rounds('range'), disk: tables.onDisk() };
+    const before = { gets: this.#rounds(GET, GETS), ranges: this.#rounds(RANGES, RANGE_CALLS), disk: tables.onDisk() };
     const seconds = (await tables.compact()) / 1000;
-    const after = { gets: this.#rounds('get'), ranges: this.#rounds('range'), disk: tables.onDisk() };
-    const verified = this.#verify(after.disk);
+    const after = { gets: this.#rounds(GET, GETS), ranges: this.#rounds(RANGES, RANGE_CALLS), disk: tables.onDisk() };
+    const wrong = await this.#verify(after.disk);
     const change = { seconds, before: before.disk, after: after.disk };
     const over = `over ${runs} overlapping tables`;
     for (const [when, { gets, ranges }] of [['before', before] as const, ['after', after] as const]) {
-      this.#row({ phase: `gets ${over}, ${when}`, unit: 'ops' }, gets, verified);
-      this.#row({ phase: `ranges of ${RANGE} ${over}, ${when}`, unit: 'ranges' }, ranges, verified);
+      this.#row({ phase: `gets ${over}, ${when}`, unit: 'ops' }, gets, wrong);
+      this.#row({ phase: `ranges of ${RANGE} ${over}, ${when}`, unit: 'ranges' }, ranges, wrong);
     }
-    this.#change(`merging ${over}`, change, verified);
+    this.#change(`merging ${over}`, change, wrong);
     await tables.clear();
   }
 
@@ -146,106 +144,64 @@ class Compaction {
     const before = tables.onDisk();
     const seconds = (await tables.compact()) / 1000;
     const after = tables.onDisk();
-    this.#change(phase, { seconds, before, after }, this.#verify(after));
+    this.#change(phase, { seconds, before, after }, await this.#verify(after));
     await tables.clear();
   }
 
   /** Every `of`-th key in key order, from `part` on, of the first `below` numbers. */
-  #every(of: number, part: number, below = this.#dataset.keys.length): number[] {
-    const inOrder = this.#dataset.sorted.filter((number) => number < below);
+  #every(of: number, part: number, below = this.tables.dataset.keys.length): number[] {
+    const inOrder = this.tables.dataset.sorted.filter((number) => number < below);
     return Array.from(inOrder).filter((_, place) => place % of === part);
   }
 
-  /** Rounds of gets or ranges, all in this turn, each compared with the state. */
-  #rounds(kind: 'get' | 'range'): Round[] {
+  /** Rounds of calls, all in this turn; the first one finds how many calls last long enough for the timer. */
+  #rounds(work: Work, calls: Count): Round[] {
     const { mode, rounds, seed } = this.context.plan;
-    const calls = (kind === 'get' ? GETS : RANGES)[mode];
-    const live = liveInOrder(this.#dataset, this.tables.state);
-    return Array.from({ length: rounds + 1 }, (_, round) =>
-      this.#round(kind, live, new Random(salted(0xc03 + round, seed)), calls),
-    ).slice(1);
-  }
-
-  /** One round; a group lasts long enough for the timer. */
-  #round(kind: 'get' | 'range', live: Uint32Array, random: Random, calls: number): Round {
-    const tally = emptyTally();
-    const latencies = new Latencies();
-    let elapsed = 0;
-    for (let done = 0; done < calls; ) {
-      const places: number[] = [];
-      const found: (Uint8Array | undefined)[] = [];
-      const start = now();
-      let end = start;
-      while (done + places.length < calls && end - start < GROUP_STEPS * this.#step_ms) {
-        const place = random.below(Math.max(1, live.length - RANGE));
-        places.push(place);
-        found.push(kind === 'get' ? this.#get(at(live, place)) : this.#range(live, place));
-        end = now();
-      }
-      elapsed += end - start;
-      latencies.add(((end - start) * 1000) / places.length);
-      done += places.length;
-      places.forEach((place, i) => {
-        const number = at(live, kind === 'get' ? place : place + RANGE - 1);
-        const value = found[i];
-        const read = kind === 'get' ? 1 : RANGE;
-        tally.ops++;
-        tally.reads += read;
-        if (value !== undefined) tally.hits += read;
-        tally.bytes += read * (this.#dataset.keyBytes + VALUE_BYTES);
-        const wanted = at(this.#dataset.pool, at(this.tables.state, number));
-        if (value === undefined || !sameBytes(value, wanted)) tally.wrong++;
-      });
+    let group = REHEARSAL_GROUP;
+    const made: Round[] = [];
+    for (let round = 0; round <= rounds; round++) {
+      const choice = { access: 'worker', calls: calls[mode], round, seed, hasReserve: false } as const;
+      made.push(measureNow(makeTask(work, this.tables, choice), group));
+      if (round === 0) group = groupFor((made.pop() as Round).latencies, this.#step_ms);
     }
-    return roundOf(tally, elapsed, latencies);
-  }
-
-  #get(number: number): Uint8Array | undefined {
-    return this.tables.store.get(at(this.#dataset.keys, number));
-  }
-
-  /** The last value of a range, if it has all its entries. */
-  #range(live: Uint32Array, place: number): Uint8Array | undefined {
-    const gte = at(this.#dataset.keys, at(live, place));
-    let count = 0;
-    let last: Uint8Array | undefined;
-    for (const [, value] of this.tables.store.entries({ gte, limit: RANGE })) {
-      count++;
-      last = value;
-    }
-    return count === RANGE ? last : undefined;
+    return made;
   }
 
   /** Walks the store, and sees that the tables hold nothing but its live entries. */
-  #verify(after: OnDisk): boolean {
-    const { store, state } = this.tables;
-    const live = liveInOrder(this.#dataset, state);
-    let place = 0;
-    for (const [key, value] of store.entries()) {
-      const number = live[place++];
-      if (number === undefined || compareKeys(key, at(this.#dataset.keys, number)) !== 0) return false;
-      if (!sameBytes(value, at(this.#dataset.pool, at(state, number)))) return false;
-    }
-    return place === live.length && after.entries === live.length;
+  async #verify(after: OnDisk): Promise<string | undefined> {
+    const { engine, session, dataset, state } = this.tables;
+    if (after.entries !== liveInOrder(dataset, state).length) return 'the tables hold more than the live entries.';
+    return verifyStore(engine, session, dataset, state);
   }
 
   /** A row of the merge itself: entries that went in, and what became of them. */
-  #change(phase: string, { seconds, before, after }: Change, verified: boolean): void {
+  #change(phase: string, { seconds, before, after }: Change, wrong: string | undefined): void {
     const made = { ops: before.entries, bytes: before.bytes };
     const files = `${before.files} files of ${bytes(before.bytes)} became ${after.files} of ${bytes(after.bytes)}`;
     const note = `${files}; ${before.entries} entries, ${after.entries} after`;
     const round = roundOf(made, seconds * 1000, [seconds * 1e6]);
-    this.#row({ phase, unit: 'entries', note }, [round], verified);
+    this.#row({ phase, unit: 'entries', note }, [round], wrong);
   }
 
-  #row(head: Pick<RowHead, 'phase' | 'unit' | 'note'>, rounds: readonly Round[], verified: boolean): void {
-    const wrong = verified ? undefined : 'something else was found than was written.';
+  #row(head: Pick<RowHead, 'phase' | 'unit' | 'note'>, rounds: readonly Round[], wrong: string | undefined): void {
     report(this.context, SYNC, { suite: NAME, ...head }, rounds, wrong);
   }
+}
 
-  get #dataset(): Dataset {
-    return this.tables.dataset;
+/** As `measure` does, within the turn. */
+function measureNow(task: Task, group: number): Round {
+  const latencies = new Latencies();
+  let elapsed = 0;
+  for (let from = 0; from < task.calls; from += group) {
+    const to = Math.min(from + group, task.calls);
+    const start = now();
+    void task.run(from, to);
+    const took = now() - start;
+    elapsed += took;
+    latencies.add((took * 1000) / (to - from));
+    void task.check(from, to);
   }
+  return roundOf(task.tally, elapsed, latencies);
 }
 
 /** One compaction. */

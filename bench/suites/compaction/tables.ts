@@ -10,8 +10,10 @@
 
 import type { OpenOptions, SyncStore } from 'varve/synchronous';
 import { turn } from '../../core/clock.ts';
+import type { SessionOptions, SyncSession } from '../../core/engine.ts';
 import { at, type Dataset, type Key } from '../../core/generator.ts';
 import { ABSENT, emptyState, type State } from '../../core/trace.ts';
+import { syncSession, varveSync } from '../../peers/varve-sync.ts';
 
 /** The tables on disk. */
 export interface OnDisk {
@@ -39,7 +41,7 @@ export function batchOf(memoryBytes: number, entryBytes: number): number {
   return Math.ceil((1.1 * Math.min(MEMTABLE_BYTES_MAX, memoryBytes / 8)) / entryBytes);
 }
 
-export type Store = SyncStore<Key, Uint8Array>;
+type Store = SyncStore<Key, Uint8Array>;
 
 /** One batch: for each key the number of a value, or ABSENT to delete it. */
 export interface Part {
@@ -49,15 +51,21 @@ export interface Part {
 
 /** A store of the compaction suite and what it must hold. */
 export class Tables {
+  readonly engine = varveSync;
+  readonly options: SessionOptions;
+  readonly session: SyncSession;
   readonly state: State;
   /** Entries of a batch that is larger than a memtable. */
   readonly batchEntries: number;
 
   constructor(
+    readonly name: string,
     readonly store: Store,
     readonly dataset: Dataset,
     memoryBytes: number,
   ) {
+    this.options = { durability: 'relaxed', valueBytes: dataset.valueBytes, memoryBytes };
+    this.session = syncSession(store);
     this.state = emptyState(dataset);
     this.batchEntries = batchOf(memoryBytes, dataset.keyBytes + dataset.valueBytes);
   }
@@ -80,17 +88,12 @@ export class Tables {
     await this.#until(({ memtable }) => memtable.frozen === 0 && memtable.entries === 0);
   }
 
-  /** Writes batch after batch without letting go of the turn, until there are enough sorted runs. */
+  /**
+   * Writes batch after batch without letting go of the turn. Returns the number of sorted runs over the same keys: tables of
+   * level 0, and memtables that wait for their flush.
+   */
   burst(parts: readonly Part[]): number {
-    for (const part of parts) {
-      if (this.runs() >= TABLES_MAX) break;
-      this.write(part);
-    }
-    return this.runs();
-  }
-
-  /** Sorted runs over the same keys: tables of level 0, and memtables that wait for their flush. */
-  runs(): number {
+    for (const part of parts) this.write(part);
     const { levels, memtable } = this.store.stats();
     return (levels[0]?.tables ?? 0) + memtable.frozen;
   }

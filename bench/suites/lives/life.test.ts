@@ -142,7 +142,7 @@ const FAULTS: readonly {
     fault: 'keeps an old version of a document',
     life: 'overwrite-steady',
     spoil: forgetful(5),
-    problem: /documents\/.* was due/,
+    problem: /documents\/.* has other bytes/,
   },
   { fault: 'comes back empty', life: 'sessions', engine: { ...mapEngine(), open: map.open }, wrong: 1 },
 ];

@@ -15,7 +15,7 @@ import type { LifeSample, LifeStory } from '../../core/row.ts';
 import { heldBytes, writtenBytes } from '../../core/storage.ts';
 import type { Count } from '../../core/suite.ts';
 import { Calls, emptyTally, isLater } from '../../core/tasks/task.ts';
-import { walk } from '../../core/verify.ts';
+import { verifyEntries } from '../../core/verify.ts';
 
 /** A key and its value. */
 export type Pair = readonly [key: string, value: Uint8Array];
@@ -154,7 +154,7 @@ const REHEARSAL_GROUP = 64;
 /** Scans, or groups of them, between two windows. */
 const SCANS = 20;
 const SCANS_MS = 100;
-/** A life with a pace makes the steps of so much time at once. */
+/** A life with a pace makes the steps of so much time at once, about. */
 const BURST_MS = 20;
 const LOAD_BATCH = 500;
 
@@ -215,7 +215,7 @@ class Part extends JoinedRounds {
   }
 
   /** Makes as many calls as there is time for. */
-  async goOn(calls: number, budget_ms: number, signal: AbortSignal, sample?: () => Promise<void>): Promise<Round> {
+  async goOn(calls: number, budget_ms: number, signal: AbortSignal, sample?: Limits['sample']): Promise<Round> {
     const round = await this.#measured(calls, { group: this.groupSize, budget_ms, signal, sample });
     this.add(round);
     return round;
@@ -228,20 +228,7 @@ class Part extends JoinedRounds {
     return { phase, round: this, groupSize };
   }
 
-  async #measured(calls: number, limits: Omit<Limits, 'calls_max' | 'together'>): Promise<JoinedRounds> {
-    const all = new JoinedRounds();
-    const burst = Math.ceil((this.pace * BURST_MS) / 1000);
-    while (all.tally.ops < calls && all.elapsed_ms < limits.budget_ms) {
-      const most = Math.min(burst, calls - all.tally.ops);
-      const budget_ms = limits.budget_ms - all.elapsed_ms;
-      const made = await this.#burst(most, { ...limits, budget_ms, calls_max: most, together: false });
-      all.add(made);
-      await this.#keepPace(made.tally.ops);
-    }
-    return all;
-  }
-
-  async #burst(calls: number, limits: Limits): Promise<Round> {
+  async #measured(calls: number, limits: Omit<Limits, 'calls_max' | 'together'>): Promise<Round> {
     const { store } = this;
     const { group } = limits;
     const tally = emptyTally();
@@ -265,10 +252,11 @@ class Part extends JoinedRounds {
       check: (at, given) => {
         check(due[at % group] ?? [], given);
         tally.ops++;
+        return this.#keepPace(limits.sample);
       },
       finish: () => store.commit(),
     });
-    const round = await measure(task, limits);
+    const round = await measure(task, { ...limits, calls_max: calls, together: false });
     if (tally.ops < calls) {
       // The time was up: the calls that were prepared are made, uncounted.
       for (const step of due) check(step, await stepOf(step, store));
@@ -277,11 +265,15 @@ class Part extends JoinedRounds {
     return round;
   }
 
-  /** Resolves when it is time for the next calls, after so many. Time that was lost is not caught up with. */
-  async #keepPace(calls: number): Promise<void> {
-    this.#due_ms = Math.max(this.#due_ms + (calls * 1000) / this.pace, now());
-    const pause_ms = this.#due_ms - now();
-    if (pause_ms > 0) await new Promise((resolve) => setTimeout(resolve, pause_ms));
+  /** Pauses when the steps are ahead of their pace by a burst. Time that was lost is not caught up with. */
+  #keepPace(look: Limits['sample']): Promise<void> | undefined {
+    const due_ms = Math.max(this.#due_ms + 1000 / this.pace, now());
+    this.#due_ms = due_ms;
+    if (due_ms - now() < BURST_MS) return undefined;
+    return (async () => {
+      await look?.();
+      await new Promise((resolve) => setTimeout(resolve, due_ms - now()));
+    })();
   }
 }
 
@@ -348,7 +340,7 @@ class Living {
         ...(idle && { idle }),
         ...(stats && { writeAmplification: writtenBytes(stats) / given }),
       },
-      problem: await differenceOf(this.store, held),
+      problem: await verifyEntries(this.store.engine, this.store.session, held),
     };
   }
 
@@ -357,10 +349,10 @@ class Living {
     let disk: DiskUse | undefined;
     let looked_ms = 0;
     const look = async (): Promise<void> => {
-      // The end of a burst is no reason to look once more.
+      // The end of a pause is no reason to look once more.
       if (now() - looked_ms < SAMPLE_MS) return;
-      const seen = await this.store.disk();
       looked_ms = now();
+      const seen = await this.store.disk();
       if (seen !== undefined && seen.bytes >= (disk?.bytes ?? 0)) disk = seen;
     };
     const { tally, elapsed_ms, latencies } = await this.#steps.goOn(steps, left_ms, signal, look);
@@ -395,26 +387,6 @@ class Living {
 
 function bytesOf(pairs: readonly Pair[]): number {
   return pairs.reduce((bytes, [key, value]) => bytes + key.length + value.length, 0);
-}
-
-/** Walks the whole store; what is wrong with it in words, or undefined. */
-async function differenceOf(store: LifeStore, expected: readonly Pair[]): Promise<string | undefined> {
-  if (!store.engine.abilities.includes('range')) {
-    for (const pair of expected) {
-      const value = await store.session.get(pair[0]);
-      if (value === undefined || !sameBytes(value, pair[1])) return `It holds another value of ${pair[0]}, or none.`;
-    }
-    return undefined;
-  }
-  let count = 0;
-  let wrong: string | undefined;
-  await walk(store.session, (key, value) => {
-    const wanted = expected[count++];
-    if (wanted !== undefined && samePair([key as string, value], wanted)) return true;
-    wrong = `It holds ${String(key)} where ${wanted?.[0] ?? 'nothing'} was due.`;
-    return false;
-  });
-  return wrong ?? (count === expected.length ? undefined : `It holds ${count} of ${expected.length} entries.`);
 }
 
 /** Whether two entries are the same, to the byte. */
