@@ -1,4 +1,4 @@
-// `npm start`: sets up, builds, and serves the demo and the benchmark until it is interrupted.
+// `npm start`: sets up, builds, and serves the guide, the demo and the benchmark until it is interrupted.
 
 import { join } from 'node:path';
 import { build } from './build.mjs';
@@ -12,15 +12,18 @@ await main(async () => {
   const site = join(root, 'build', 'site');
   const options = {
     mounts: [
+      { path: '/guide/', folder: join(site, 'guide'), headers: STRICT_POLICY },
       { path: '/demo/', folder: join(site, 'demo'), headers: STRICT_POLICY },
       { path: '/bench/', folder: join(site, 'bench'), headers: ISOLATED },
     ],
-    redirects: { '/': '/demo/', '/demo': '/demo/', '/bench': '/bench/' },
+    redirects: { '/': '/demo/', '/guide': '/guide/', '/demo': '/demo/', '/bench': '/bench/' },
   };
   const { origin } = await serve({ ...options, port: PORT }).catch((error) => {
     if (error.code !== 'EADDRINUSE' && error.code !== 'EACCES') throw error;
     console.log(`Port ${PORT} is taken; using a free one.`);
     return serve(options);
   });
-  console.log(`\nDemo       ${origin}/demo/\nBenchmark  ${origin}/bench/\n\nCtrl+C stops the server.`);
+  console.log(
+    `\nGuide      ${origin}/guide/\nDemo       ${origin}/demo/\nBenchmark  ${origin}/bench/\n\nCtrl+C stops the server.`,
+  );
 });

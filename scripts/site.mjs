@@ -1,4 +1,4 @@
-// Builds the pages (demo, bench) into build/site. Each page folder gets its own copy of the package under varve/, and
+// Builds the pages (demo, bench, guide) into build/site. Each folder of demo and bench gets its own copy of the package under varve/, and
 // `import 'varve'` becomes an import of that file. So the pages load the package exactly as it ships, without a bundler, and a folder
 // can be served from anywhere. By convention a page is every *.html directly in its folder, with the module scripts that it names.
 // Each *-worker.ts below it is a worker script of the same name beside them.
@@ -18,6 +18,7 @@ import {
 import { createRequire } from 'node:module';
 import { basename, extname, join, sep } from 'node:path';
 import { build as bundle } from 'esbuild';
+import { buildGuide } from './guide.mjs';
 import { bundlingOfPeers, copyPeers } from './peers.mjs';
 import { root } from './tools.mjs';
 
@@ -51,6 +52,7 @@ export async function buildSite(dist) {
   // Last, because it lists the files that are there.
   await buildOfflineWorker(join(SITE, 'bench'));
   writeCities(join(SITE, 'demo', 'cities.tsv'));
+  buildGuide(join(SITE, 'guide'));
 }
 
 /**
