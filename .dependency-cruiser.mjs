@@ -39,7 +39,7 @@ const ROOMS = [
   [
     'entries',
     '(cloudflare|common|deno-kv|fs|index|inline|shards|storage-adapter|synchronous)[.]ts',
-    'errors device types options codec storage tools engine client share server transaction portable changes store synchronous cloudflare shards',
+    'errors device types options codec storage wasm tools engine client share server transaction portable changes store synchronous cloudflare shards',
   ],
   // The contract of storages opens stores as a program does.
   ['testing', 'testing(/|[.])', 'errors runtime device types options wasm entries'],

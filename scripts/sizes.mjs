@@ -13,13 +13,14 @@ export const CLOSURES = join(root, 'build', 'closures.json');
 /**
  * The largest allowed size of a file after gzip, in bytes, with all that it loads at once. The engine and the client (index.js, which
  * a page loads) had promised budgets. The client's was 20 KiB; the client outgrew it when every call began to refuse unknown options,
- * and to ask the platform for the types of keys and values. The engine's was 100 KiB; the engine outgrew it when it began to apply
+ * and to ask the platform for the types of keys and values, and when it took in the sharing between tabs, so that an opening loads
+ * nothing one after the other. The engine's was 100 KiB; the engine outgrew it when it began to apply
  * writes once for many tabs, to report changes, to put many files into a slot, and to skip dead entries. The budget of every other
  * file is its size plus a tenth.
  */
 export const GZIP_BYTES_MAX = new Map([
   ['varve.wasm', 122.25 * 1024],
-  ['index.js', 22.5 * 1024],
+  ['index.js', 26 * 1024],
   ['http.js', 20 * 1024],
   ['collections.js', 11.75 * 1024],
   ['deno-kv.js', 12.25 * 1024],
@@ -34,7 +35,7 @@ export const GZIP_BYTES_MAX = new Map([
   ['cloudflare.js', 44 * 1024],
   ['shards.js', 8.75 * 1024],
   ['storage-adapter.js', 1024],
-  ['testing.js', 56 * 1024],
+  ['testing.js', 58 * 1024],
 ]);
 
 /** @typedef {{ name: string, raw: number, gzip: number, brotli: number, budget: number | undefined }} Size in bytes */

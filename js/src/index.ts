@@ -8,12 +8,13 @@
 import { lazyPort } from './client/lazy-port.ts';
 import { checkOptions } from './options.ts';
 import { isAdapter } from './storage/adapter.ts';
-import { deleteNamed, listNames, openStore, repairNamed, type Spawn } from './store/open.ts';
+import { deleteNamed, listNames, openStore, repairNamed, type Sharing, type Spawn } from './store/open.ts';
 import type { OpenOptions } from './store/open-options.ts';
 import { DELETE, LIST, OPEN, REPAIR } from './store/options.ts';
 import type { Store } from './store/store.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
 import type { DeleteOptions as CommonDeleteOptions, ListOptions as CommonListOptions, Key } from './types.ts';
+import { loadEngine } from './wasm/compile.ts';
 
 export type * from './changes/types.ts';
 export * from './common.ts';
@@ -58,7 +59,7 @@ export interface RepairOptions extends RepairToolsOptions, ListOptions {}
  * });
  */
 export async function open<K = Key, V = unknown>(name: string, options: OpenOptions<K, V> = {}): Promise<Store<K, V>> {
-  return openStore(name, options, spawnOf(options, OPEN), () => import('./share/membership.ts'));
+  return openStore(name, options, spawnOf(options, OPEN), { compile: compilerOf(options) });
 }
 
 /**
@@ -101,6 +102,15 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
  */
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
   return repairNamed(name, options, spawnOf(options, REPAIR));
+}
+
+/**
+ * Compiles the engine in this page while its worker starts: it takes the worker as long to start as the page to fetch and compile the
+ * engine. A worker of the caller's own knows where its engine is, and in a realm without workers the engine is compiled once anyway.
+ */
+function compilerOf({ worker, wasm }: Pick<OpenOptions, 'worker' | 'wasm'>): Sharing['compile'] {
+  const isOurs = worker === undefined && typeof Worker === 'function';
+  return isOurs || wasm !== undefined ? () => loadEngine(wasm) : undefined;
 }
 
 /** How a call starts its worker. Checks the options of the call first; `known` has their names besides `worker`. */

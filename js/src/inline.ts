@@ -12,7 +12,6 @@ import * as changes from './changes/changes.ts';
 import * as index from './index.ts';
 import { checkOptions, type Known } from './options.ts';
 import { inlineEngine } from './server/inline.ts';
-import * as membership from './share/membership.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import * as live from './store/live.ts';
 import { loaders } from './store/loaders.ts';
@@ -56,12 +55,7 @@ export async function open<K = Key, V = unknown>(name: string, options: OpenOpti
   loaders.live = async () => live;
   loaders.cache = async () => cache;
   loaders.portable = async () => portable;
-  return openStore<K, V>(
-    name,
-    options,
-    () => inlineEngine(adapter),
-    async () => membership,
-  );
+  return openStore<K, V>(name, options, () => inlineEngine(adapter), {});
 }
 
 /** The names of this origin's stores, sorted. */

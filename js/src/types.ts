@@ -322,7 +322,7 @@ export interface StoreStats {
    * browser's, and in `varve/synchronous`.
    */
   readonly origin?: OriginStorage | undefined;
-  /** How often the store was opened. */
+  /** In how many sessions the store was written to and its tables changed. */
   readonly epoch: number;
   /** Sequence of the last write. */
   readonly sequence: number;

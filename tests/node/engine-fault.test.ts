@@ -36,8 +36,8 @@ afterEach(() => {
 /** The names of the raw calls that trap in each engine instance, in the order in which the instances were made. */
 const traps: Set<string>[] = [];
 
-vi.mock('../../js/src/wasm/load.ts', async (load) => {
-  const real = await load<typeof import('../../js/src/wasm/load.ts')>();
+vi.mock('../../js/src/wasm/instantiate.ts', async (load) => {
+  const real = await load<typeof import('../../js/src/wasm/instantiate.ts')>();
   return { ...real, instantiate: (module: WebAssembly.Module) => trapping(real.instantiate(module)) };
 });
 

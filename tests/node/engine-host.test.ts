@@ -15,7 +15,7 @@ import type { Key } from '../../js/src/types.ts';
 import { EngineStore } from '../../js/src/wasm/store.ts';
 import { LocalCompactor, wasm } from './support/engine.ts';
 import { FakeChunks } from './support/fake-chunks.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { FakeFileHandle, FakeHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
 let opfs: FakeOpfs;
 let compactors: LocalCompactor[];
@@ -147,6 +147,25 @@ describe('recovery', () => {
     vi.advanceTimersByTime(100);
     await die(host, true);
     expect(storeOf(await openHost()).get('relaxed')).toBe(1);
+  });
+
+  test('an opening of a closed store writes and flushes nothing, nor do its reads; its closing writes nothing', async () => {
+    const first = await openHost();
+    await fill(storeOf(first), 50);
+    await first.close();
+
+    const files = FakeHandle.prototype;
+    const [write, truncate, flush] = [vi.spyOn(files, 'write'), vi.spyOn(files, 'truncate'), vi.spyOn(files, 'flush')];
+    const second = await openHost();
+    expectFilled(storeOf(second), 50);
+    for (const call of [write, truncate, flush]) expect(call).not.toHaveBeenCalled();
+    await second.close();
+    for (const call of [write, truncate]) expect(call).not.toHaveBeenCalled();
+
+    const third = await openHost();
+    storeOf(third).set('later', 1);
+    storeOf(third).commit();
+    for (const call of [write, flush]) expect(call).toHaveBeenCalled();
   });
 
   test('an idle store is sealed: killed then, it opens clean', async () => {
@@ -540,7 +559,7 @@ test('a storage of unknown room is not treated as a full one after a write was r
   expect(setRoom).not.toHaveBeenCalled();
 });
 
-test('the host asks how much room there is when a store is opened', async () => {
+test('the host asks how much room there is a moment after a store is opened', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   let asked = 0;
   const asks = (device: MemoryDevice): MemoryDevice =>
@@ -551,6 +570,8 @@ test('the host asks how much room there is when a store is opened', async () => 
       },
     });
   await openHost({ device: asks(new MemoryDevice()) });
+  expect(asked).toBe(0);
+  await vi.advanceTimersByTimeAsync(10);
   expect(asked).toBe(1);
   await vi.advanceTimersByTimeAsync(200);
   expect(asked).toBe(1);

@@ -6,7 +6,9 @@ import { open } from '../../js/src/synchronous.ts';
 import { wasm } from './support/engine.ts';
 import { alive, made } from './support/instances.ts';
 
-vi.mock('../../js/src/wasm/load.ts', async (load) => (await import('./support/instances.ts')).counting(await load()));
+vi.mock('../../js/src/wasm/instantiate.ts', async (load) =>
+  (await import('./support/instances.ts')).counting(await load()),
+);
 
 const options = { wasm, storage: 'memory', memoryBytes: 1024 * 1024 } as const;
 

@@ -4,7 +4,6 @@ import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Port } from '../../js/src/client/client.ts';
-import * as membership from '../../js/src/share/membership.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key, KeyRange } from '../../js/src/types.ts';
@@ -161,7 +160,7 @@ async function openTab(storage: 'opfs' | 'indexeddb', memoryBytes: number): Prom
     return worker;
   };
   const options = { wasm, storage, memoryBytes, historyBytes: 2 ** 22 };
-  const db = await openStore<Key, unknown>('shared', options, spawn, async () => membership);
+  const db = await openStore<Key, unknown>('shared', options, spawn, {});
   stores.push(db);
   return new Tab(db, () => worker as Port);
 }

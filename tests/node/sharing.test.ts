@@ -8,12 +8,12 @@ import { syncOperation } from '../../js/src/client/operations.ts';
 import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { deleteShared } from '../../js/src/share/delete-store.ts';
-import * as membership from '../../js/src/share/membership.ts';
 import { channelOf, PROTOCOL } from '../../js/src/share/names.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
+import { loadEngine } from '../../js/src/wasm/compile.ts';
 import { spawnServer, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
@@ -45,14 +45,33 @@ async function openTab(options: OpenOptions<Key, unknown> = {}): Promise<Tab> {
     worker = spawnServer();
     return worker;
   };
-  const load = async (): Promise<typeof membership> => membership;
-  const db = await openStore<Key, unknown>('shared', { wasm, memoryBytes: 1024 * 1024, ...options }, spawn, load);
+  const db = await openStore<Key, unknown>('shared', { wasm, memoryBytes: 1024 * 1024, ...options }, spawn, {});
   const tab = { db, worker: () => worker as Port };
   tabs.push(tab);
   return tab;
 }
 
 const leads = async ({ db }: Tab): Promise<boolean> => (await db.stats()).sharing?.leads === true;
+
+test('the page compiles the engine for its worker; if it cannot, the worker does', async () => {
+  const posted: unknown[] = [];
+  const spawn = (): Port => {
+    const worker = spawnServer();
+    const post = worker.postMessage.bind(worker);
+    worker.postMessage = (message, transfer) => {
+      const { type, options } = message as { type?: string; options?: { wasm?: unknown } };
+      if (type === 'open') posted.push(options?.wasm);
+      post(message, transfer);
+    };
+    return worker;
+  };
+  const module = await loadEngine(wasm);
+  for (const compile of [async () => module, () => Promise.reject(new Error('not in this page'))]) {
+    const db = await openStore<Key, unknown>('shared', { wasm, memoryBytes: 1024 * 1024 }, spawn, { compile });
+    await db.close();
+  }
+  expect(posted).toEqual([module, wasm.href]);
+});
 
 test('the first tab leads; others read and write through it, and see one another', async () => {
   const first = await openTab();

@@ -12,7 +12,9 @@ import { wasm } from './support/engine.ts';
 import { FakeSql } from './support/fake-sql.ts';
 import { alive, made } from './support/instances.ts';
 
-vi.mock('../../js/src/wasm/load.ts', async (load) => (await import('./support/instances.ts')).counting(await load()));
+vi.mock('../../js/src/wasm/instantiate.ts', async (load) =>
+  (await import('./support/instances.ts')).counting(await load()),
+);
 
 const module = new WebAssembly.Module(readFileSync(wasm));
 

@@ -14,8 +14,9 @@ import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import { readSlot, runCheck, survey } from '../../js/src/tools/check.ts';
 import { loadTools } from '../../js/src/tools/instance.ts';
 import { attempt } from '../../js/src/wasm/call.ts';
+import { loadEngine } from '../../js/src/wasm/compile.ts';
 import type { Engine } from '../../js/src/wasm/engine.ts';
-import { instantiate, loadEngine } from '../../js/src/wasm/load.ts';
+import { instantiate } from '../../js/src/wasm/instantiate.ts';
 import { tools, wasm } from './support/engine.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 });

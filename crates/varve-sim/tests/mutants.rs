@@ -136,3 +136,8 @@ fn gaps_that_hide_what_is_alive() {
 fn scans_that_see_what_came_after_them() {
     shows(Mutant::NewestVersionsSeen, "", runs);
 }
+
+#[test]
+fn a_manifest_that_was_read_and_is_not_synced_before_the_log_goes_on() {
+    shows(Mutant::ManifestNotKept, "", crashes);
+}

@@ -37,6 +37,8 @@ pub enum Mutant {
     ReadsOfThePresent,
     /// Outcomes of writes are never deleted.
     OutcomesKeptForever,
+    /// A manifest that was read at opening is not synced before its store is written to.
+    ManifestNotKept,
     /// Edits do not keep the time: a store that is opened later goes by the host's clock, however far it had come.
     ClockNotKept,
     /// A key that is set in a gap stays hidden from scans.

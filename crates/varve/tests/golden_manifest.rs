@@ -134,8 +134,11 @@ fn the_manifest_is_read_as_in_version_1() {
     // With its farewell, the file's successor is missing; without it, the file is the truth.
     let lost = Manifest::open(&mut store_with(&bytes), 1).map(|_| ());
     assert_eq!(lost, Err(Error::corrupt(FileName::manifest(0), 0, "the newer manifest does not open")));
-    let (manifest, found, store) =
-        Manifest::open(&mut store_with(&bytes[..ends[2]]), 1).expect("opens").expect("exists");
-    assert_eq!((found, store), (version(), STORE));
+    let mut pool = store_with(&bytes[..ends[2]]);
+    let (mut manifest, found, store) = Manifest::open(&mut pool, 1).expect("opens").expect("exists");
+    assert_eq!((&found, store), (&version(), STORE));
+    assert_eq!((manifest.rotation(), manifest.epoch()), (4, 3));
+    let edit = Edit { floors: found.floors, ..Edit::default() };
+    manifest.commit(&mut pool, &found, &edit).expect("committed");
     assert_eq!((manifest.rotation(), manifest.epoch()), (5, 4));
 }

@@ -7,8 +7,9 @@ mod manifest_edits;
 use manifest_device::Disk;
 use manifest_edits::{Random, next_edit};
 use varve::error::{Error, Result};
-use varve::manifest::{Manifest, Version};
+use varve::manifest::{Edit, Manifest, Version};
 use varve::storage::SlotPool;
+use varve::types::StoreId;
 
 const STORE: [u8; 16] = *b"a store for test";
 const SALT_SEED: u64 = 0x5eed;
@@ -75,7 +76,7 @@ fn run(pool: &mut SlotPool<Disk>, expected: &mut Expected) -> Result<u64> {
             }
             Step::Reopen => {
                 let epoch = manifest.epoch();
-                let (next, found, store) = Manifest::open(pool, SALT_SEED)?.expect("the store exists");
+                let (next, found, store) = take_over(pool)?.expect("the store exists");
                 assert_eq!((&found, store, next.epoch()), (&version, STORE, epoch + 1));
                 manifest = next;
             }
@@ -84,38 +85,48 @@ fn run(pool: &mut SlotPool<Disk>, expected: &mut Expected) -> Result<u64> {
     Ok(manifest.rotation())
 }
 
+/// Opens the store in `pool` and commits, as a session that writes does.
+fn take_over(pool: &mut SlotPool<Disk>) -> Result<Option<(Manifest, Version, StoreId)>> {
+    let mut found = Manifest::open(pool, SALT_SEED)?;
+    if let Some((manifest, version, _)) = &mut found {
+        let edit = Edit { floors: version.floors, ..Edit::default() };
+        manifest.commit(pool, version, &edit)?;
+    }
+    Ok(found)
+}
+
 /// Opens `disk` and returns the version, or `None` where there is no store.
 fn opened(disk: Disk) -> Option<Version> {
     let found = Manifest::open(&mut pool(disk), SALT_SEED).expect("a crash is never corruption");
     found.map(|(_, version, _)| version)
 }
 
-/// How many changes an uninterrupted opening makes.
-fn opening_operations(disk: &Disk) -> usize {
+/// How many changes an uninterrupted takeover makes.
+fn takeover_operations(disk: &Disk) -> usize {
     let mut pool = pool(disk.clone());
-    let _ = Manifest::open(&mut pool, SALT_SEED);
+    let _ = take_over(&mut pool);
     pool.into_device().operations()
 }
 
-/// Cuts the opening of `disk` short everywhere, and checks with `allows` what a second opening finds. If the
-/// first one returned, the second one has to find the same.
-fn check_interrupted_openings(disk: &Disk, random: &mut Random, allows: impl Fn(Option<&Version>) -> bool) {
-    for operations in 0..=opening_operations(disk) {
+/// Cuts the takeover of `disk` short everywhere, and checks with `allows` what an opening finds afterwards. If the
+/// takeover returned, the opening has to find the same.
+fn check_interrupted_takeovers(disk: &Disk, random: &mut Random, allows: impl Fn(Option<&Version>) -> bool) {
+    for operations in 0..=takeover_operations(disk) {
         let mut pool = pool(disk.clone().fail_after(operations));
-        let first = Manifest::open(&mut pool, SALT_SEED);
+        let first = take_over(&mut pool);
         for left in pool.into_device().after_power_loss(random) {
             let second = opened(left);
             match &first {
                 Ok(first) => assert_eq!(first.as_ref().map(|(_, version, _)| version), second.as_ref()),
                 Err(error) => assert_eq!(*error, Error::Io("a file operation failed")),
             }
-            assert!(allows(second.as_ref()), "opening cut after {operations} changes found {second:?}");
+            assert!(allows(second.as_ref()), "takeover cut after {operations} changes found {second:?}");
         }
     }
 }
 
 #[test]
-fn an_uninterrupted_history_rotates_on_commit_and_on_open() {
+fn an_uninterrupted_history_rotates_on_commit_and_on_takeover() {
     let mut pool = pool(Disk::new(4));
     let rotations = run(&mut pool, &mut Expected::default()).expect("nothing fails");
     assert!(rotations >= 6, "1 creation, 4 openings and a commit: {rotations}");
@@ -136,7 +147,7 @@ fn a_power_loss_at_any_change_leaves_the_last_version_or_the_next() {
             assert!(expected.allows(found.as_ref()), "cut after {operations} changes: {found:?}");
             disks += 1;
             if random.below(2) == 0 {
-                check_interrupted_openings(&left, &mut random, |second| second == found.as_ref());
+                check_interrupted_takeovers(&left, &mut random, |second| second == found.as_ref());
             }
         }
     }
@@ -154,7 +165,7 @@ fn a_power_loss_during_the_opening_after_a_process_crash_loses_nothing_acknowled
         let _ = run(&mut pool, &mut expected);
         let disk = pool.into_device().after_process_crash();
         assert!(expected.allows(opened(disk.clone()).as_ref()));
-        check_interrupted_openings(&disk, &mut random, |found| expected.allows(found));
+        check_interrupted_takeovers(&disk, &mut random, |found| expected.allows(found));
     }
 }
 
@@ -170,4 +181,22 @@ fn after_a_failed_sync_nothing_more_is_committed() {
     assert_eq!(manifest.commit(&mut pool, &next, &edit), Err(Error::Io("a file operation failed")));
     *pool.device_mut() = disk;
     assert_eq!(manifest.commit(&mut pool, &next, &edit), Err(Error::Poisoned));
+}
+
+#[test]
+fn an_opening_changes_nothing_until_it_commits() {
+    let mut pool = pool(Disk::new(4));
+    run(&mut pool, &mut Expected::default()).expect("nothing fails");
+    let disk = pool.into_device();
+    let operations = disk.operations();
+    let mut pool = self::pool(disk);
+    let (mut manifest, version, _) =
+        Manifest::open(&mut pool, SALT_SEED).expect("opens").expect("the store exists");
+    assert_eq!(pool.device().operations(), operations, "nothing was written or synced");
+    manifest.keep(&mut pool).expect("synced");
+    manifest.keep(&mut pool).expect("synced before");
+    assert_eq!(pool.device().operations(), operations + 1, "one sync");
+    let edit = next_edit(&version, 9);
+    manifest.commit(&mut pool, &version.apply(&edit).expect("fits"), &edit).expect("committed");
+    assert!(pool.device().operations() > operations + 1);
 }

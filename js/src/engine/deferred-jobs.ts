@@ -12,9 +12,9 @@ import { nextTurn } from '../runtime/turn.ts';
 import { commitFailure } from '../storage/commit-failure.ts';
 import { type DeferredDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
 import type { Engine } from '../wasm/engine.ts';
+import { instantiate } from '../wasm/instantiate.ts';
 import { CompactionJob } from '../wasm/job.ts';
 import type { JobTicket } from '../wasm/job-ticket.ts';
-import { instantiate } from '../wasm/load.ts';
 import type { JobServices, JobsBeside } from './compactor-link.ts';
 
 /** Bytes that are written at once. On a full storage, a long commit finds no room beside the data that it replaces. */

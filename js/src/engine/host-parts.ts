@@ -14,9 +14,10 @@ import { type DeferredDevice, isDeferred, type ManagedDevice, SlotError } from '
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { type OpenedDevice, type OpenIndexedDb, openDevice } from '../storage/open-device.ts';
 import type { RecoveryReport, StorageReport } from '../types.ts';
+import { loadEngine, type WasmSource } from '../wasm/compile.ts';
 import type { Engine } from '../wasm/engine.ts';
 import type { StoreSettings } from '../wasm/exports.ts';
-import { instantiate, loadEngine, type WasmSource } from '../wasm/load.ts';
+import { instantiate } from '../wasm/instantiate.ts';
 import { EngineStore } from '../wasm/store.ts';
 import { type Commits, commitsOf } from './commits.ts';
 import { CompactorLink, type JobsBeside } from './compactor-link.ts';

@@ -20,6 +20,8 @@ import { SlotKeeper } from './slot-keeper.ts';
 const WARM_WRITES = 500;
 /** A store that was opened but not written to starts no job for this long. A caller that only reads and closes it need not wait for one. */
 const CALM_MS = 200;
+/** After opening, the store looks for room and spare slots this much later. */
+const LOOK_MS = 10;
 /** A refused write waits `MOMENT_MS`, and then for a job, at most `ROOM_MS` longer. Then it is tried again. */
 const ROOM_MS = 100;
 const MOMENT_MS = 20;
@@ -51,6 +53,7 @@ export class Upkeep {
   #isShutDown = false;
   /** No job starts until this resolves, unless writers have to wait for the job. */
   #held: Promise<void> | undefined;
+  #looking: ReturnType<typeof setTimeout> | undefined;
   /** Ends the calm after opening. */
   #calm: ReturnType<typeof setTimeout> | undefined;
 
@@ -76,9 +79,10 @@ export class Upkeep {
     this.hold(held);
     // With an output gate, the owner of the host decides when jobs run.
     if (this.#device.gate === undefined) this.#calm = setTimeout(() => this.#wake(), CALM_MS);
-    // The engine must know the free room before much is written. With little room, it keeps little that has to be written twice.
-    this.#quota?.look();
-    this.afterTurn();
+    // The engine must know the free room before much is written. With little room, it keeps little that has to be written twice. But
+    // the first answers come first.
+    if (this.#device.gate !== undefined) this.#look();
+    else this.#looking = setTimeout(() => this.#look(), LOOK_MS);
   }
 
   /** The store goes on in the place of the store of another upkeep. */
@@ -229,6 +233,7 @@ export class Upkeep {
   async shutDown(): Promise<void> {
     this.#isShutDown = true;
     clearTimeout(this.#calm);
+    clearTimeout(this.#looking);
     this.#flusher.shutDown();
     this.#quota?.shutDown();
     await this.#jobs.shutDown();
@@ -239,6 +244,11 @@ export class Upkeep {
   stats(): StoreStats {
     this.#store.tick();
     return this.#store.stats();
+  }
+
+  #look(): void {
+    this.#quota?.look();
+    this.afterTurn();
   }
 
   /** The calm after opening is over. */

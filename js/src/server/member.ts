@@ -18,7 +18,7 @@ import type { StorageAdapter } from '../storage/adapter.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import { openLock } from '../storage/lock.ts';
 import { hasSyncHandles } from '../storage/opfs-realm.ts';
-import { loadEngine } from '../wasm/load.ts';
+import { loadEngine } from '../wasm/compile.ts';
 import { Clients } from './clients.ts';
 import { Connection, type Send } from './connection.ts';
 import { EngineServer, type Incoming } from './engine-server.ts';

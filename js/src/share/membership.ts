@@ -24,6 +24,8 @@ export interface MembershipOptions {
   readonly lockTimeout: number;
   readonly signal: AbortSignal | undefined;
   readonly spawn: () => Port;
+  /** Compiles the engine here while the worker starts. Without it, or if it fails, the worker compiles the engine. */
+  readonly compile?: (() => Promise<WebAssembly.Module>) | undefined;
 }
 
 /** How long a leader has to answer, however short `lockTimeout` is, in milliseconds. */
@@ -141,7 +143,7 @@ export class Membership {
   }
 
   #start(): void {
-    const { name, engine, spawn } = this.#options;
+    const { name, engine, spawn, compile } = this.#options;
     const member = uniqueName();
     this.#clientHeld ??= hold(clientLock(name, this.client.id));
     this.#member = member;
@@ -150,8 +152,12 @@ export class Membership {
       this.#port = port;
       port.onmessage = ({ data }) => this.#receive(data as Response | ArrayBuffer);
       port.onerror = (event) => this.#fail(workerDied(event));
-      const sharing = { member, client: this.client.id, isVisible: isVisible() };
-      this.#tell({ type: 'open', id: 0, name, options: engine, sharing });
+      const open = (wasm = engine.wasm): void => {
+        const sharing = { member, client: this.client.id, isVisible: isVisible() };
+        if (this.#port === port) this.#tell({ type: 'open', id: 0, name, options: { ...engine, wasm }, sharing });
+      };
+      if (compile === undefined) open();
+      else compile().then(open, () => open());
     } catch (cause) {
       this.#fail(new VarveError('VARVE_UNSUPPORTED', 'The engine worker did not start.', { cause }));
     }

@@ -8,6 +8,7 @@
 import { type Ask, Client, noWorker, type Port } from '../client/client.ts';
 import { VarveError } from '../errors.ts';
 import type { OpenReport } from '../protocol/messages.ts';
+import { Membership, type MembershipOptions } from '../share/membership.ts';
 import { canShare } from '../share/names.ts';
 import { isAdapter } from '../storage/adapter.ts';
 import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
@@ -19,15 +20,15 @@ import { Store } from './store.ts';
 /** Starts the worker that a store runs in. */
 export type Spawn = (name: string) => Port;
 
-/** Loads the code for a store that tabs share. */
-export type LoadSharing = () => Promise<typeof import('../share/membership.ts')>;
+/** How a store is shared with other tabs. */
+export type Sharing = Pick<MembershipOptions, 'compile'>;
 
-/** Opens the store, together with the other tabs that have it open where they can share it. */
+/** Opens the store; with `sharing` together with the other tabs that have it open, where tabs can share stores. */
 export async function openStore<K, V>(
   name: string,
   options: OpenOptions<K, V>,
   spawn: Spawn,
-  sharing?: LoadSharing,
+  sharing?: Sharing,
 ): Promise<Store<K, V>> {
   const engine = resolveOptions(name, options, OPEN);
   const { version, upgrade, signal, cache } = options;
@@ -35,9 +36,9 @@ export async function openStore<K, V>(
   let store: Store<K, V>;
   if (sharing !== undefined && options.storage !== 'memory' && !isAdapter(options.storage) && canShare()) {
     signal?.throwIfAborted();
-    const { Membership } = await sharing();
     const { lockTimeout } = engine;
-    const { client, report } = await Membership.join({ name, engine, lockTimeout, signal, spawn: () => spawn(name) });
+    const joining = { ...sharing, name, engine, lockTimeout, signal, spawn: () => spawn(name) };
+    const { client, report } = await Membership.join(joining);
     store = new Store(name, client, report, options, () => undefined);
   } else {
     const client = start(name, options, spawn);

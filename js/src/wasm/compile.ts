@@ -1,14 +1,29 @@
 /**
- * Fetches and compiles a wasm file.
+ * Fetches and compiles a wasm file; the engine once for each realm.
  *
  * Invariant: a module that is passed in compiled is not compiled again; the error for a file that cannot be loaded names its
- * location and the option that changes it.
+ * location and the option that changes it. The engine's file is looked for beside this module (`varve.wasm`), which bundlers see
+ * and copy.
  */
 
 import { VarveError } from '../errors.ts';
 
 /** Where a wasm file comes from: its URL, or a module compiled already. */
 export type WasmSource = string | URL | WebAssembly.Module;
+
+let loading: Promise<WebAssembly.Module> | undefined;
+
+/** The compiled engine, loaded at the first call. */
+export async function loadEngine(source?: WasmSource): Promise<WebAssembly.Module> {
+  if (source instanceof WebAssembly.Module) return source;
+  loading ??= compile(source ?? (() => new URL('./varve.wasm', import.meta.url)), 'wasm');
+  try {
+    return await loading;
+  } catch (error) {
+    loading = undefined;
+    throw error;
+  }
+}
 
 /**
  * Compiles a wasm file; `option` is the name of the option with its location. A function returns the default location beside this

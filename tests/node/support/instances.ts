@@ -5,7 +5,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-type Load = typeof import('../../../js/src/wasm/load.ts');
+type Load = typeof import('../../../js/src/wasm/instantiate.ts');
 
 const memories: WeakRef<WebAssembly.Memory>[] = [];
 

@@ -23,7 +23,6 @@ import { vi } from 'vitest';
 import type { Port } from '../../../js/src/client/client.ts';
 import { files } from '../../../js/src/fs.ts';
 import { deleteStore, listStores, open } from '../../../js/src/index.ts';
-import * as membership from '../../../js/src/share/membership.ts';
 import { escapeName } from '../../../js/src/storage/names.ts';
 import { deleteNamed, openStore } from '../../../js/src/store/open.ts';
 import * as sync from '../../../js/src/synchronous.ts';
@@ -194,12 +193,7 @@ function tabsOf(storage: StorageKind, putUp: () => object, onDeath?: () => void)
         tab.worker = worker;
         return worker;
       };
-      const db = await openStore<Key, unknown>(
-        name,
-        { storage, ...options(spec, more) },
-        spawn,
-        async () => membership,
-      );
+      const db = await openStore<Key, unknown>(name, { storage, ...options(spec, more) }, spawn, {});
       tabs.set(db, tab);
       return db;
     },

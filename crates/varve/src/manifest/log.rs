@@ -17,6 +17,7 @@ use crate::codec::frame::{begin_record, end_record, record_for};
 use crate::codec::hash::xxh3;
 use crate::codec::room;
 use crate::error::{Error, Result};
+use crate::mutant::{self, Mutant};
 use crate::storage::Storage;
 use crate::types::{FileName, StoreId};
 
@@ -39,8 +40,20 @@ pub struct Manifest {
     /// Where the next record goes.
     end: u64,
     salt_seed: u64,
+    origin: Origin,
     /// A write or sync has failed.
     poisoned: bool,
+}
+
+/// Where the file that is appended to comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// An earlier session: it was read, and may exist only in the operating system's memory.
+    Read,
+    /// An earlier session, and it is synced now.
+    ReadAndSynced,
+    /// This session.
+    Written,
 }
 
 impl Manifest {
@@ -62,32 +75,43 @@ impl Manifest {
         let version = Version::default();
         // Before the first rotation there is no old file.
         let header = ManifestHeader { rotation: 0, epoch: 1, store, salt: 0 };
-        let mut manifest = Self { header, slot: 1, snapshot_end: 0, end: 0, salt_seed, poisoned: false };
+        let origin = Origin::Written;
+        let mut manifest =
+            Self { header, slot: 1, snapshot_end: 0, end: 0, salt_seed, origin, poisoned: false };
         let (next, end) = manifest.write_snapshot(storage, &version)?;
         manifest.switch(next, end);
         Ok((manifest, version))
     }
 
-    /// Continues from a file that was read, as the next leader, in a fresh file.
-    pub(super) fn resume<S: Storage>(
-        storage: &mut S,
-        slot: u64,
-        header: ManifestHeader,
-        end: u64,
-        version: &Version,
-        salt_seed: u64,
-    ) -> Result<Self> {
-        let header = ManifestHeader { epoch: header.epoch + 1, ..header };
-        let mut manifest = Self { header, slot, snapshot_end: 0, end, salt_seed, poisoned: false };
-        // The data that was read may exist only in the operating system's memory. The other file, the only other copy,
-        // is overwritten next.
-        storage.sync(FileName::manifest(slot))?;
-        let other = FileName::manifest(1 - slot);
+    /// Continues from a file that was read. Nothing is written before the first commit.
+    pub(super) fn resume(slot: u64, header: ManifestHeader, end: u64, salt_seed: u64) -> Self {
+        Self { header, slot, snapshot_end: 0, end, salt_seed, origin: Origin::Read, poisoned: false }
+    }
+
+    /// Syncs the file that was read, unless this was done. This must come before anything that is right only if the file is:
+    /// before a file is deleted that it no longer names, and before a log goes on.
+    ///
+    /// # Errors
+    /// The error of the storage. Then it is unknown whether the file survives, and every later commit returns [`Error::Poisoned`].
+    pub fn keep<S: Storage>(&mut self, storage: &mut S) -> Result<()> {
+        if self.origin == Origin::Read {
+            if !mutant::has(Mutant::ManifestNotKept) {
+                self.sync(storage, self.file())?;
+            }
+            self.origin = Origin::ReadAndSynced;
+        }
+        Ok(())
+    }
+
+    /// Takes over as the next leader: writes a snapshot under a higher epoch into the other file.
+    fn take_over<S: Storage>(&mut self, storage: &mut S, version: &Version) -> Result<()> {
+        // The other file, the only other copy, is overwritten next.
+        self.keep(storage)?;
+        let other = FileName::manifest(1 - self.slot);
         if !storage.list().iter().any(|(known, _)| *known == other) {
             create_blank(storage, other)?;
         }
-        manifest.rotate(storage, version)?;
-        Ok(manifest)
+        self.rotate(storage, version)
     }
 
     /// Makes `edit` durable; `version` is the one after it. When this returns, the next open finds the edit.
@@ -98,6 +122,9 @@ impl Manifest {
     pub fn commit<S: Storage>(&mut self, storage: &mut S, version: &Version, edit: &Edit) -> Result<()> {
         if self.poisoned {
             return Err(Error::Poisoned);
+        }
+        if self.origin != Origin::Written {
+            return self.take_over(storage, version);
         }
         let mut record = Vec::new();
         edit.encode(&mut record);
@@ -142,7 +169,7 @@ impl Manifest {
         self.put(storage, file, len, &zeros)
     }
 
-    /// The leader epoch: it rises with each open.
+    /// The leader epoch: it rises with the first commit after each opening.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.header.epoch
@@ -199,7 +226,8 @@ impl Manifest {
         let rotation = self.header.rotation + 1;
         let mut mixed = rotation.to_le_bytes().to_vec();
         mixed.extend_from_slice(&self.header.epoch.to_le_bytes());
-        let next = ManifestHeader { rotation, salt: xxh3(&mixed, self.salt_seed), ..self.header };
+        let epoch = self.header.epoch + u64::from(self.origin != Origin::Written);
+        let next = ManifestHeader { rotation, epoch, salt: xxh3(&mixed, self.salt_seed), ..self.header };
         let mut image = next.encode();
         let start = begin_record(&mut image);
         image.push(record::SNAPSHOT);
@@ -218,6 +246,7 @@ impl Manifest {
     /// From now on the other file is appended to.
     fn switch(&mut self, next: ManifestHeader, end: u64) {
         self.header = next;
+        self.origin = Origin::Written;
         self.slot = 1 - self.slot;
         self.snapshot_end = end;
         self.end = end;

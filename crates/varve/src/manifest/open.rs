@@ -46,12 +46,11 @@ enum Content {
 }
 
 impl Manifest {
-    /// Opens the manifest in `storage` and takes over as the next leader: writes a snapshot under a higher epoch into
-    /// the other file. `None` when there is no store. `salt_seed` is fresh from the host.
+    /// Opens the manifest in `storage`. `None` when there is no store. `salt_seed` is fresh from the host. Nothing is written:
+    /// the first commit takes over as the next leader, and writes a snapshot under a higher epoch into the other file.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when acknowledged edits are missing, [`Error::Version`] when the store has a newer format,
-    /// [`Error::StorageFull`] when there is no room for the snapshot (then nothing has changed).
+    /// [`Error::Corrupt`] when acknowledged edits are missing, [`Error::Version`] when the store has a newer format.
     pub fn open<S: Storage>(storage: &mut S, salt_seed: u64) -> Result<Option<(Self, Version, StoreId)>> {
         let files = storage.list();
         let mut best: Option<Opened> = None;
@@ -82,8 +81,7 @@ impl Manifest {
         }
         storage.adopt(best.header.store);
         let Opened { slot, header, version, end, .. } = best;
-        let manifest = Self::resume(storage, slot, header, end, &version, salt_seed)?;
-        Ok(Some((manifest, version, header.store)))
+        Ok(Some((Self::resume(slot, header, end, salt_seed), version, header.store)))
     }
 }
 

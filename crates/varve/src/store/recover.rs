@@ -309,6 +309,7 @@ impl<S: Storage> Store<S> {
                 FileKind::Table => self.version.table(file.id).is_some(),
             };
             if !needed {
+                self.keep_manifest()?;
                 self.storage.delete(*file)?;
                 orphans += 1;
             }
