@@ -100,7 +100,7 @@ pub(crate) fn add(open: Open) -> u32 {
     INSTANCE.with_borrow_mut(|instance| instance.stores.add(open))
 }
 
-/// Closes a store and removes it.
+/// Closes a store and removes it, also if closing reports an error.
 pub(crate) fn close(handle: u32) -> Result<u32, Error> {
     INSTANCE.with_borrow_mut(|instance| {
         let Some(mut open) = instance.stores.remove(handle) else { return Ok(0) };

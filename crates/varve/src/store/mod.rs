@@ -205,7 +205,7 @@ impl<S: Storage> Store<S> {
     /// Commits the staged writes, flushes the WAL, seals it, and closes the store: later reads and writes fail.
     ///
     /// # Errors
-    /// The error of the commit or of the flush; the store is closed even then.
+    /// The error of the commit or of the flush; the store is closed even then. It is never `Pending`: closing reads nothing.
     pub fn close(&mut self) -> Result<()> {
         if self.closed {
             return Ok(());
