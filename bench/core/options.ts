@@ -125,16 +125,13 @@ export function planFrom(params: URLSearchParams): { plan: Plan; problems: strin
       if (value !== undefined) given[name] = value;
     } else if (!NOT_OF_A_PLAN.has(name)) problems.push(`There is no option "${name}".`);
   }
-  const { mode, suites, engines, access, rounds, seed, scale } = given;
-  const standard = standardPlan(mode === 'full' ? 'full' : 'quick');
-  const custom = OPTIONS.flatMap(({ name, field }) => (field && name in given ? [[field, given[name]]] : []));
-  const asked = { suites, engines, accesses: access, rounds, seed, scale };
-  const present = Object.entries(asked).filter(([, value]) => value !== undefined);
-  // Each was read as its option says.
-  return {
-    plan: { ...standard, ...Object.fromEntries(present), custom: Object.fromEntries(custom) } as Plan,
-    problems,
+  const of = (isCustom: boolean) => {
+    const own = OPTIONS.filter(({ name, field }) => name in given && (field !== undefined) === isCustom);
+    return Object.fromEntries(own.map((option) => [keyOf(option), given[option.name]]));
   };
+  // Each was read as its option says.
+  const standard = standardPlan(given['mode'] === 'full' ? 'full' : 'quick');
+  return { plan: { ...standard, ...of(false), custom: of(true) } as Plan, problems };
 }
 
 /** A value as its option says; undefined, and a problem, when it is none. */
@@ -159,21 +156,23 @@ function readOption(option: Option, text: string, problems: string[]): string | 
   return known.filter((item) => asked.includes(item));
 }
 
+function keyOf({ name, field }: Option): keyof Custom | keyof Plan {
+  return field ?? (name === 'access' ? 'accesses' : (name as keyof Plan));
+}
+
+/** The value of an option in a plan; undefined of a custom choice that it does not make. */
+export function valueIn(plan: Plan, option: Option): unknown {
+  return ({ ...plan, ...plan.custom } as Readonly<Record<string, unknown>>)[keyOf(option)];
+}
+
 /** The shortest address that gives this plan again. */
 export function paramsOf(plan: Plan): URLSearchParams {
   const params = new URLSearchParams();
   const standard = standardPlan(plan.mode);
-  const set = (name: string, value: unknown, usual: unknown): void => {
-    if (String(value) !== String(usual)) params.set(name, String(value));
-  };
-  set('mode', plan.mode, 'quick');
-  set('suites', plan.suites, standard.suites);
-  set('engines', plan.engines, standard.engines);
-  set('access', plan.accesses, standard.accesses);
-  for (const name of ['rounds', 'seed', 'scale'] as const) set(name, plan[name], standard[name]);
-  for (const { name, field } of OPTIONS) {
-    const value = field && plan.custom[field];
-    if (value !== undefined) params.set(name, String(value));
+  for (const option of OPTIONS) {
+    const value = valueIn(plan, option);
+    const usual = option.name === 'mode' ? 'quick' : valueIn(standard, option);
+    if (String(value) !== String(usual)) params.set(option.name, String(value));
   }
   return params;
 }

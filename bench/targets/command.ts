@@ -7,7 +7,7 @@ import { Command } from 'commander';
 import { capture, root } from '../../scripts/tools.mjs';
 import type { Engine } from '../core/engine.ts';
 import { rate } from '../core/figures.ts';
-import type { RunEvent } from '../core/plan.ts';
+import type { Emit, RunEvent } from '../core/plan.ts';
 import { Gathered, markdown } from '../core/result.ts';
 import { caseName, type Row } from '../core/row.ts';
 
@@ -148,11 +148,8 @@ export const commandOf = (name: string, about: string): Command =>
 /** A list that may be given in parts. */
 export const joined = (text: string, before?: string): string => (before === undefined ? text : `${before},${text}`);
 
-/** The flags of every target without a browser, beside those of its own, which are texts. */
+/** The flags of every target without a browser, and the texts of its own. */
 export type Values<Own extends string> = {
-  readonly suite?: string;
-  readonly quick?: true;
-  readonly rounds?: string;
   readonly directory: string;
   readonly json?: string;
   readonly markdown?: string;
@@ -165,10 +162,8 @@ export interface Target<Own extends string> {
   readonly place: string;
   /** Its own flags, in the form of commander, and what they say. */
   readonly flags: Readonly<Record<Own, readonly [form: string, about: string]>>;
-  /** What a shared flag says. */
-  readonly about: { readonly suite: string; readonly quick: string; readonly rounds: string };
   /** Measures with files in `folder`. */
-  run(values: Values<Own>, folder: string, emit: (event: RunEvent) => void): Promise<Measured>;
+  run(values: Values<Own>, folder: string, emit: Emit): Promise<Measured>;
 }
 
 interface Measured {
@@ -178,16 +173,13 @@ interface Measured {
 }
 
 /** Runs a target: reads its flags, prints and writes its result, and fails if a row is wrong. */
-export function runTarget<Own extends string>({ name, place, flags, about, run }: Target<Own>): Promise<void> {
+export function runTarget<Own extends string>({ name, place, flags, run }: Target<Own>): Promise<void> {
   return command(async () => {
     const program = commandOf(name, `The benchmark ${place}.`)
-      .option('--suite <list>', about.suite, joined)
-      .option('--quick', about.quick)
-      .option('--rounds <number>', about.rounds)
       .option('--directory <path>', 'where the files are', tmpdir())
       .option('--json <file>', 'writes the result')
       .option('--markdown <file>', 'writes the tables that are printed');
-    for (const [form, text] of Object.values<readonly [string, string]>(flags)) program.option(form, text);
+    for (const [form, text] of Object.values<readonly [string, string]>(flags)) program.option(form, text, joined);
     const values = program.parse().opts<Values<Own>>();
     const gathered = new Gathered();
     const print = printer();

@@ -4,7 +4,7 @@
  * Invariant: the address always equals the controls. A wrong figure is reported beside its control, and counts as not given.
  */
 
-import { OPTIONS, type Option, paramsOf, planFrom, standardPlan } from '../core/options.ts';
+import { OPTIONS, type Option, paramsOf, planFrom, standardPlan, valueIn } from '../core/options.ts';
 import type { Plan } from '../core/plan.ts';
 import { engines } from '../core/registry.ts';
 import { suites } from '../core/suite.ts';
@@ -65,14 +65,10 @@ export function isRight(): boolean {
 
 function show(plan: Plan): void {
   const params = paramsOf(plan);
-  const lists: Readonly<Record<string, readonly string[]>> = {
-    suites: plan.suites,
-    engines: plan.engines,
-    access: plan.accesses,
-  };
+  const lists = new Map(LISTS.map((option) => [option.name, valueIn(plan, option) as readonly string[]]));
   for (const input of controls()) {
     if (input instanceof HTMLSelectElement) input.value = params.get(input.name) ?? input.options[0]?.value ?? '';
-    else if (input.type === 'checkbox') input.checked = lists[input.name]?.includes(input.value) ?? false;
+    else if (input.type === 'checkbox') input.checked = lists.get(input.name)?.includes(input.value) ?? false;
     else input.value = params.get(input.name) ?? '';
   }
 }

@@ -17,8 +17,6 @@ import { isValueFor, keyOf, PAIR_BYTES, randomBelow, valueFor } from './pairs.ts
 import { readsBesideCompaction, type Spell } from './reads.ts';
 
 type Store = SyncStore<Uint8Array, Uint8Array>;
-/** More figures of a phase, by name. */
-type More = Readonly<Record<string, number>>;
 
 const PAIRS = { quick: 20_000, full: 2_000_000 };
 const NAME = 'bench-scale';
@@ -67,7 +65,7 @@ class Run {
     await this.#phase('compact', this.pairs, async () => {
       await store.compact();
       const diskBytes = store.stats().disk.bytes;
-      return { file_bytes: diskBytes, space: diskBytes / (this.pairs * PAIR_BYTES), memory_max: this.#memoryMax };
+      return `${spaceText(diskBytes, this.pairs)}, memory max ${bytes(this.#memoryMax)}`;
     });
     await this.#read('read after compact', store);
     await this.#phase('delete', this.pairs, async () => {
@@ -112,7 +110,6 @@ class Run {
   }
 
   async #load(store: Store): Promise<void> {
-    const logical = this.pairs * PAIR_BYTES;
     let spaceMax = 0;
     await this.#phase('write', this.pairs, async () => {
       const every = sampleOf(this.pairs);
@@ -125,13 +122,13 @@ class Run {
         store.set(keyOf(number), valueFor(number));
       });
       store.commit();
-      return { space_max: spaceMax };
+      return `space max ${spaceMax.toFixed(2)}`;
     });
     await this.#phase('background work after it', 1, async () => {
       await settled(store);
       const stats = store.stats();
-      const diskBytes = stats.disk.bytes;
-      return { write_amplification: writtenBytes(stats) / logical, file_bytes: diskBytes, space: diskBytes / logical };
+      const amplification = (writtenBytes(stats) / (this.pairs * PAIR_BYTES)).toFixed(2);
+      return `write amplification ${amplification}, ${spaceText(stats.disk.bytes, this.pairs)}`;
     });
   }
 
@@ -178,34 +175,32 @@ class Run {
       });
       store.commit();
       expect('read while writing, wrong', wrong, 0);
-      return { writes, reads: writes * READS_PER_WRITE };
+      return `${rate(writes)} writes, ${rate(writes * READS_PER_WRITE)} reads`;
     });
     await settled(store);
   }
 
-  async #phase(phase: string, ops: number, work: () => Promise<More | undefined>): Promise<void> {
+  async #phase(phase: string, ops: number, work: () => Promise<string | undefined>): Promise<void> {
     this.context.say(`scale: ${phase}`);
     const started = now();
-    const more = (await work()) ?? {};
+    const note = await work();
     const seconds = (now() - started) / 1000;
     // A phase is timed as a whole: the percentiles are its mean.
-    this.#row(phase, ops, seconds, [(seconds * 1e6) / ops], ops, more);
+    this.#row(phase, ops, seconds, [(seconds * 1e6) / ops], ops, note);
   }
 
   #spell({ phase, gets, turns }: Spell): void {
     const seconds = gets.reduce((sum, ms) => sum + ms, 0) / 1000;
     const { p50, p99 } = Latencies.of(turns.map((ms) => ms * 1000)).percentiles();
-    const more = { turn_p50_us: p50, turn_p99_us: p99 };
+    const note = `turn p50 ${duration(p50)}, turn p99 ${duration(p99)}`;
     const microseconds = gets.map((ms) => ms * 1000);
-    this.#row(phase, gets.length, seconds, microseconds, 1, more);
+    this.#row(phase, gets.length, seconds, microseconds, 1, note);
   }
 
-  #row(name: string, ops: number, seconds: number, microseconds: readonly number[], groupSize: number, more: More) {
+  #row(name: string, ops: number, seconds: number, microseconds: readonly number[], groupSize: number, note = '') {
     const round = roundOf({ ops, bytes: ops * PAIR_BYTES }, seconds * 1000, microseconds);
-    const figures = Object.entries(more).map(([title, figure]) => shown(title, figure));
-    const note = figures.length > 0 && { note: figures.join(', ') };
     const phase = `${name}, ${this.pairs} pairs`;
-    report(this.context, SYNC, { suite: 'scale', phase, groupSize, ...note }, [round]);
+    report(this.context, SYNC, { suite: 'scale', phase, groupSize, note }, [round]);
   }
 
   /** Runs a step for every number below `count`, lets go of the turn now and then, and reports how much is done. */
@@ -233,12 +228,9 @@ class Run {
   }
 }
 
-/** A figure beside the rate, by its name. */
-function shown(name: string, figure: number): string {
-  const title = name.replace(/_(us|bytes)$/, '').replaceAll('_', ' ');
-  if (name.endsWith('_us')) return `${title} ${duration(figure)}`;
-  if (name.endsWith('bytes') || name.startsWith('memory')) return `${title} ${bytes(figure)}`;
-  return `${title} ${figure >= 1000 ? rate(figure) : figure.toFixed(2)}`;
+/** The files of a store of so many pairs. */
+function spaceText(diskBytes: number, pairs: number): string {
+  return `file ${bytes(diskBytes)}, space ${(diskBytes / (pairs * PAIR_BYTES)).toFixed(2)}`;
 }
 
 /** Waits until no flush and no compaction was installed for a while. */

@@ -6,12 +6,7 @@
  */
 
 import { DurableObject } from 'cloudflare:workers';
-import { type ObjectNamespace, VarveObject } from 'varve/cloudflare';
-
-interface Env {
-  readonly STORES: ObjectNamespace;
-  readonly PLAIN: ObjectNamespace;
-}
+import { VarveObject } from 'varve/cloudflare';
 
 /** So many sets, `perTurn` of them in a turn, in one batch call or one by one. */
 export interface Load {
@@ -19,6 +14,18 @@ export interface Load {
   readonly perTurn: number;
   readonly isBatch: boolean;
   readonly valueBytes: number;
+}
+
+/** The methods of each object. */
+export interface Way {
+  load(load: Load): Promise<void>;
+  /** Rows that were written since the object was constructed. */
+  rows(): Promise<number>;
+  isIdle(): Promise<boolean>;
+  /** Gets so many of the keys of a load. Returns how many were found. */
+  read(count: number, gets: number): Promise<number>;
+  /** The size of the database. */
+  bytes(): Promise<number>;
 }
 
 /** `ctx.storage` as far as plain objects use it. */
@@ -66,18 +73,14 @@ async function readKeys(count: number, gets: number, get: (key: string) => unkno
   return found;
 }
 
-export class StoreObject extends VarveObject<Env> {
-  /** Rows written by these sets, with what flushes and compactions wrote until none was due. */
-  async load(load: Load): Promise<number> {
-    const before = this.rowsWritten();
-    await inTurns(load, (pairs) => {
+export class StoreObject extends VarveObject<object> implements Way {
+  load(load: Load): Promise<void> {
+    return inTurns(load, (pairs) => {
       if (load.isBatch) this.store.setMany(pairs);
       else for (const [key, value] of pairs) this.store.set(key, value);
     });
-    return this.rowsWritten() - before;
   }
 
-  /** Rows that were written since the object was constructed. */
   async rows(): Promise<number> {
     return this.rowsWritten();
   }
@@ -89,78 +92,69 @@ export class StoreObject extends VarveObject<Env> {
     );
   }
 
-  async read(count: number, gets: number): Promise<number> {
+  read(count: number, gets: number): Promise<number> {
     return readKeys(count, gets, (key) => this.store.get(key));
   }
 
   async scan(): Promise<number> {
-    let bytes = 0;
-    for (const value of this.store.values()) bytes += (value as Uint8Array).length;
-    return bytes;
+    let entries = 0;
+    for (const _ of this.store.values()) entries++;
+    return entries;
   }
 
   async bytes(): Promise<number> {
     return this.ctx.storage.sql.databaseSize;
   }
+}
 
-  async end(): Promise<void> {
-    this.ctx.abort('the bench constructs it again');
+abstract class Plain extends DurableObject<object> {
+  protected written = 0;
+
+  async rows(): Promise<number> {
+    return this.written;
+  }
+
+  async isIdle(): Promise<boolean> {
+    return true;
+  }
+
+  async bytes(): Promise<number> {
+    return this.ctx.storage.sql.databaseSize;
   }
 }
 
-/** Sets as rows of a plain table, and through the platform's key-value calls. */
-export class PlainObject extends DurableObject<Env> {
-  async loadRows(load: Load): Promise<number> {
+/** Rows of a plain table. */
+export class TableObject extends Plain implements Way {
+  load(load: Load): Promise<void> {
     const { sql } = this.ctx.storage;
     sql.exec('CREATE TABLE IF NOT EXISTS plain (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID');
-    let rows = 0;
-    await inTurns(load, (pairs) => {
+    return inTurns(load, (pairs) => {
       for (const [key, value] of pairs)
-        rows += sql.exec('INSERT OR REPLACE INTO plain VALUES (?, ?)', key, value).rowsWritten;
+        this.written += sql.exec('INSERT OR REPLACE INTO plain VALUES (?, ?)', key, value).rowsWritten;
     });
-    return rows;
   }
 
-  /** Rows that the platform bills for these sets: each key that is put is one (its price list; the calls do not report it). */
-  async loadKeyValues(load: Load): Promise<number> {
-    const storage = this.ctx.storage as unknown as PlainStorage;
-    await inTurns(load, async (pairs) => {
-      if (load.isBatch) await storage.put(Object.fromEntries(pairs));
-      else await Promise.all(pairs.map(([key, value]) => storage.put(key, value)));
-    });
-    return load.count;
-  }
-
-  async readRows(count: number, gets: number): Promise<number> {
+  read(count: number, gets: number): Promise<number> {
     const { sql } = this.ctx.storage;
     const rowsOf = (key: string) => sql.exec('SELECT value FROM plain WHERE key = ?', key).toArray();
     return readKeys(count, gets, (key) => rowsOf(key)[0]?.['value']);
   }
-
-  async readKeyValues(count: number, gets: number): Promise<number> {
-    const { kv } = this.ctx.storage as unknown as PlainStorage;
-    return readKeys(count, gets, (key) => kv.get(key));
-  }
-
-  async bytes(): Promise<number> {
-    return this.ctx.storage.sql.databaseSize;
-  }
 }
 
-// biome-ignore lint/style/noDefaultExport: the form of a Worker.
-export default {
-  /** `/CLASS/OBJECT/METHOD` with the arguments as the body: calls the method and returns its result. */
-  async fetch(request: Request, env: Env): Promise<Response> {
-    const [, binding, object, method] = new URL(request.url).pathname.split('/') as [string, keyof Env, string, string];
-    const namespace = env[binding];
-    const stub = namespace.get(namespace.idFromName(object)) as Record<
-      string,
-      (...args: unknown[]) => Promise<unknown>
-    >;
-    try {
-      return Response.json({ result: await stub[method]?.(...((await request.json()) as unknown[])) });
-    } catch (error) {
-      return Response.json({ error: String(error) });
-    }
-  },
-};
+/** The platform's key-value calls. */
+export class KeyValueObject extends Plain implements Way {
+  readonly #storage = this.ctx.storage as unknown as PlainStorage;
+
+  async load(load: Load): Promise<void> {
+    await inTurns(load, async (pairs) => {
+      if (load.isBatch) await this.#storage.put(Object.fromEntries(pairs));
+      else await Promise.all(pairs.map(([key, value]) => this.#storage.put(key, value)));
+    });
+    // The platform bills a row for each key that is put (its price list; the calls do not report it).
+    this.written += load.count;
+  }
+
+  read(count: number, gets: number): Promise<number> {
+    return readKeys(count, gets, (key) => this.#storage.kv.get(key));
+  }
+}

@@ -23,11 +23,11 @@ const ROUND_MS = { quick: 100, full: 1000 } as const;
 await runTarget({
   name: 'fs',
   place: 'on Node',
-  flags: { peers: ['--peers <list>', `of ${PEERS.join(', ')}, beside Varve (default: bare file calls)`] },
-  about: {
-    suite: `of ${KNOWN.join(', ')} (default: ${LOOPS}; with peers also ${LIVES})`,
-    quick: 'fewer calls and shorter rounds',
-    rounds: 'interleaved rounds (default 5; with --quick 3)',
+  flags: {
+    peers: ['--peers <list>', `of ${PEERS.join(', ')}, beside Varve (default: bare file calls)`],
+    suite: ['--suite <list>', `of ${KNOWN.join(', ')} (default: ${LOOPS}; with peers also ${LIVES})`],
+    quick: ['--quick', 'fewer calls and shorter rounds'],
+    rounds: ['--rounds <number>', 'interleaved rounds (default 5; with --quick 3)'],
   },
   async run({ peers, suite, quick, rounds = quick ? '3' : '5' }, folder, emit) {
     const engines = varveEngines(folder);

@@ -7,6 +7,7 @@
 
 import { join } from 'node:path';
 import { duration, percent, rate } from '../../core/figures.ts';
+import type { Emit } from '../../core/plan.ts';
 import type { Row } from '../../core/row.ts';
 import { figuresOf, judgeWorst, registerJudge } from '../../core/targets.ts';
 import { namesOf, numberOf, runTarget, type Values, versionOf } from '../command.ts';
@@ -19,6 +20,9 @@ import { BATCH, SINGLE, SUITES, type SuiteName } from './suites.ts';
 const QUICK: Extent = { seconds: 0.15, rounds: 1, connections: [25], requests: 100 };
 const FULL: Extent = { seconds: SECONDS, rounds: 3, connections: [10, 25, 50, 100] };
 const FLAGS = {
+  suite: ['--suite <list>', `of ${SUITES.join(', ')} (default: all)`],
+  quick: ['--quick', '100 requests a row by 25 connections, and short phases: about a minute for everything'],
+  rounds: ['--rounds <number>', 'interleaved rounds (default 3, quick 1)'],
   runtime: ['--runtime <list>', `of ${RUNTIMES.join(', ')} (default: all)`],
   seconds: [
     '--seconds <number>',
@@ -63,14 +67,14 @@ async function onRuntime(
   extent: Extent,
   keys: number,
   folder: string,
-  take: (rows: readonly Row[]) => void,
+  emit: Emit,
 ): Promise<string> {
   const level = runtime === 'workerd' ? 'strict' : 'relaxed';
   const runner = await Runner.start(runtime, { directory: join(folder, runtime), durability: level }, keys, extent);
   try {
-    if (suites.includes('http-single')) take(await runner.works('http-single', SINGLE));
-    if (suites.includes('http-batch')) take(await runner.works('http-batch', BATCH));
-    if (suites.includes('http-load')) take(await runner.load());
+    if (suites.includes('http-single')) await runner.works('http-single', SINGLE, emit);
+    if (suites.includes('http-batch')) await runner.works('http-batch', BATCH, emit);
+    if (suites.includes('http-load')) await runner.load(emit);
     return runner.server.versions;
   } finally {
     await runner.server.stop();
@@ -81,18 +85,10 @@ await runTarget({
   name: 'http',
   place: 'over HTTP',
   flags: FLAGS,
-  about: {
-    suite: `of ${SUITES.join(', ')} (default: all)`,
-    quick: '100 requests a row by 25 connections, and short phases: about a minute for everything',
-    rounds: 'interleaved rounds (default 3, quick 1)',
-  },
   async run(values, folder, emit) {
     const extent = extentOf(values);
     const keys = Math.ceil(numberOf('keys', values.keys ?? '20000'));
     const suites = namesOf('suite', values.suite, SUITES);
-    const take = (rows: readonly Row[]): void => {
-      for (const row of rows) emit({ type: 'row', row });
-    };
     const versions: Record<string, string> = {
       varve: versionOf('..'),
       node: process.versions.node,
@@ -100,9 +96,9 @@ await runTarget({
     };
     for (const runtime of namesOf('runtime', values.runtime, RUNTIMES)) {
       if (suites.every((suite) => suite === 'durability')) break;
-      versions[runtime] = await onRuntime(runtime, suites, extent, keys, folder, take);
+      versions[runtime] = await onRuntime(runtime, suites, extent, keys, folder, emit);
     }
-    if (suites.includes('durability')) take(await durability(join(folder, 'durability'), extent));
+    if (suites.includes('durability')) await durability(join(folder, 'durability'), extent, emit);
     return { versions };
   },
 });

@@ -8,8 +8,8 @@
 
 import { join } from 'node:path';
 import type { Durability } from 'varve';
-import type { Row } from '../../core/row.ts';
-import { type Extent, Runner, rowsOf, type ServerRound } from './runner.ts';
+import type { Emit } from '../../core/plan.ts';
+import { type Extent, Runner, reportWork, type ServerRound } from './runner.ts';
 import { startServer } from './server.ts';
 import { CRUD } from './suites.ts';
 
@@ -42,7 +42,7 @@ async function differenceOf({ level, options, runner: { server, store } }: Level
 }
 
 /** Runs the suite on stores in files below `directory`. */
-export async function durability(directory: string, extent: Extent): Promise<Row[]> {
+export async function durability(directory: string, extent: Extent, emit: Emit): Promise<void> {
   const levels: Level[] = [];
   try {
     for (const level of ['memory', 'relaxed', 'strict'] as const) {
@@ -54,14 +54,12 @@ export async function durability(directory: string, extent: Extent): Promise<Row
         rounds.push(await runner.round(CRUD, CLIENTS, { seconds: extent.seconds / extent.rounds }));
       }
     }
-    const rows: Row[] = [];
     for (const one of levels) {
       const { level, rounds } = one;
       const head = { suite: 'durability', title: `CRUD mix over HTTP, ${level}`, runtime: 'node', durability: level };
       const work = { ...head, connections: CLIENTS, published: PUBLISHED[level], rounds };
-      rows.push(...rowsOf(work, await differenceOf(one)));
+      reportWork(emit, work, await differenceOf(one));
     }
-    return rows;
   } finally {
     await Promise.all(levels.map(({ runner }) => runner.server.stop()));
   }

@@ -5,11 +5,14 @@
  * the writes in doubt are resolved; after every suite the whole store is read and compared, and a difference marks all its rows.
  */
 
+import type { Engine } from '../../core/engine.ts';
 import { rate, times } from '../../core/figures.ts';
 import { Latencies, median } from '../../core/latency.ts';
 import type { Length, Pace } from '../../core/load.ts';
 import { type Round, roundOf } from '../../core/measure.ts';
-import { makeRow, type Row } from '../../core/row.ts';
+import type { Emit } from '../../core/plan.ts';
+import type { Row } from '../../core/row.ts';
+import { report } from '../../core/suite.ts';
 import { bare, type Kind } from './calls.ts';
 import { runConnections } from './connection.ts';
 import { Ledger } from './ledger.ts';
@@ -64,31 +67,29 @@ interface ServerWork extends ServerHead {
 const perSecond = (rounds: readonly ServerRound[]): number =>
   median(rounds.map(({ outcomes, elapsed_ms }) => (outcomes.requests * 1000) / elapsed_ms));
 
-/** The row of some work, and that of its floor; `problem` names a difference that the pass over the store found. */
-export function rowsOf(work: ServerWork, problem: string | undefined): Row[] {
+/** Reports the row of some work, and that of its floor; `problem` names a difference that the pass over the store found. */
+export function reportWork(emit: Emit, work: ServerWork, problem: string | undefined): void {
   const { suite, title, runtime, connections, durability, due, published, rounds, floor } = work;
-  const rowOf = (
+  const place = `${runtime}, ${connections} connections${due === undefined ? '' : ', at a fixed rate'}`;
+  const row = (
+    engine: Pick<Engine, 'name' | 'role'>,
     own: readonly ServerRound[],
-    more: Pick<Row, 'engine' | 'role' | 'durability'> & { note?: string },
-  ): Row => {
+    more: object,
+    wrong?: string,
+  ): void => {
     const errors = own.reduce((sum, { outcomes, tally }) => sum + outcomes.failed + tally.wrong, 0);
-    const access = `${runtime}, ${connections} connections${due === undefined ? '' : ', at a fixed rate'}`;
-    const head = { suite, phase: title, access, unit: 'ops', groupSize: 1, errors, ...more } as const;
-    return makeRow(head, own, more.role === 'floor' || problem === undefined);
+    const found = wrong ?? own.find(({ outcomes }) => outcomes.problem !== undefined)?.outcomes.problem;
+    report({ emit, place }, engine, { suite, phase: title, errors, ...more }, own, found);
   };
-  const found = problem ?? rounds.find(({ outcomes }) => outcomes.problem !== undefined)?.outcomes.problem;
   const notes = [
     `${rate(perSecond(rounds))} requests/s`,
     due && `open loop, ${rate(due)}/s due`,
     floor && `${times(perSecond(rounds) / perSecond(floor))} the bare server`,
     published && `published, another machine: ${published}`,
-    found,
   ];
   const note = notes.filter((text) => typeof text === 'string').join('; ');
-  return [
-    rowOf(rounds, { engine: 'varve', role: 'varve', durability, note }),
-    ...(floor === undefined ? [] : [rowOf(floor, { engine: 'bare', role: 'floor', durability: 'memory' })]),
-  ];
+  row({ name: 'varve', role: 'varve' }, rounds, { durability, note }, problem);
+  if (floor !== undefined) row({ name: 'bare', role: 'floor' }, floor, { durability: 'memory' });
 }
 
 export class Runner {
@@ -131,17 +132,17 @@ export class Runner {
   }
 
   /** `http-single` and `http-batch`: every kind of work by every number of connections, with its floor. */
-  async works(suite: string, works: readonly Work[]): Promise<Row[]> {
+  async works(suite: string, works: readonly Work[], emit: Emit): Promise<void> {
     const { connections, rounds, seconds, requests } = this.extent;
     const length = requests === undefined ? { seconds: seconds / rounds } : { requests: Math.ceil(requests / rounds) };
     const cells = connections.flatMap((many) => works.map((work) => this.#workOf(suite, work, many)));
     for (let i = 0; i < rounds; i++) for (const cell of cells) await this.#pair(cell, length);
     const problem = await this.store.compare();
-    return cells.flatMap((cell) => rowsOf(cell, problem));
+    for (const cell of cells) reportWork(emit, cell, problem);
   }
 
   /** `http-load`: the phases one after the other; each closed one with its floor. */
-  async load(): Promise<Row[]> {
+  async load(emit: Emit): Promise<void> {
     const works: ServerWork[] = [];
     let before = 0;
     for (const phase of LOAD) {
@@ -158,7 +159,7 @@ export class Runner {
       }
     }
     const problem = await this.store.compare();
-    return works.flatMap((work) => rowsOf(work, problem));
+    for (const work of works) reportWork(emit, work, problem);
   }
 
   #workOf(suite: string, { title, published, kind }: Work, connections: number) {
