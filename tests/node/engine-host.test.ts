@@ -552,6 +552,17 @@ test('a host that goes back starts no job before the clients of the former leade
   await expect.poll(() => taken.mock.calls.length).toBeGreaterThan(0);
 });
 
+test('a host whose engine has a fault shuts down without waiting for a slot that is being created', async () => {
+  const device = new MemoryDevice();
+  const host = await openHost({ device });
+  vi.spyOn(EngineStore.prototype, 'wantedSlots').mockReturnValue(1);
+  const grown = vi.spyOn(device, 'grow').mockReturnValue(new Promise(() => undefined));
+  host.upkeep.afterTurn();
+  expect(grown).toHaveBeenCalledOnce();
+  host.store.fault.of(new Error('stopped'));
+  await host.close();
+});
+
 test('a storage of unknown room is not treated as a full one after a write was refused', async () => {
   const host = await openHost({ device: await BufferedDevice.open(new FakeChunks()) });
   const setRoom = vi.spyOn(EngineStore.prototype, 'setRoom');

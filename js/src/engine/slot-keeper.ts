@@ -54,23 +54,30 @@ export class SlotKeeper {
   }
 
   #grow(slots: number): Promise<number> {
-    const growing = this.#device.grow(slots).then(
-      (added) => {
-        if (added > 0) this.#store.slotsAdded();
-        else this.#notBefore = performance.now() + PAUSE_MS;
-        return added;
-      },
-      (error: unknown) => {
-        this.#notBefore = performance.now() + PAUSE_MS;
-        throw error;
-      },
-    );
+    const growing = this.#added(slots).finally(() => {
+      this.#growing = undefined;
+    });
+    growing.catch(() => undefined);
     this.#growing = growing;
-    growing
-      .finally(() => {
-        this.#growing = undefined;
-      })
-      .catch(() => undefined);
     return growing;
+  }
+
+  /** Adds slots, until the engine has a fault: from then on only the device waits for them, when it closes. */
+  async #added(slots: number): Promise<number> {
+    let ended: (() => void) | undefined;
+    const fault = new Promise<never>((_, reject) => {
+      ended = this.#store.fault.onFault(reject);
+    });
+    try {
+      const added = await Promise.race([this.#device.grow(slots), fault]);
+      if (added > 0) this.#store.slotsAdded();
+      else this.#notBefore = performance.now() + PAUSE_MS;
+      return added;
+    } catch (error) {
+      this.#notBefore = performance.now() + PAUSE_MS;
+      throw error;
+    } finally {
+      ended?.();
+    }
   }
 }
