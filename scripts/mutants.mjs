@@ -383,7 +383,7 @@ class Copy {
     const { numPassedTests, testResults } = JSON.parse(readFileSync(report, 'utf8'));
     const all = testResults.flatMap((/** @type {{ assertionResults: object[] }} */ file) => file.assertionResults);
     const failed = all.find((/** @type {{ status: string }} */ { status }) => status === 'failed');
-    if (failed !== undefined) return `${failed.fullName}: ${String(failed.failureMessages[0]).split('\n')[0]}`;
+    if (failed !== undefined) return `${failed.fullName}: ${failed.failureMessages[0]}`;
     if (isGreen && numPassedTests > 0) return undefined;
     throw new Problem(`No test of ${suite} ${filter} failed, and yet it did not pass: did it run?`);
   }
@@ -447,11 +447,11 @@ await main(async () => {
       }
       const result = await tried(copy, mutant);
       results.push({ mutant, ...result });
-      console.log(`${mutant.fault} ${mutant.name}: ${result.outcome}\n`);
+      console.log(`${mutant.fault} ${mutant.name}: ${result.outcome.split('\n')[0]}\n`);
     }
     console.log('fault\tmutant\tsuite\tcaught by');
     for (const { mutant, outcome } of results) {
-      console.log(`${mutant.fault}\t${mutant.name}\t${nameOf(mutant.by)}\t${outcome.slice(0, 160)}`);
+      console.log(`${mutant.fault}\t${mutant.name}\t${nameOf(mutant.by)}\t${outcome.split('\n')[0]?.slice(0, 160)}`);
     }
     const missed = results.filter(({ isCaught }) => !isCaught);
     console.log(`${results.length - missed.length} passed, ${missed.length} failed`);
