@@ -9,7 +9,7 @@
  */
 
 import { now } from './clock.ts';
-import type { Latencies } from './latency.ts';
+import type { Round } from './measure.ts';
 
 /** Makes one call; resolves when it is answered. */
 export type Caller = () => Promise<unknown>;
@@ -31,21 +31,21 @@ export interface LoadOptions {
   readonly rest?: (ms: number) => Promise<void>;
 }
 
-/** Runs the callers, and adds a latency in microseconds for each call. Resolves with the seconds until the last answer. */
+/** Runs the callers. Resolves with the milliseconds until the last answer, and the microseconds of each call. */
 export async function runLoad(
   callers: readonly Caller[],
   length: Length | Pace,
-  latencies: Latencies,
   options: LoadOptions = {},
-): Promise<number> {
+): Promise<Pick<Round, 'elapsed_ms' | 'latencies'>> {
+  const latencies: number[] = [];
   const started = now();
   await ('perSecond' in length
     ? open(callers, length, latencies, options)
     : closed(callers, length, latencies, options));
-  return (now() - started) / 1000;
+  return { elapsed_ms: now() - started, latencies };
 }
 
-async function closed(callers: readonly Caller[], length: Length, latencies: Latencies, { signal }: LoadOptions) {
+async function closed(callers: readonly Caller[], length: Length, latencies: number[], { signal }: LoadOptions) {
   const ends = 'seconds' in length ? now() + length.seconds * 1000 : Number.POSITIVE_INFINITY;
   let left = 'requests' in length ? length.requests : Number.POSITIVE_INFINITY;
   const work = async (call: Caller): Promise<void> => {
@@ -55,7 +55,7 @@ async function closed(callers: readonly Caller[], length: Length, latencies: Lat
       left--;
       const since = now();
       await call();
-      latencies.add((now() - since) * 1000);
+      latencies.push((now() - since) * 1000);
     }
   };
   await Promise.all(callers.map(work));
@@ -66,7 +66,7 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 function open(
   callers: readonly Caller[],
   { perSecond, seconds }: Pace,
-  latencies: Latencies,
+  latencies: number[],
   { signal, unbounded = false, rest = sleep }: LoadOptions,
 ): Promise<void> {
   const free = [...callers];
@@ -79,7 +79,7 @@ function open(
   return new Promise((resolve, reject) => {
     const send = async (call: Caller, due: number): Promise<void> => {
       await call();
-      latencies.add((now() - due) * 1000);
+      latencies.push((now() - due) * 1000);
       if (!unbounded) free.push(call);
       answered++;
       if (answered === total) resolve();

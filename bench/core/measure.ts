@@ -7,7 +7,7 @@
  */
 
 import { GROUP_STEPS, now, timerStepMs, turn } from './clock.ts';
-import { Latencies } from './latency.ts';
+import { percentilesOf } from './latency.ts';
 import { emptyTally, type Tally, type Task } from './tasks/task.ts';
 
 /** A loop lets go of the turn this often, as a worker that also answers messages would. */
@@ -28,10 +28,12 @@ export interface Limits {
   readonly sample?: (() => Promise<void>) | undefined;
 }
 
+/** Plain data: it travels between tabs. */
 export interface Round {
   readonly tally: Tally;
   readonly elapsed_ms: number;
-  readonly latencies: Latencies;
+  /** Microseconds of the groups. */
+  readonly latencies: readonly number[];
   /** Throughput over the round: milliseconds of its own time, and operations since the point before. */
   readonly timeline?: readonly (readonly [at_ms: number, ops: number])[];
 }
@@ -39,32 +41,31 @@ export interface Round {
 /** Rounds that came one after the other, as one. */
 export class JoinedRounds implements Round {
   readonly tally = emptyTally();
-  readonly latencies = new Latencies();
+  readonly latencies: number[] = [];
   elapsed_ms = 0;
 
   add({ tally, elapsed_ms, latencies }: Round): this {
     for (const name of Object.keys(tally) as (keyof Tally)[]) this.tally[name] += tally[name];
-    this.latencies.addAll(latencies);
+    for (const one of latencies) this.latencies.push(one);
     this.elapsed_ms += elapsed_ms;
     return this;
   }
 }
 
 /** A round that was timed elsewhere, with the microseconds of its calls. */
-export function roundOf(tally: Partial<Tally>, elapsed_ms: number, microseconds: Iterable<number> | Latencies): Round {
-  const latencies = microseconds instanceof Latencies ? microseconds : Latencies.of(microseconds);
+export function roundOf(tally: Partial<Tally>, elapsed_ms: number, latencies: readonly number[]): Round {
   return { tally: { ...emptyTally(), ...tally }, elapsed_ms, latencies };
 }
 
 /** How many calls of these latencies last long enough for the timer. */
-export function groupFor(latencies: Latencies, step_ms = timerStepMs()): number {
-  return Math.max(1, Math.ceil((GROUP_STEPS * step_ms * 1000) / Math.max(latencies.percentiles().p50, 0.01)));
+export function groupFor(latencies: readonly number[], step_ms = timerStepMs()): number {
+  return Math.max(1, Math.ceil((GROUP_STEPS * step_ms * 1000) / Math.max(percentilesOf(latencies).p50, 0.01)));
 }
 
 /** Runs a task to its end, or to the end of its budget. */
 export async function measure(task: Task, limits: Limits): Promise<Round> {
   const calls = Math.min(task.calls, limits.calls_max);
-  const latencies = new Latencies(Math.ceil(calls / limits.group) + 1);
+  const latencies: number[] = [];
   let elapsed = 0;
   let lastTurn = now();
   const timeline: [number, number][] = [];
@@ -83,7 +84,7 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
     if (running !== undefined) await running;
     const end = now();
     elapsed += end - start;
-    latencies.add(((end - start) * 1000) / (limits.together ? 1 : to - from));
+    latencies.push(((end - start) * 1000) / (limits.together ? 1 : to - from));
     const checked = task.check(from, to);
     if (checked !== undefined) await checked;
     from = to;

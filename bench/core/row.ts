@@ -1,7 +1,7 @@
 /** The rows of a result, wherever they were measured: what `--json` writes, and what every table is made of. */
 
 import type { Access, Durability, Role } from './engine.ts';
-import { median } from './latency.ts';
+import { median, percentilesOf } from './latency.ts';
 import { JoinedRounds, type Round } from './measure.ts';
 
 /** Points of a timeline. */
@@ -93,7 +93,7 @@ export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: 
     seconds: all.elapsed_ms / 1000,
     opsPerSecond,
     megabytesPerSecond: ops === 0 ? 0 : (opsPerSecond * bytes) / ops / 1e6,
-    ...all.latencies.percentiles(),
+    ...percentilesOf(all.latencies),
     hitRate: reads === 0 ? null : hits / reads,
     verified: storeVerified && ops > 0 && wrong === 0,
     rounds: rates,

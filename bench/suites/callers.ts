@@ -11,7 +11,6 @@
 import { turn } from '../core/clock.ts';
 import type { AsyncSession, Durability, Engine } from '../core/engine.ts';
 import { at, makeDataset, Random, salted, sameBytes } from '../core/generator.ts';
-import { Latencies } from '../core/latency.ts';
 import { type Caller, type LoadOptions, runLoad } from '../core/load.ts';
 import { rotated } from '../core/loops.ts';
 import { type Round, roundOf } from '../core/measure.ts';
@@ -152,14 +151,13 @@ async function spell(
       if (value === undefined || !possible.some((one) => sameBytes(value, one))) reads.wrong++;
     };
   };
-  const [writeTimes, readTimes] = [new Latencies(), new Latencies()];
   const all = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
-  const seconds = await Promise.all([
-    runLoad(all(writers, writer), { seconds: length.seconds }, writeTimes, options),
-    runLoad(all(readers, reader), length, readTimes, options),
+  const [wrote, read] = await Promise.all([
+    runLoad(all(writers, writer), { seconds: length.seconds }, options),
+    runLoad(all(readers, reader), length, options),
   ]);
-  const elapsed_ms = Math.max(...seconds) * 1000;
-  return { reads: roundOf(reads, elapsed_ms, readTimes), writes: roundOf(writes, elapsed_ms, writeTimes) };
+  const elapsed_ms = Math.max(wrote.elapsed_ms, read.elapsed_ms);
+  return { reads: roundOf(reads, elapsed_ms, read.latencies), writes: roundOf(writes, elapsed_ms, wrote.latencies) };
 }
 
 function conclude(context: Context, { writers, readers, suite }: Callers, subject: Subject, wrong?: string): void {

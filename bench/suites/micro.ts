@@ -11,7 +11,7 @@
 import { deleteStore, open, type SyncStore } from 'varve/synchronous';
 import { GROUP_STEPS, now, timerStepMs, turn } from '../core/clock.ts';
 import { Random } from '../core/generator.ts';
-import { Latencies, median } from '../core/latency.ts';
+import { median } from '../core/latency.ts';
 import { type Round, roundOf } from '../core/measure.ts';
 import { budgetMs } from '../core/plan.ts';
 import { type Context, hasSync, register, report, SYNC } from '../core/suite.ts';
@@ -128,7 +128,7 @@ function heapBytes(): number {
 
 /** Bursts until the time is up. A get that finds nothing throws, so what is counted was found. */
 async function timed(subject: Subject, bursts: number, budget_ms: number, growths: number[]): Promise<Round> {
-  const latencies = new Latencies();
+  const latencies: number[] = [];
   const operations = bursts * BURST;
   let elapsed = 0;
   do {
@@ -140,12 +140,12 @@ async function timed(subject: Subject, bursts: number, budget_ms: number, growth
     // A collection came between.
     if (grown >= 0) growths.push(grown / operations);
     elapsed += took;
-    latencies.add((took * 1000) / operations);
+    latencies.push((took * 1000) / operations);
     const left = now();
     await turn();
     elapsed += now() - left;
   } while (elapsed < budget_ms);
-  const ops = operations * latencies.count;
+  const ops = operations * latencies.length;
   return roundOf({ ops, bytes: ops * (16 + subject.row.valueBytes) }, elapsed, latencies);
 }
 

@@ -13,7 +13,6 @@ import { deleteStore, open } from 'varve/synchronous';
 import { now, timerStepMs } from '../../core/clock.ts';
 import { bytes } from '../../core/figures.ts';
 import { KEY_CHARS, type Key, makeDataset } from '../../core/generator.ts';
-import { Latencies } from '../../core/latency.ts';
 import { groupFor, type Round, roundOf } from '../../core/measure.ts';
 import type { RowHead } from '../../core/row.ts';
 import { type Context, type Count, hasSync, register, report, SYNC } from '../../core/suite.ts';
@@ -190,7 +189,7 @@ class Compaction {
 
 /** As `measure` does, within the turn. */
 function measureNow(task: Task, group: number): Round {
-  const latencies = new Latencies();
+  const latencies: number[] = [];
   let elapsed = 0;
   for (let from = 0; from < task.calls; from += group) {
     const to = Math.min(from + group, task.calls);
@@ -198,7 +197,7 @@ function measureNow(task: Task, group: number): Round {
     void task.run(from, to);
     const took = now() - start;
     elapsed += took;
-    latencies.add((took * 1000) / (to - from));
+    latencies.push((took * 1000) / (to - from));
     void task.check(from, to);
   }
   return roundOf(task.tally, elapsed, latencies);

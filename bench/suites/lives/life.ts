@@ -10,6 +10,7 @@
 import { now, turn } from '../../core/clock.ts';
 import type { Ability, DiskUse, Engine, Session, SessionOptions, StoreNumbers } from '../../core/engine.ts';
 import { type Key, sameBytes } from '../../core/generator.ts';
+import { percentilesOf } from '../../core/latency.ts';
 import { groupFor, JoinedRounds, type Limits, measure, type Round, roundOf, SAMPLE_MS } from '../../core/measure.ts';
 import type { LifeSample, LifeStory } from '../../core/row.ts';
 import { heldBytes, writtenBytes } from '../../core/storage.ts';
@@ -361,7 +362,7 @@ class Living {
       steps: this.#steps.tally.ops,
       at_ms: this.#steps.elapsed_ms,
       stepsPerSecond: (tally.ops * 1000) / elapsed_ms,
-      p99: latencies.percentiles().p99,
+      p99: percentilesOf(latencies).p99,
       ...(disk && { disk }),
       ...(stats && { memoryBytes: heldBytes(stats) }),
     };

@@ -9,7 +9,7 @@
 import { deleteStore, open, type StoreStats, type SyncStore } from 'varve/synchronous';
 import { now, turn } from '../../core/clock.ts';
 import { bytes, duration, rate } from '../../core/figures.ts';
-import { Latencies } from '../../core/latency.ts';
+import { percentilesOf } from '../../core/latency.ts';
 import { roundOf } from '../../core/measure.ts';
 import { heldBytes, writtenBytes } from '../../core/storage.ts';
 import { type Context, hasSync, register, report, SYNC } from '../../core/suite.ts';
@@ -191,7 +191,7 @@ class Run {
 
   #spell({ phase, gets, turns }: Spell): void {
     const seconds = gets.reduce((sum, ms) => sum + ms, 0) / 1000;
-    const { p50, p99 } = Latencies.of(turns.map((ms) => ms * 1000)).percentiles();
+    const { p50, p99 } = percentilesOf(turns.map((ms) => ms * 1000));
     const note = `turn p50 ${duration(p50)}, turn p99 ${duration(p99)}`;
     const microseconds = gets.map((ms) => ms * 1000);
     this.#row(phase, gets.length, seconds, microseconds, 1, note);

@@ -1,7 +1,5 @@
 /** What the director of the suite `multi-tab` and its tabs give each other, over a BroadcastChannel for each tab. */
 
-import type { Tally } from '../../core/tasks/task.ts';
-
 /** The director, as its tabs see it. */
 export interface Director {
   /** The tab listens. */
@@ -36,14 +34,6 @@ export interface Work {
   readonly group: number;
   /** Varies what is drawn at random. */
   readonly round: number;
-}
-
-/** A round as data. */
-export interface RoundData {
-  readonly tally: Tally;
-  readonly elapsed_ms: number;
-  /** Microseconds of each group. */
-  readonly samples: Float64Array;
 }
 
 /** A write of a writer: when it was called and when it was acknowledged, in milliseconds since 1970. */

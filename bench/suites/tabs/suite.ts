@@ -8,12 +8,12 @@
 
 import { type Engine, IN_FLIGHT } from '../../core/engine.ts';
 import { rotated } from '../../core/loops.ts';
-import { JoinedRounds, type Round, roundOf } from '../../core/measure.ts';
+import { JoinedRounds, type Round } from '../../core/measure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type Context, register, report } from '../../core/suite.ts';
 import { failoverSteps, runFailovers } from './failover.ts';
 import { House, type RemoteTab } from './house.ts';
-import { type Call, epochMs, type RoundData, type Work } from './protocol.ts';
+import { type Call, epochMs, type Work } from './protocol.ts';
 
 const NAME = 'multi-tab';
 /** Engines that several tabs can use at once, Varve first. */
@@ -28,23 +28,24 @@ const CALLS_PER_MS = { awaited: 40, waves: 800 };
 const START_MS = 60;
 const CALLS: readonly Call[] = ['get', 'set'];
 
-/** The tabs that make the calls of a row. `tab` is one tab of an engine that has no leader. */
+/** A row in the making. */
 interface Part {
-  readonly role: 'leader' | 'follower' | 'tab' | 'all';
-  /** One tab calls and the others have the store open, or all call at once. */
-  readonly load: 'alone' | 'all';
+  /** With the role of the one tab that calls, where the engine has roles. */
+  readonly engine: Engine;
+  readonly phase: string;
+  /** The tabs whose calls count: one calls and the others have the store open, or all call at once. */
   readonly tabs: readonly RemoteTab[];
+  readonly allCall: boolean;
+  readonly rounds: Round[];
 }
 
-/** One row in the making. */
+/** The rows of one call on one engine. */
 interface Making {
   readonly engine: Engine;
   readonly call: Call;
   /** All tabs that have the store open. */
   readonly tabs: readonly RemoteTab[];
   readonly parts: readonly Part[];
-  /** The figures of each part, round by round. */
-  readonly rounds: Map<Part, Round[]>;
   group: number;
 }
 
@@ -137,40 +138,41 @@ class TabSuite {
   /** Asks each time which tab leads, because the leader can change. */
   async #making(engine: Engine, tabs: readonly RemoteTab[], call: Call): Promise<Making> {
     const leads = await Promise.all(tabs.map((tab) => tab.call.leads(engine.name)));
-    const leader = tabs.filter((_, i) => leads[i] === true);
-    const followers = tabs.filter((_, i) => leads[i] === false);
-    const parts: Part[] = [];
-    const [first] = tabs;
-    if (leader.length === 0 && first !== undefined) parts.push({ role: 'tab', load: 'alone', tabs: [first] });
-    if (leader.length > 0) parts.push({ role: 'leader', load: 'alone', tabs: leader });
-    if (followers.length > 0) parts.push({ role: 'follower', load: 'alone', tabs: followers.slice(0, 1) });
+    const by = {
+      leader: tabs.filter((_, i) => leads[i] === true),
+      follower: tabs.filter((_, i) => leads[i] === false),
+    };
+    const roles = (['leader', 'follower'] as const).filter((role) => by[role].length > 0);
+    const count = tabs.length === 1 ? '1 tab' : `${tabs.length} tabs`;
+    const part = (how: string, own: readonly RemoteTab[], allCall: boolean, name = engine.name): Part => {
+      return { engine: { ...engine, name }, phase: `${count}, ${call}, ${how}`, tabs: own, allCall, rounds: [] };
+    };
+    const parts = roles.map((role) => part('one calls', by[role].slice(0, 1), false, `${engine.name} (${role})`));
+    // Peers have no leader.
+    if (roles.length === 0) parts.push(part('one calls', tabs.slice(0, 1), false));
     if (tabs.length > 1) {
-      if (leader.length > 0) parts.push({ role: 'leader', load: 'all', tabs: leader });
-      if (followers.length > 0) parts.push({ role: 'follower', load: 'all', tabs: followers });
-      parts.push({ role: 'all', load: 'all', tabs });
+      for (const role of roles) parts.push(part(`all call (the part of the ${role})`, by[role], true));
+      parts.push(part('all call', tabs, true));
     }
-    return { engine, call, tabs, parts, rounds: new Map(parts.map((part) => [part, []])), group: 1 };
+    return { engine, call, tabs, parts, group: 1 };
   }
 
   async #runRound(making: Making, round: number): Promise<void> {
-    const { engine, call, tabs, parts, rounds } = making;
-    const alone = parts.filter(({ load }) => load === 'alone');
-    const together = parts.filter(({ load }) => load === 'all');
+    const { engine, call, tabs, parts } = making;
     this.#progress(`${tabs.length} tabs: ${engine.name} ${call}, round ${round + 1} of ${this.context.plan.rounds}`);
     making.group = this.#waves ? 1 : await this.#groupOf(making);
-    for (const part of alone) {
-      const [data] = await this.#go(making, part.tabs, round);
-      if (data !== undefined) rounds.get(part)?.push(sum([data]));
+    for (const part of parts.filter(({ allCall }) => !allCall)) {
+      part.rounds.push(sum(await this.#go(making, part.tabs, round)));
     }
-    if (together.length === 0) return;
-    const all = await this.#go(making, tabs, round);
+    const together = parts.filter(({ allCall }) => allCall);
+    const all = together.length === 0 ? [] : await this.#go(making, tabs, round);
     for (const part of together) {
-      rounds.get(part)?.push(sum(all.filter((_, i) => part.tabs.includes(tabs[i] as RemoteTab))));
+      part.rounds.push(sum(all.filter((_, i) => part.tabs.includes(tabs[i] as RemoteTab))));
     }
   }
 
   /** Has tabs make their calls at the same time. */
-  async #go(making: Making, who: readonly RemoteTab[], round: number): Promise<RoundData[]> {
+  async #go(making: Making, who: readonly RemoteTab[], round: number): Promise<Round[]> {
     this.context.signal.throwIfAborted();
     await Promise.all(
       who.map((tab) => {
@@ -202,18 +204,11 @@ class TabSuite {
     return group;
   }
 
-  #conclude({ engine, call, tabs, rounds, group, parts }: Making, wrong: string | undefined): void {
+  #conclude({ group, parts }: Making, wrong: string | undefined): void {
     const frames = this.house.place === 'frame' && { note: 'frames of one page, which share its thread' };
-    for (const part of parts) {
-      const { role, load } = part;
-      const count = tabs.length === 1 ? '1 tab' : `${tabs.length} tabs`;
-      const isPart = load === 'all' && role !== 'all';
-      const how = load === 'alone' ? 'one calls' : `all call${isPart ? ` (the part of the ${role})` : ''}`;
-      // Peers have no leader: which tab it is belongs to the engine.
-      const name = engine.name + (load === 'alone' && role !== 'tab' ? ` (${role})` : '');
-      const phase = `${count}, ${call}, ${how}`;
+    for (const { engine, phase, rounds } of parts) {
       const head = { suite: NAME, phase, groupSize: this.#waves ? IN_FLIGHT : group, ...frames };
-      report(this.context, { ...engine, name }, head, rounds.get(part) ?? [], wrong);
+      report(this.context, engine, head, rounds, wrong);
     }
   }
 
@@ -233,13 +228,10 @@ class TabSuite {
 }
 
 /** The rounds of several tabs at once as one: its rate is the sum of theirs. */
-function sum(rounds: readonly RoundData[]): Round {
+function sum(rounds: readonly Round[]): Round {
   const all = new JoinedRounds();
-  let perMs = 0;
-  for (const { tally, elapsed_ms, samples } of rounds) {
-    all.add(roundOf(tally, elapsed_ms, samples));
-    perMs += tally.ops / elapsed_ms;
-  }
+  for (const round of rounds) all.add(round);
+  const perMs = rounds.reduce((rate, { tally, elapsed_ms }) => rate + tally.ops / elapsed_ms, 0);
   all.elapsed_ms = all.tally.ops / perMs;
   return all;
 }

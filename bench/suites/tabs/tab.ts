@@ -7,14 +7,14 @@
 
 import { type AsyncSession, type Engine, IN_FLIGHT, type PointCall } from '../../core/engine.ts';
 import { type Dataset, makeDataset } from '../../core/generator.ts';
-import { groupFor, measure } from '../../core/measure.ts';
+import { groupFor, measure, type Round } from '../../core/measure.ts';
 import { engines } from '../../core/registry.ts';
 import { loadedState, Stage } from '../../core/stage.ts';
 import { Points } from '../../core/tasks/points.ts';
 import type { Task } from '../../core/tasks/task.ts';
 import { type PointTrace, pointTrace, type State } from '../../core/trace.ts';
 import { verifyStore } from '../../core/verify.ts';
-import { type Acknowledged, epochMs, type RoundData, type Work, type Written } from './protocol.ts';
+import { type Acknowledged, epochMs, type Work, type Written } from './protocol.ts';
 
 const VALUE_BYTES = 100;
 /** Calls of a rehearsal. */
@@ -71,13 +71,12 @@ export class Tab {
   }
 
   /** Makes the calls that were laid out, from a time on (milliseconds since 1970), so that all tabs begin together. */
-  async go(at: number): Promise<RoundData> {
+  async go(at: number): Promise<Round> {
     const prepared = this.#prepared;
     if (prepared === undefined) throw new Error('Nothing was prepared.');
     this.#prepared = undefined;
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, at - epochMs())));
-    const { tally, elapsed_ms, latencies } = await measure(prepared.task, limits(prepared.work));
-    return { tally, elapsed_ms, samples: latencies.samples() };
+    return measure(prepared.task, limits(prepared.work));
   }
 
   /** The content of the store as far as this tab knows, by the number of the key. */

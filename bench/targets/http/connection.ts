@@ -6,7 +6,6 @@
  */
 
 import { Client } from 'undici';
-import type { Latencies } from '../../core/latency.ts';
 import { type Length, type Pace, runLoad } from '../../core/load.ts';
 import type { Kind } from './calls.ts';
 import type { Outcomes } from './outcomes.ts';
@@ -72,22 +71,18 @@ class Connection {
   }
 }
 
-/** Makes requests of a kind by several connections. Resolves with the seconds until the last answer. */
+/** Makes requests of a kind by several connections. */
 export async function runConnections(
   url: string,
   kind: Kind,
   shares: readonly Share[],
   outcomes: Outcomes,
   length: Length | Pace,
-  latencies: Latencies,
-): Promise<number> {
+): ReturnType<typeof runLoad> {
   const connections = shares.map((share) => new Connection(url, kind, share, outcomes));
   try {
-    return await runLoad(
-      connections.map((connection) => () => connection.ask()),
-      length,
-      latencies,
-    );
+    const callers = connections.map((connection) => () => connection.ask());
+    return await runLoad(callers, length);
   } finally {
     await Promise.all(connections.map((connection) => connection.end()));
   }

@@ -7,7 +7,7 @@
 
 import type { Engine } from '../../core/engine.ts';
 import { rate, times } from '../../core/figures.ts';
-import { Latencies, median } from '../../core/latency.ts';
+import { median } from '../../core/latency.ts';
 import type { Length, Pace } from '../../core/load.ts';
 import { type Round, roundOf } from '../../core/measure.ts';
 import type { Emit } from '../../core/plan.ts';
@@ -122,13 +122,12 @@ export class Runner {
   async round(kind: Kind, connections: number, length: Length | Pace): Promise<ServerRound> {
     const { ledger, url } = this.store;
     const outcomes = new Outcomes(ledger);
-    const latencies = new Latencies();
     const shares = Share.ofAll(ledger, connections, this.#seed++ * 104_729);
-    const seconds = await runConnections(url, kind, shares, outcomes, length, latencies);
+    const { elapsed_ms, latencies } = await runConnections(url, kind, shares, outcomes, length);
     if (!(await this.store.resolveDoubts())) {
       outcomes.wrong('A write that was never answered left neither the old value nor the new one.');
     }
-    return { outcomes, ...roundOf(outcomes.tally, seconds * 1000, latencies) };
+    return { outcomes, ...roundOf(outcomes.tally, elapsed_ms, latencies) };
   }
 
   /** `http-single` and `http-batch`: every kind of work by every number of connections, with its floor. */
