@@ -8,8 +8,7 @@
 
 import type { Access } from './engine.ts';
 import { type Custom, type Plan, ROUNDS } from './plan.ts';
-import { engines } from './registry.ts';
-import { suites } from './suite.ts';
+import { engines, suites } from './suite.ts';
 
 /** One option. Its name is the flag (`--value-bytes`), the parameter of the address and the name of the control. */
 export interface Option {

@@ -1,7 +1,7 @@
 /**
- * The interface of a suite, and the list of all suites. A suite registers itself when its file is loaded; `suites/all.ts` loads all files.
+ * The interface of a suite, and the lists of all suites and engines. A suite registers itself when its file is loaded; `suites/all.ts` loads all files.
  *
- * Invariant: nothing here knows a suite. A suite checks the values that it reads, and closes its stores however it ends.
+ * Invariant: nothing here knows a suite or an engine. A suite checks the values that it reads, and closes its stores however it ends.
  */
 
 import type { Access, Engine } from './engine.ts';
@@ -61,6 +61,18 @@ export function register(suite: Suite): void {
 /** All suites, in the order in which they run. */
 export function suites(): readonly Suite[] {
   return registered;
+}
+
+let known: readonly Engine[] = [];
+
+/** Makes these the engines of the browser that can be chosen: peers/all.ts hands them in. */
+export function useEngines(all: readonly Engine[]): void {
+  known = all;
+}
+
+/** The engines that can be chosen. */
+export function engines(): readonly Engine[] {
+  return known;
 }
 
 /** The engine of the suites that run on one engine alone. */

@@ -83,30 +83,18 @@ export function targetOf(row: Pick<Row, 'suite' | 'access' | 'engine'>): string 
 }
 
 function judgeTarget(target: Target, rows: readonly Row[]): Judged[] {
-  const find = (engine: string | undefined): Row | undefined =>
-    rows.find((row) => row.suite === target.suite && row.access === target.access && row.engine === engine);
-  const varve = find(target.engine);
+  const { title, suite, access, engine, against, ratio: least = Infinity, figure = Infinity } = target;
+  const find = (name: string | undefined): Row | undefined =>
+    rows.find((row) => row.suite === suite && row.access === access && row.engine === name);
+  const varve = find(engine);
   if (varve === undefined) return [];
-  const other = find(target.against);
+  const other = find(against);
   const ratio = other && varve.opsPerSecond / other.opsPerSecond;
-  const byRatio = target.ratio !== undefined && ratio !== undefined && ratio >= target.ratio;
-  const byFigure = target.figure !== undefined && varve.opsPerSecond >= target.figure;
-  const isKnown = target.figure !== undefined || ratio !== undefined;
-  const wanted = [
-    ...(target.ratio === undefined ? [] : [times(target.ratio)]),
-    ...(target.figure === undefined ? [] : [`${rate(target.figure)}/s`]),
-  ];
+  const isKnown = figure < Infinity || ratio !== undefined;
+  const reached = isKnown ? (ratio ?? 0) >= least || varve.opsPerSecond >= figure : undefined;
+  const wanted = [...(least < Infinity ? [times(least)] : []), ...(figure < Infinity ? [`${rate(figure)}/s`] : [])];
   const measured = [other === undefined ? '-' : rate(other.opsPerSecond), ratio === undefined ? '-' : times(ratio)];
-  return [
-    judged(
-      target.title,
-      varve,
-      target.against,
-      measured,
-      wanted.join(' or '),
-      isKnown ? byRatio || byFigure : undefined,
-    ),
-  ];
+  return [judged(title, varve, against, measured, wanted.join(' or '), reached)];
 }
 
 function judged(

@@ -4,7 +4,7 @@
  */
 
 import type { Engine } from '../core/engine.ts';
-import { useEngines } from '../core/registry.ts';
+import { useEngines } from '../core/suite.ts';
 import { browserLevel } from './browser-level.ts';
 import { dexie } from './dexie.ts';
 import { idb } from './idb.ts';

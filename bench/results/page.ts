@@ -4,6 +4,7 @@
  */
 
 import { barOf, chartOf } from '../core/chart.ts';
+import { jsonWith } from '../core/compare/baseline.ts';
 import {
   besideText,
   bestPeers,
@@ -25,7 +26,7 @@ import {
   type Table,
 } from '../core/tables.ts';
 import { TARGET_COLUMNS } from '../core/targets.ts';
-import { jsonWith, type PlanNote, type Results } from './results.ts';
+import type { PlanNote, Results } from './results.ts';
 
 /** In docs/results. */
 export const CHART = 'headlines.svg';

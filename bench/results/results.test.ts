@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { bestPeers, slowerOf } from '../core/comparison.ts';
 import { ENVIRONMENT, planOf, rowOf } from '../core/fixture.ts';
 import type { Row } from '../core/row.ts';
 import { sqliteWasm } from '../peers/sqlite-wasm.ts';
@@ -77,18 +76,11 @@ const README = 'Before.\n\n<!-- results:begin -->\nold\n<!-- results:end -->\n\n
 const page = pageText(results);
 const comparisons = comparisonsIn(results);
 
-test('like is compared with like, and unverified rows with nothing', () => {
-  const pairs = comparisons.map(({ varve, peer }) => [varve.suite, varve.engine, peer.engine]);
-  expect(pairs).toContainEqual(['write-rand', 'varve-sync', 'sqlite-wasm-grouped']);
-  expect(pairs).toContainEqual(['write-rand', 'varve-sync-each', 'sqlite-wasm']);
-  expect(pairs).not.toContainEqual(['write-rand', 'varve-sync', 'sqlite-wasm']);
-  expect(pairs.flat()).not.toContain('liar');
+test('an unverified row is a problem of the page', () => {
   expect(page).toContain('- read-rand-mem (in the worker) liar: not verified');
 });
 
-test('the best peer gives the smallest ratio, and the slower rows come first, the worst above', () => {
-  expect(bestPeers(comparisons).find(({ varve }) => varve.suite === 'open')?.peer.engine).toBe('sqlite-wasm');
-  expect(slowerOf(comparisons).map(({ ratio }) => Number(ratio.toFixed(2)))).toEqual([0.25, 0.5, 0.83]);
+test('the slower rows come first, the worst above', () => {
   expect(page).toContain('Varve is **slower in 3 of 7 comparisons with a peer**');
   expect(page.indexOf('0.25x')).toBeLessThan(page.indexOf('0.50x'));
 });

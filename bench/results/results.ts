@@ -4,7 +4,7 @@
  * Invariant: they come from nothing else, so making them again shows a figure that was edited by hand (files.ts).
  */
 
-import { browserOf } from '../core/compare/baseline.ts';
+import { browserOf, jsonWith } from '../core/compare/baseline.ts';
 import type { Engine } from '../core/engine.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Row } from '../core/row.ts';
@@ -106,12 +106,6 @@ function planOf({ plan: { mode, rounds, seed, scale, custom }, rows }: SavedRun)
 
 export function resultsText({ rows, ...head }: Results): string {
   return jsonWith(head, 'rows', rows);
-}
-
-/** JSON that ends with a list, a line for each of its items. */
-export function jsonWith(head: object, name: string, list: readonly unknown[]): string {
-  const lines = list.map((item) => `    ${JSON.stringify(item)}`);
-  return `${JSON.stringify(head, undefined, 2).slice(0, -2)},\n  "${name}": [\n${lines.join(',\n')}\n  ]\n}\n`;
 }
 
 /** Throws if the data is of another version. */

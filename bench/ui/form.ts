@@ -6,8 +6,7 @@
 
 import { OPTIONS, type Option, paramsOf, planFrom, standardPlan, valueIn } from '../core/options.ts';
 import type { Plan } from '../core/plan.ts';
-import { engines } from '../core/registry.ts';
-import { suites } from '../core/suite.ts';
+import { engines, suites } from '../core/suite.ts';
 import { button, byId, items, make } from './dom.ts';
 
 type Field = HTMLInputElement | HTMLSelectElement;

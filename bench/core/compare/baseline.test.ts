@@ -34,7 +34,6 @@ test('a run compared with itself has no change, and the table says so', () => {
 });
 
 test('what is no baseline is refused with a sentence that says what to do', () => {
-  expect(() => parseBaseline('{', 'x.json')).toThrow(/^x\.json is not JSON/);
   expect(() => parseBaseline('{"version":0}', 'x.json')).toThrow(/--save-baseline x\.json/);
   expect(() => makeBaseline([{ ...result, rows: [] }], undefined)).toThrow(/No row of the run has a ratio/);
 });

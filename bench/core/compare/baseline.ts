@@ -46,39 +46,22 @@ export function makeBaseline(results: readonly Result[], commit: string | undefi
 
 /** Reads a baseline file. Throws a sentence when it is none. */
 export function parseBaseline(text: string, file: string): Baseline {
-  const parsed = parseJson(text, file);
-  if (!isBaseline(parsed)) {
-    throw new Error(
-      `${file} is no baseline of this version of the benchmark: renew it with --save-baseline ${file}, as bench/README.md says.`,
-    );
-  }
-  return parsed;
-}
-
-function parseJson(text: string, file: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(`${file} is not JSON: ${error instanceof Error ? error.message : error}`);
-  }
-}
-
-function isBaseline(value: unknown): value is Baseline {
-  if (typeof value !== 'object' || value === null) return false;
-  const { version, series, plan } = value as Partial<Record<keyof Baseline, unknown>>;
-  return (
-    version === VERSION &&
-    typeof plan === 'object' &&
-    Array.isArray(series) &&
-    series.every(({ suite, runs }) => typeof suite === 'string' && Array.isArray(runs))
+  const parsed: Partial<Baseline> | null = JSON.parse(text);
+  if (parsed?.version === VERSION && parsed.plan !== undefined && Array.isArray(parsed.series))
+    return parsed as Baseline;
+  throw new Error(
+    `${file} is no baseline of this version of the benchmark: renew it with --save-baseline ${file}, as bench/README.md says.`,
   );
 }
 
-/** The file's text: a row a line, so that a change of it can be read. */
 export function baselineText({ series, ...head }: Baseline): string {
-  const lines = series.map((one) => `    ${JSON.stringify(one)}`);
-  const rest = JSON.stringify(head, undefined, 2).slice(0, -2);
-  return `${rest},\n  "series": [\n${lines.join(',\n')}\n  ]\n}\n`;
+  return jsonWith(head, 'series', series);
+}
+
+/** JSON that ends with a list, a line for each of its items, so that a change of it can be read. */
+export function jsonWith(head: object, name: string, list: readonly unknown[]): string {
+  const lines = list.map((item) => `    ${JSON.stringify(item)}`);
+  return `${JSON.stringify(head, undefined, 2).slice(0, -2)},\n  "${name}": [\n${lines.join(',\n')}\n  ]\n}\n`;
 }
 
 /** The name and version of the browser in its user agent. */

@@ -56,19 +56,13 @@ test('a row that is 20% slower at 5% noise is found, and named alone', () => {
   expect(wrong).toBe(0);
 });
 
-test('a row that is 5% slower, surely so, is within a threshold of 10%', () => {
-  const rows = trial({ normal: normalOf(new Random(4)), noise: 0.002, rounds: 5 }, Math.log(0.95));
-  expect(verdictOf(rows, 'suite-0')).toBe('same');
-});
-
-test('a row that is 30% faster is faster', () => {
-  const rows = trial({ normal: normalOf(new Random(5)), noise: 0.02, rounds: 5 }, Math.log(1.3));
-  expect(verdictOf(rows, 'suite-0')).toBe('faster');
-});
-
-test('rounds that lie far apart are too noisy to tell, not unchanged', () => {
-  const rows = trial({ normal: normalOf(new Random(6)), noise: 0.5, rounds: 5 }, Math.log(0.9), 1);
-  expect(verdictOf(rows, 'suite-0')).toBe('unclear');
+test.each([
+  ['a row that is 5% slower, surely so, is within a threshold of 10%', 0.002, 0.95, 'same'],
+  ['a row that is 30% faster is faster', 0.02, 1.3, 'faster'],
+  ['rounds that lie far apart are too noisy to tell, not unchanged', 0.5, 0.9, 'unclear'],
+])('%s', (_, noise, factor, verdict) => {
+  const rows = trial({ normal: normalOf(new Random(6)), noise, rounds: 5 }, Math.log(factor), 1);
+  expect(verdictOf(rows, 'suite-0')).toBe(verdict);
 });
 
 test('four rounds are too few, whatever they say', () => {

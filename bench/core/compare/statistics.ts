@@ -23,13 +23,6 @@ export const mean = (figures: readonly number[]): number => jStat.mean(figures);
 /** The variance of the distribution that the figures were drawn from (divided by n - 1); NaN of fewer than two. */
 export const variance = (figures: readonly number[]): number => jStat.variance(figures, true);
 
-/** The interval of a mean by Student's t; its ends are NaN for fewer than two figures. */
-export function meanInterval(figures: readonly number[]): Interval {
-  const estimate = mean(figures);
-  const reach = reachOf(Math.sqrt(variance(figures) / figures.length), figures.length - 1);
-  return { estimate, low: estimate - reach, high: estimate + reach };
-}
-
 /** The difference of two means, with what is needed to judge it. */
 export interface Difference extends Interval {
   /** Chance of a difference as far from zero as this one, on either side, where there is none. */
@@ -46,6 +39,11 @@ export interface Side {
 
 export function sideOf(figures: readonly number[]): Side {
   return { mean: mean(figures), error: variance(figures) / figures.length, freedom: figures.length - 1 };
+}
+
+/** The interval of a mean by Student's t; its ends are NaN for fewer than two figures. */
+export function meanInterval(figures: readonly number[]): Interval {
+  return difference({ mean: 0, error: 0, freedom: 1 }, sideOf(figures));
 }
 
 /** `now` minus `before` by Welch's t: the two sides may scatter differently. */

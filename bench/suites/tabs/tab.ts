@@ -8,8 +8,8 @@
 import { type AsyncSession, type Engine, IN_FLIGHT, type PointCall } from '../../core/engine.ts';
 import { type Dataset, makeDataset } from '../../core/generator.ts';
 import { groupFor, measure, type Round } from '../../core/measure.ts';
-import { engines } from '../../core/registry.ts';
 import { loadedState, Stage } from '../../core/stage.ts';
+import { engines } from '../../core/suite.ts';
 import { Points } from '../../core/tasks/points.ts';
 import type { Task } from '../../core/tasks/task.ts';
 import { type PointTrace, pointTrace, type State } from '../../core/trace.ts';

@@ -5,7 +5,7 @@
  * context every file call goes through the browser's process and costs a hundred times as much.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BrowserContext, chromium, type Page } from 'playwright';
@@ -48,14 +48,13 @@ export async function inBrowser<T>(
   });
   // After the listener that ends the browser, which would go on writing.
   process.once('exit', remove);
-  const pid = await browserPid(context);
   const page = context.pages()[0] ?? (await context.newPage());
   const stopListening = onSignals(cancel && (() => cancel(page)));
   try {
     return await use(page, server.origin);
   } finally {
     stopListening();
-    await closed(context, pid);
+    await closed(context, profile);
     await server.close();
     remove();
     process.off('exit', remove);
@@ -78,20 +77,12 @@ function onSignals(cancel: (() => void) | undefined): () => void {
   };
 }
 
-/** The browser's process, as the browser reports it; undefined where it does not. */
-async function browserPid(context: BrowserContext): Promise<number | undefined> {
-  const session = await context.browser()?.newBrowserCDPSession();
-  if (session === undefined) return undefined;
-  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
-  await session.detach();
-  return processInfo.find(({ type }) => type === 'browser')?.id;
-}
-
 /** Ends the browser: by asking, and by force when that takes too long. */
-async function closed(context: BrowserContext, pid: number | undefined): Promise<void> {
+async function closed(context: BrowserContext, profile: string): Promise<void> {
   const timer = setTimeout(() => {
     console.error('The browser did not close: its process is ended.');
-    if (pid !== undefined) process.kill(pid, 'SIGKILL');
+    // The lock of a profile names the process: `<host>-<process id>`.
+    process.kill(Number(readlinkSync(join(profile, 'SingletonLock')).split('-').at(-1)), 'SIGKILL');
   }, CLOSING_MS);
   await context.close().catch(() => undefined);
   clearTimeout(timer);
