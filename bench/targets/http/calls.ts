@@ -108,7 +108,8 @@ function isJudged(number: number, share: Share): boolean {
   return share.owns(number) && !share.ledger.isDoubtful(number);
 }
 
-const setOf = (write: Write): string => `{"op":"set","key":"${keyOf(write.number)}","value":${valueText(write)}}`;
+export const setOf = (write: Write): string =>
+  `{"op":"set","key":"${keyOf(write.number)}","value":${valueText(write)}}`;
 const getOf = (number: number): string => `{"op":"get","key":"${keyOf(number)}"}`;
 const deleteOf = (number: number): string => `{"op":"delete","key":"${keyOf(number)}"}`;
 

@@ -37,28 +37,9 @@ test('keys behind the base count when they are written', () => {
   expect([ledger.count(), ledger.end, ledger.version(12)]).toEqual([11, 15, 0]);
 });
 
-test('a write in doubt may have been applied or not, but may have left nothing else', () => {
-  for (const applied of [true, false]) {
-    const ledger = new Ledger(10);
-    const write = ledger.next(2);
-    ledger.doubt([write]);
-    expect(ledger.doubtful).toEqual([2]);
-    expect(ledger.isDoubtful(2)).toBe(true);
-    const found = applied ? write : { number: 2, version: 1 };
-    expect(ledger.resolve(2, valueText(found))).toBe(true);
-    expect([ledger.version(2), ledger.doubtful]).toEqual([found.version, []]);
-  }
-});
-
-test.each([undefined, valueText({ number: 2, version: 99 })])('something else is found: %s', (found) => {
+test('a key in doubt is neither missing nor counted', () => {
   const ledger = new Ledger(10);
-  ledger.doubt([ledger.next(2)]);
-  expect(ledger.resolve(2, found)).toBe(false);
-});
-
-test('a delete in doubt may have left nothing', () => {
-  const ledger = new Ledger(10);
-  ledger.doubt([{ number: 5, version: 0 }]);
-  expect(ledger.resolve(5, undefined)).toBe(true);
-  expect(ledger.missing()).toEqual([5]);
+  ledger.doubt([ledger.next(2), { number: 5, version: 0 }]);
+  ledger.acknowledge([{ number: 5, version: 0 }]);
+  expect([ledger.isDoubtful(2), ledger.isDoubtful(3), ledger.count(), ledger.missing()]).toEqual([true, false, 8, []]);
 });

@@ -2,7 +2,7 @@
  * The content that the store must have: the version of every key that was last acknowledged.
  *
  * Invariant: a key has one writer at a time, the connection that owns it, so its last acknowledged version is known. Where a
- * write was never answered (it failed), both outcomes are possible until `resolve` has seen the store.
+ * write was never answered (it failed, and so the run fails), the key is in doubt: it is neither written nor judged any more.
  */
 
 import { Random } from '../../core/generator.ts';
@@ -43,7 +43,7 @@ export class Ledger {
   readonly #versions: number[];
   /** The sequence of the entry where a receipt gave it, 0 elsewhere. */
   readonly #sequences: number[] = [];
-  readonly #doubts = new Map<number, number[]>();
+  readonly #doubtful = new Set<number>();
   #last_version = 1;
 
   /** Of a store into which version 1 of the first `base` keys is loaded. */
@@ -84,40 +84,22 @@ export class Ledger {
 
   /** Notes that these writes may have been applied or not. */
   doubt(writes: readonly Write[]): void {
-    for (const { number, version } of writes) {
-      const possible = this.#doubts.get(number) ?? [this.version(number)];
-      this.#doubts.set(number, [...possible, version]);
-    }
+    for (const { number } of writes) this.#doubtful.add(number);
   }
 
-  /** Whether it is not known what the store has of a key; such a key is neither written nor judged before `resolve`. */
   isDoubtful(number: number): boolean {
-    return this.#doubts.has(number);
-  }
-
-  get doubtful(): number[] {
-    return [...this.#doubts.keys()];
-  }
-
-  /** Takes what the store has of a key in doubt (its value as JSON, undefined: absent); false when it can be neither outcome. */
-  resolve(number: number, found: string | undefined): boolean {
-    const possible = this.#doubts.get(number) ?? [this.version(number)];
-    const version = possible.find((one) => (one === 0 ? undefined : valueText({ number, version: one })) === found);
-    this.#doubts.delete(number);
-    if (version === undefined) return false;
-    this.acknowledge([{ number, version }]);
-    return true;
+    return this.#doubtful.has(number);
   }
 
   /** The keys of the base that are absent now. */
   missing(): number[] {
-    const numbers: number[] = [];
-    for (let number = 0; number < this.base; number++) if (this.version(number) === 0) numbers.push(number);
-    return numbers;
+    const base = Array.from({ length: this.base }, (_, number) => number);
+    return base.filter((number) => this.version(number) === 0 && !this.isDoubtful(number));
   }
 
+  /** How many keys must be there. */
   count(): number {
-    return this.#versions.reduce((count, version) => count + (version === 0 ? 0 : 1), 0);
+    return this.#versions.filter((version, number) => version !== 0 && !this.isDoubtful(number)).length;
   }
 
   /** Whether an entry is exactly what must be there. */

@@ -25,7 +25,9 @@ export class Outcomes {
     if (status !== call.status) return this.fail(call, `${status} ${body.slice(0, 200)}`);
     this.ledger.acknowledge(call.writes, call.writes.length === 1 ? sequenceOf(body) : 0);
     if (call.check !== undefined && !isRight(call.check, body)) {
-      return this.wrong(`${call.method} ${call.path} was answered wrongly: ${body.slice(0, 200)}`);
+      this.tally.wrong++;
+      this.problem ??= `${call.method} ${call.path} was answered wrongly: ${body.slice(0, 200)}`;
+      return;
     }
     this.requests++;
     this.tally.ops += call.operations;
@@ -36,11 +38,6 @@ export class Outcomes {
     this.failed++;
     this.problem ??= `${method} ${path}: ${problem}`;
     this.ledger.doubt(writes);
-  }
-
-  wrong(problem: string): void {
-    this.tally.wrong++;
-    this.problem ??= problem;
   }
 }
 
