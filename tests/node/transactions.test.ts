@@ -257,6 +257,15 @@ describe.each([
   });
 });
 
+test('once its code is loaded, a transaction reads the store as it was at the call', async () => {
+  const db = await openAsync();
+  await db.set('k', 1);
+  await db.transaction(() => undefined);
+  const read = db.transaction((tx) => tx.get('k'));
+  await db.set('k', 2);
+  expect(await read).toBe(1);
+});
+
 test('a synchronous transaction refuses a function that gives a promise', async () => {
   const db = await openSync();
   const run = (): unknown =>

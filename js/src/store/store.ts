@@ -191,7 +191,9 @@ export class Store<K, V> extends ReadView<K, V> implements Writes<K, V>, AsyncDi
    */
   async transaction<T>(run: (tx: Transaction<K, V>) => T | PromiseLike<T>, options?: TransactionOptions): Promise<T> {
     const parts = this.#transactions(options, TRANSACTION);
-    return (await loaders.transactions()).runTransaction(parts, run, options);
+    // Once it is loaded, a transaction begins within the call. To import it again would take as long as a call of the engine.
+    this.#loaded ??= await loaders.transactions();
+    return this.#loaded.runTransaction(parts, run, options);
   }
 
   /** @internal Upgrades the store to a version, with the writes of `upgrade`, in one transaction. */
