@@ -22,7 +22,7 @@ async function serve(runtime: RuntimeName) {
   const directory = mkdtempSync(join(tmpdir(), 'varve-http-bench-'));
   folders.push(directory);
   const options = { directory: join(directory, 'store'), durability: 'relaxed' } as const;
-  const runner = await Runner.start(runtime, options, KEYS, EXTENT);
+  const runner = await Runner.start(runtime, options, EXTENT, KEYS);
   const { server, store } = runner;
   onTestFinished(() => server.stop());
   return { options, runner, server, store };

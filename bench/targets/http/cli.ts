@@ -10,7 +10,7 @@ import { duration, percent, rate } from '../../core/figures.ts';
 import type { Emit } from '../../core/plan.ts';
 import type { Row } from '../../core/row.ts';
 import { figuresOf, judgeWorst, registerJudge } from '../../core/targets.ts';
-import { namesOf, numberOf, runTarget, type Values, versionOf } from '../command.ts';
+import { namesOf, numberOf, runTarget, versionOf } from '../command.ts';
 import { durability } from './durability.ts';
 import { type Extent, Runner, SECONDS } from './runner.ts';
 import { RUNTIMES, type RuntimeName } from './server.ts';
@@ -19,19 +19,6 @@ import { BATCH, SINGLE, SUITES, type SuiteName } from './suites.ts';
 /** The quick mode counts requests, so that its rows have some on a busy machine, too. */
 const QUICK: Extent = { seconds: 0.15, rounds: 1, connections: [25], requests: 100 };
 const FULL: Extent = { seconds: SECONDS, rounds: 3, connections: [10, 25, 50, 100] };
-const FLAGS = {
-  suite: ['--suite <list>', `of ${SUITES.join(', ')} (default: all)`],
-  quick: ['--quick', '100 requests a row by 25 connections, and short phases: about a minute for everything'],
-  rounds: ['--rounds <number>', 'interleaved rounds (default 3, quick 1)'],
-  runtime: ['--runtime <list>', `of ${RUNTIMES.join(', ')} (default: all)`],
-  seconds: [
-    '--seconds <number>',
-    `of each row, all its rounds together (default ${SECONDS}); the phases of http-load are scaled with it`,
-  ],
-  connections: ['--connections <list>', 'of http-single and http-batch (default 10,25,50,100)'],
-  rate: ['--rate <number>', 'requests a second of the open loop (default: half of what the closed loop reached)'],
-  keys: ['--keys <number>', 'entries of the store (default 20000)'],
-} as const;
 
 /** S4: errors below 1%, a p95 below 500 ms, more than 100 requests a second. */
 registerJudge((rows) => {
@@ -48,29 +35,16 @@ registerJudge((rows) => {
   ];
 });
 
-function extentOf({ quick, seconds, rounds, connections, rate: perSecond }: Values<keyof typeof FLAGS>): Extent {
-  const base = quick ? QUICK : FULL;
-  const many = connections?.split(',').map((one) => numberOf('connections', one));
-  return {
-    seconds: seconds === undefined ? base.seconds : numberOf('seconds', seconds),
-    requests: seconds === undefined ? base.requests : undefined,
-    rounds: rounds === undefined ? base.rounds : Math.ceil(numberOf('rounds', rounds)),
-    connections: many ?? base.connections,
-    perSecond: perSecond === undefined ? undefined : numberOf('rate', perSecond),
-  };
-}
-
 /** Runs suites on one runtime, on one store. Resolves with the versions of the runtime. */
 async function onRuntime(
   runtime: RuntimeName,
   suites: readonly SuiteName[],
   extent: Extent,
-  keys: number,
   folder: string,
   emit: Emit,
 ): Promise<string> {
   const level = runtime === 'workerd' ? 'strict' : 'relaxed';
-  const runner = await Runner.start(runtime, { directory: join(folder, runtime), durability: level }, keys, extent);
+  const runner = await Runner.start(runtime, { directory: join(folder, runtime), durability: level }, extent);
   try {
     if (suites.includes('http-single')) await runner.works('http-single', SINGLE, emit);
     if (suites.includes('http-batch')) await runner.works('http-batch', BATCH, emit);
@@ -84,10 +58,21 @@ async function onRuntime(
 await runTarget({
   name: 'http',
   place: 'over HTTP',
-  flags: FLAGS,
+  flags: {
+    suite: ['--suite <list>', `of ${SUITES.join(', ')} (default: all)`],
+    quick: ['--quick', '100 requests a row by 25 connections, and short phases: about a minute for everything'],
+    rounds: ['--rounds <number>', 'interleaved rounds (default 3, quick 1)'],
+    runtime: ['--runtime <list>', `of ${RUNTIMES.join(', ')} (default: all)`],
+    seconds: [
+      '--seconds <number>',
+      `of each row, all its rounds together (default ${SECONDS}); the phases of http-load are scaled with it`,
+    ],
+  },
   async run(values, folder, emit) {
-    const extent = extentOf(values);
-    const keys = Math.ceil(numberOf('keys', values.keys ?? '20000'));
+    const usual = values.quick ? QUICK : FULL;
+    const rounds = Math.ceil(numberOf('rounds', values.rounds ?? String(usual.rounds)));
+    const length = values.seconds && { seconds: numberOf('seconds', values.seconds), requests: undefined };
+    const extent: Extent = { ...usual, rounds, ...length };
     const suites = namesOf('suite', values.suite, SUITES);
     const versions: Record<string, string> = {
       varve: versionOf('..'),
@@ -96,7 +81,7 @@ await runTarget({
     };
     for (const runtime of namesOf('runtime', values.runtime, RUNTIMES)) {
       if (suites.every((suite) => suite === 'durability')) break;
-      versions[runtime] = await onRuntime(runtime, suites, extent, keys, folder, emit);
+      versions[runtime] = await onRuntime(runtime, suites, extent, folder, emit);
     }
     if (suites.includes('durability')) await durability(join(folder, 'durability'), extent, emit);
     return { versions };

@@ -14,7 +14,6 @@ import { startServer } from './server.ts';
 import { CRUD } from './suites.ts';
 
 const CLIENTS = 100;
-const KEYS = 20_000;
 /** The published load test by level: 100 clients, 1 min 45 s, of another store on another machine. */
 const PUBLISHED = {
   memory: '1,585 req/s, p95 1.82 s, 0% errors',
@@ -47,7 +46,7 @@ export async function durability(directory: string, extent: Extent, emit: Emit):
   try {
     for (const level of ['memory', 'relaxed', 'strict'] as const) {
       const options = { directory: join(directory, level), durability: level };
-      levels.push({ level, options, runner: await Runner.start('node', options, KEYS, extent), rounds: [] });
+      levels.push({ level, options, runner: await Runner.start('node', options, extent), rounds: [] });
     }
     for (let round = 0; round < extent.rounds; round++) {
       for (const { runner, rounds } of levels) {

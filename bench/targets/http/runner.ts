@@ -30,8 +30,6 @@ export interface Extent {
   readonly connections: readonly number[];
   /** Requests of a row of `http-single` and `http-batch`, instead of seconds. */
   readonly requests?: number | undefined;
-  /** Requests a second of the open loop; default: a share of what the closed loop reached. */
-  readonly perSecond?: number | undefined;
 }
 
 /** Seconds of a row in the full mode: at so many the phases of `http-load` last as long as they say. */
@@ -39,6 +37,8 @@ export const SECONDS = 3;
 /** Requests of each connection at least, where a phase is a number of them. */
 const REQUESTS_MIN = 4;
 const WARM_UP_SECONDS = 0.2;
+/** Entries of a store. */
+const KEYS = 20_000;
 
 /** The part that all rows of a server share. */
 interface ServerHead {
@@ -104,7 +104,7 @@ export class Runner {
   ) {}
 
   /** Starts a server, loads its store, and lets it compile the code that it runs. */
-  static async start(runtime: RuntimeName, options: Options, keys: number, extent: Extent): Promise<Runner> {
+  static async start(runtime: RuntimeName, options: Options, extent: Extent, keys = KEYS): Promise<Runner> {
     const server = await startServer(runtime, options);
     try {
       const store = new RemoteStore(server.url, new Ledger(keys));
@@ -149,7 +149,7 @@ export class Runner {
         before = perSecond(work.rounds);
         works.push(work);
       } else {
-        const due = this.extent.perSecond ?? Math.max(1, Math.round(before * phase.openShare));
+        const due = Math.max(1, Math.round(before * phase.openShare));
         const pace = { perSecond: due, seconds: (phase.seconds ?? SECONDS) * this.#scale };
         const { floor: _, ...open } = work;
         works.push({ ...open, due, rounds: [await this.round(phase.kind, phase.connections, pace)] });
