@@ -2,47 +2,26 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import '../peers/all.ts';
 import '../suites/browser.ts';
-import { ACCESSES, OPTIONS, paramsOf, planFrom, standardPlan } from './options.ts';
-import type { Custom, Plan } from './plan.ts';
+import { OPTIONS, type Option, paramsOf, planFrom, standardPlan } from './options.ts';
+import type { Plan } from './plan.ts';
 
-const option = (name: string): (typeof OPTIONS)[number] => {
-  const found = OPTIONS.find((known) => known.name === name);
-  if (found === undefined) throw new Error(`There is no option ${name}.`);
-  return found;
-};
-const whole = (name: string): fc.Arbitrary<number> =>
-  fc.integer({ min: option(name).min ?? 0, max: option(name).max ?? 1 });
-const choice = <T extends string>(...choices: T[]): fc.Arbitrary<T> => fc.constantFrom(...choices);
-const some = (name: string): fc.Arbitrary<string[]> => fc.subarray([...(option(name).choices?.() ?? [])]);
+/** Any value of an option. */
+function anyOf({ kind, min = 0, max = 1, step = 1, choices }: Option): fc.Arbitrary<unknown> {
+  const known = choices?.() ?? [];
+  if (kind === 'choice') return fc.constantFrom(...known);
+  if (kind === 'list') return fc.subarray([...known]);
+  // An address knows no negative zero.
+  return step < 1 ? fc.double({ min, max, noNaN: true }).map((value) => value + 0) : fc.integer({ min, max });
+}
 
-const custom = fc.record(
-  {
-    entries: whole('entries'),
-    calls: whole('calls'),
-    keyBytes: whole('key-bytes'),
-    valueBytes: whole('value-bytes'),
-    keyKind: choice('sequential', 'random', 'tuple'),
-    distribution: choice('uniform', 'zipfian', 'latest', 'sequential'),
-    readRatio: fc.double({ min: 0, max: 1, noNaN: true }).filter((ratio) => !Object.is(ratio, -0)),
-    memoryBytes: whole('memory-bytes'),
-    durability: choice('memory', 'relaxed', 'strict'),
-    storage: choice('opfs', 'indexeddb', 'memory'),
-    threads: whole('threads'),
-    round_ms: whole('round-ms'),
-  } satisfies { [K in keyof Required<Custom>]: fc.Arbitrary<Required<Custom>[K]> },
-  { requiredKeys: [] },
-);
-
-const plans: fc.Arbitrary<Plan> = fc.record({
-  mode: choice('quick', 'full'),
-  suites: some('suites'),
-  engines: some('engines'),
-  accesses: fc.subarray([...ACCESSES]),
-  rounds: whole('rounds'),
-  seed: whole('seed'),
-  scale: fc.double({ min: 0.01, max: 100, noNaN: true }),
-  custom,
-});
+const some = OPTIONS.filter(({ field }) => field !== undefined);
+const own = OPTIONS.filter(({ field }) => field === undefined);
+const plans = fc
+  .tuple(
+    fc.record(Object.fromEntries(own.map((one) => [one.name === 'access' ? 'accesses' : one.name, anyOf(one)]))),
+    fc.record(Object.fromEntries(some.map((one) => [one.field, anyOf(one)])), { requiredKeys: [] }),
+  )
+  .map(([plan, custom]) => ({ ...plan, custom }) as unknown as Plan);
 
 test('the address of a plan gives the plan again', () => {
   fc.assert(
