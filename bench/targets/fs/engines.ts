@@ -151,18 +151,15 @@ function leveldb(directory: string): Engine {
   });
 }
 
-type Database = Libsql.Database;
-type Constructor = new (path: string) => Database;
-
 /**
- * SQLite through better-sqlite3 where that is installed (`npm install --no-save better-sqlite3`: it builds or downloads a
- * binary), else through libsql, a fork of SQLite with the same API whose binaries come with its package.
+ * SQLite through libsql, a fork with the API of better-sqlite3 whose binaries come with its package; it is loaded when it is
+ * asked for, because not every platform has a binary.
  *
  * As its documentation recommends: WAL; `synchronous` NORMAL for writes that survive the process, FULL for flushed ones;
  * prepared statements; one table WITHOUT ROWID, whose text keys sort by their bytes, as Varve's do.
  */
 async function sqlite(directory: string): Promise<Engine> {
-  const { name, Database } = await driver();
+  const { default: Database } = await import('libsql');
   const memory = new Database(':memory:');
   const [version] = memory.prepare('SELECT sqlite_version()').raw().get() as [string];
   memory.close();
@@ -170,8 +167,8 @@ async function sqlite(directory: string): Promise<Engine> {
     name: 'sqlite',
     about: 'SQLite: WAL, `synchronous` NORMAL, at strict FULL; statements prepared, one table WITHOUT ROWID.',
     role: 'peer',
-    version: `SQLite ${version} by ${name} ${versionOf(name)}`,
-    ...(name === 'libsql' && { opensMax: LIBSQL_OPENS_MAX }),
+    version: `SQLite ${version} by libsql ${versionOf('libsql')}`,
+    opensMax: LIBSQL_OPENS_MAX,
   } as const;
   return engineOf(directory, traits, async (folder, { durability }) => {
     mkdirSync(folder, { recursive: true });
@@ -179,22 +176,7 @@ async function sqlite(directory: string): Promise<Engine> {
   });
 }
 
-/** The driver, by names that a bundler does not follow: one of them need not be there. */
-async function driver(): Promise<{ name: string; Database: Constructor }> {
-  let problem: unknown;
-  for (const name of ['better-sqlite3', 'libsql']) {
-    try {
-      const { default: Database } = (await import(/* @vite-ignore */ name)) as { default: Constructor };
-      new Database(':memory:').close();
-      return { name, Database };
-    } catch (error) {
-      problem = error;
-    }
-  }
-  throw new Error(`SQLite is unavailable: run npm ci. ${problem}`);
-}
-
-function sqliteSession(db: Database, isStrict: boolean): SyncSession {
+function sqliteSession(db: Libsql.Database, isStrict: boolean): SyncSession {
   db.pragma('journal_mode = WAL');
   db.pragma(`synchronous = ${isStrict ? 'FULL' : 'NORMAL'}`);
   db.exec(TABLE);
