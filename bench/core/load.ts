@@ -63,42 +63,33 @@ async function closed(callers: readonly Caller[], length: Length, latencies: num
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-function open(
+/** Each caller takes the next call that is due, whenever it is free. */
+async function open(
   callers: readonly Caller[],
   { perSecond, seconds }: Pace,
   latencies: number[],
   { signal, unbounded = false, rest = sleep }: LoadOptions,
 ): Promise<void> {
-  const free = [...callers];
   const total = Math.max(1, Math.round(perSecond * seconds));
   const started = now();
-  const dueAt = (index: number): number => started + (index * 1000) / perSecond;
-  let sent = 0;
-  let answered = 0;
-  let isResting = false;
-  return new Promise((resolve, reject) => {
-    const send = async (call: Caller, due: number): Promise<void> => {
-      await call();
-      latencies.push((now() - due) * 1000);
-      if (!unbounded) free.push(call);
-      answered++;
-      if (answered === total) resolve();
-      else await pump();
-    };
-    /** Makes the calls that are due, as far as callers are free; the rest waits for the next one that is. */
-    const pump = async (): Promise<void> => {
+  const underWay: Promise<void>[] = [];
+  let next = 0;
+  const make = async (call: Caller, due: number): Promise<void> => {
+    await call();
+    latencies.push((now() - due) * 1000);
+  };
+  const work = async (call: Caller): Promise<void> => {
+    while (next < total) {
+      const due = started + (next++ * 1000) / perSecond;
+      while (now() < due) await rest(due - now());
       signal?.throwIfAborted();
-      for (const time = now(); sent < total && dueAt(sent) <= time; ) {
-        const call = unbounded ? free[0] : free.pop();
-        if (call === undefined) return;
-        send(call, dueAt(sent++)).catch(reject);
-      }
-      if (sent === total || isResting) return;
-      isResting = true;
-      await rest(Math.max(0, dueAt(sent) - now()));
-      isResting = false;
-      await pump();
-    };
-    pump().catch(reject);
-  });
+      const made = make(call, due);
+      if (!unbounded) await made;
+      else underWay.push(made);
+      // Of those, a failure counts in the end.
+      made.catch(() => undefined);
+    }
+  };
+  await Promise.all(callers.map(work));
+  await Promise.all(underWay);
 }

@@ -63,9 +63,12 @@ export function markdown(
   return `${parts.join('\n\n')}\n`;
 }
 
-function engineLine({ name, version, about, recommended, url }: Engine): string {
-  const by = recommended === undefined ? '' : ` Used as recommended: ${recommended}`;
-  return `\`${name}\`${version === undefined ? '' : ` ${version}`}: ${about}${by}${url === undefined ? '' : ` <${url}>`}`;
+/** An engine in a line. */
+export function engineLine(engine: Pick<Engine, 'name' | 'version' | 'about' | 'recommended' | 'url'>): string {
+  const { name, version, about, recommended, url } = engine;
+  const by = recommended && `Used as recommended: ${recommended}`;
+  const head = `\`${name}\`${version === undefined ? '' : ` ${version}`}${about && ':'}`;
+  return [head, about, by, url && `<${url}>`].filter(Boolean).join(' ');
 }
 
 /** A browser in a line. */

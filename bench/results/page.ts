@@ -15,6 +15,7 @@ import {
   slowerOf,
 } from '../core/comparison.ts';
 import { bytes, duration, rate } from '../core/figures.ts';
+import { engineLine } from '../core/result.ts';
 import { caseName, casesOf, groupsBy, placeText, type Row, spreadOf } from '../core/row.ts';
 import {
   comparisonTable,
@@ -93,7 +94,7 @@ export function pageText(results: Results): string {
     ...suiteTables(results.rows, comparisons).map(markdownOf),
     ...(results.storage.length === 0 ? [] : [markdownOf(storageTable(results.storage))]),
     '## What was compared',
-    enginesText(results),
+    results.engines.map((engine) => `- ${engineLine(engine)}`).join('\n'),
   ].join('\n\n')}\n`;
 }
 
@@ -163,15 +164,6 @@ function plansText(plans: readonly PlanNote[]): string {
     return { text: textOf(group[0] as PlanNote), suites: suites.join(', ') };
   });
   return groups.map(({ text, suites }) => (groups.length === 1 ? text : `${text} (${suites})`)).join('; ');
-}
-
-function enginesText({ engines }: Results): string {
-  return engines
-    .map(({ name, about, version, url }) => {
-      const title = url === undefined ? `\`${name}\`` : `[\`${name}\`](${url})`;
-      return `- ${title}${version === undefined ? '' : ` ${version}`}${about ? `: ${about}` : ''}`;
-    })
-    .join('\n');
 }
 
 /** The figures of the README. */

@@ -90,7 +90,7 @@ test('the page names machine, browser, date, commit, runs and versions, and shor
   expect(page).toContain('Chrome/140.0.0.0');
   expect(page).toContain('Date: 2026-01-02. Commit: `abcdef0123`\n');
   expect(page).toContain('- Runs: full, 5 interleaved rounds, seed 1\n');
-  expect(page).toContain('[`sqlite-wasm`](https://sqlite.org/wasm) 3.99.0: SQLite in wasm.');
+  expect(page).toContain('- `sqlite-wasm` 3.99.0: SQLite in wasm. <https://sqlite.org/wasm>');
   expect(page).toContain('`leveldb` 1.4.1');
   expect(page).toContain('deno 2.0.0');
   expect(page).toMatch(/\| in the worker \| varve-sync +\| relaxed +\| +1\.50M \| +4% \|/);
