@@ -94,7 +94,7 @@ const MUTANTS = [
       [
         `${SRC}/storage/fs/place.ts`,
         'return !found.isSymbolicLink() && knownBy.every((number) => found[number] === file[number]);',
-        'return true;',
+        'return knownBy.every((number) => found[number] === file[number]) || true;',
       ],
       [
         `${SRC}/storage/fs/place.ts`,
