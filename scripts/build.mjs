@@ -14,13 +14,16 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, join, relative } from 'node:path';
-import { build as bundle } from 'esbuild';
+import { build as esbuild } from 'esbuild';
+import { rolldown } from 'rolldown';
 import { tidyDeclarations } from './declarations.mjs';
 import { setup } from './setup.mjs';
 import { buildSite } from './site.mjs';
 import { CLOSURES, printSizes } from './sizes.mjs';
 import { isProgram, main, root, run, step } from './tools.mjs';
 
+const SOURCES = join(root, 'js', 'src');
+const TARGET = 'es2022';
 /** The npm package. */
 export const DIST = join(root, 'dist');
 /** The engine as wasm-bindgen writes it: the wasm file and its types, and glue that nothing uses. */
@@ -36,6 +39,11 @@ const NAMED = Boolean(process.env['VARVE_NAMES']);
 const ENTRIES = [
   ...['index.ts', 'inline.ts', 'synchronous.ts', 'fs.ts', 'deno-kv.ts', 'cloudflare.ts', 'shards.ts'],
   ...['storage-adapter.ts', 'testing.ts', 'http.ts', 'collections.ts'],
+];
+/** Modules of the entries that a store loads at their first use. */
+const LATER = [
+  ...['store/transaction.ts', 'changes/changes.ts', 'store/live.ts', 'changes/cache.ts', 'store/portable.ts'],
+  ...['portable/portable.ts', 'server/inline.ts'],
 ];
 /** The scripts that workers are started from: one file each. */
 const WORKERS = [
@@ -133,78 +141,110 @@ function fingerprint() {
 export async function buildPackage() {
   const fresh = join(root, 'dist.new');
   rmSync(fresh, { recursive: true, force: true });
-  // Workers are one file each. Entries share their common modules, so that a VarveError is the same class in all of them.
-  await bundleInto(fresh, WORKERS, false);
-  const { metafile } = await bundleInto(fresh, ENTRIES, true);
-  writeFileSync(CLOSURES, JSON.stringify(closures(fresh, metafile), null, 2));
+  await bundleWorkers(fresh);
+  writeFileSync(CLOSURES, JSON.stringify(await bundleEntries(fresh), null, 2));
   copyFileSync(ENGINE, join(fresh, 'varve.wasm'));
   copyFileSync(TOOLS, join(fresh, 'varve-tools.wasm'));
   await run('tsc', ['--project', 'tsconfig.build.json', '--outDir', fresh]);
   const declarations = [...ENTRIES, ...WORKERS].map((file) => file.replace(/\.ts$/, '.d.ts'));
-  tidyDeclarations(fresh, declarations, join(root, 'js', 'src'));
+  tidyDeclarations(fresh, declarations, SOURCES);
   rmSync(DIST, { recursive: true, force: true });
   renameSync(fresh, DIST);
 }
 
 /**
+ * Bundles each worker into one file.
  * @param {string} outdir
- * @param {string[]} files below js/src
- * @param {boolean} splitting
  */
-async function bundleInto(outdir, files, splitting) {
-  const result = await bundle({
-    entryPoints: files.map((file) => ({ in: join(root, 'js', 'src', file), out: basename(file, '.ts') })),
+async function bundleWorkers(outdir) {
+  await esbuild({
+    entryPoints: WORKERS.map((file) => ({ in: join(SOURCES, file), out: basename(file, '.ts') })),
     outdir,
-    splitting,
-    metafile: true,
-    chunkNames: 'chunk-[hash]',
     bundle: true,
     format: 'esm',
-    target: 'es2022',
-    // Modules of varve/fs, on server runtimes; of varve/cloudflare.
-    external: ['node:*', 'cloudflare:*'],
+    target: TARGET,
+    external: ['node:*'],
     minify: true,
     sourcemap: true,
     legalComments: 'none',
-    plugins: [wasmAsModule],
     logLevel: 'warning',
   });
-  if (result.errors.length > 0) throw new Error(`esbuild: ${result.errors.length} errors`);
-  return result;
+}
+
+/**
+ * Bundles the entries. They share their common modules, so that a VarveError is the same class in all of them; `chunkOf` keeps
+ * the shared files few, which esbuild cannot do. Returns each entry with all files that are loaded with it, itself first.
+ * @param {string} dir
+ */
+async function bundleEntries(dir) {
+  const bundle = await rolldown({
+    input: Object.fromEntries(ENTRIES.map((file) => [basename(file, '.ts'), join(SOURCES, file)])),
+    // Modules of varve/fs, on server runtimes; of varve/cloudflare.
+    external: [/^node:/, /^cloudflare:/],
+    platform: 'neutral',
+    transform: { target: TARGET },
+    // Other entries may import from index.js what they share with it alone.
+    preserveEntrySignatures: 'allow-extension',
+    plugins: [wasmAsModule],
+  });
+  const { output } = await bundle.write({
+    dir,
+    entryFileNames: '[name].js',
+    chunkFileNames: (chunk) => `chunk-${chunk.name.replace(/^chunk-/, '')}-[hash].js`,
+    minify: true,
+    sourcemap: true,
+    comments: { legal: false },
+    codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: chunkOf, debugName: 'shared' }] },
+  });
+  const files = output.filter((file) => file.type === 'chunk');
+  const importedBy = (/** @type {string} */ name) =>
+    files.flatMap(({ fileName, imports }) => (fileName === name ? imports : [])).filter((to) => to.endsWith('.js'));
+  const entries = files.filter(({ isEntry }) => isEntry);
+  return Object.fromEntries(entries.map(({ fileName }) => [fileName, reach(fileName, importedBy)]));
+}
+
+/**
+ * The chunk of a module, by the entries that load it at once. A page without a bundler fetches each file, so they are few: one has
+ * what a page alone needs, three have what it shares with other entries, and the code that a page may never use is one file more.
+ * The entries themselves import and export: a bundler leaves out each file of which nothing is used.
+ * @param {string} id
+ * @param {import('rolldown').ChunkingContext} context
+ */
+function chunkOf(id, context) {
+  const importedBy = (/** @type {string} */ module) => context.getModuleInfo(module)?.importedIds ?? [];
+  const loads = (/** @type {string[]} */ ...files) =>
+    files.some((file) => reach(join(SOURCES, file), importedBy).includes(id));
+  if (id === join(SOURCES, 'index.ts')) return null;
+  if (loads('fs.ts') && loads('inline.ts')) return 'chunk-base';
+  if (loads('index.ts')) {
+    if (loads('deno-kv.ts', 'collections.ts')) return 'chunk-base';
+    if (loads('http.ts', 'shards.ts')) return 'chunk-codec';
+    return loads('synchronous.ts', 'cloudflare.ts') ? 'chunk-common' : 'chunk-client';
+  }
+  if (loads('http.ts', 'collections.ts')) return loads('inline.ts') ? 'chunk-turns' : null;
+  if (loads('deno-kv.ts')) return loads('inline.ts') ? 'chunk-journal' : null;
+  if (loads('server/inline.ts')) return loads('synchronous.ts', 'cloudflare.ts') ? 'chunk-engine' : 'chunk-inline';
+  if (loads(...LATER)) return loads('synchronous.ts', 'cloudflare.ts') ? 'chunk-transaction' : 'chunk-later';
+  return null;
+}
+
+/**
+ * Everything that `next` leads to from a start, the start first.
+ * @param {string} start
+ * @param {(from: string) => readonly string[]} next
+ */
+function reach(start, next) {
+  const seen = new Set([start]);
+  for (const from of seen) for (const to of next(from)) seen.add(to);
+  return [...seen];
 }
 
 /** On workerd a wasm file is imported: the import stays, and names the file beside the entry. */
 const wasmAsModule = {
   name: 'wasm-as-module',
-  /** @param {import('esbuild').PluginBuild} build */
-  setup(build) {
-    build.onResolve({ filter: /^\.\/[\w-]+\.wasm$/ }, ({ path, kind }) =>
-      kind === 'import-statement' ? { path, external: true } : undefined,
-    );
-  },
+  /** @param {string} id */
+  resolveId: (id) => (/^\.\/[\w-]+\.wasm$/.test(id) ? { id, external: true } : undefined),
 };
-
-/**
- * Each entry with all files that are loaded with it, itself first.
- * @param {string} folder
- * @param {import('esbuild').Metafile} metafile
- */
-function closures(folder, metafile) {
-  const name = (/** @type {string} */ path) => relative(folder, join(process.cwd(), path));
-  /** @type {Record<string, string[]>} */
-  const loaded = {};
-  for (const [path, { entryPoint }] of Object.entries(metafile.outputs)) {
-    if (entryPoint === undefined || name(path).startsWith('chunk-')) continue;
-    const seen = new Set([path]);
-    for (const file of seen) {
-      for (const { path: next, kind, external } of metafile.outputs[file]?.imports ?? []) {
-        if (kind === 'import-statement' && !external) seen.add(next);
-      }
-    }
-    loaded[name(path)] = [...seen].map(name);
-  }
-  return loaded;
-}
 
 if (isProgram(import.meta.url)) {
   await main(async () => {

@@ -16,14 +16,12 @@ import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import * as live from './store/live.ts';
 import { loaders } from './store/loaders.ts';
 import { openStore } from './store/open.ts';
-import { DELETE, LIST, OPEN, REPAIR } from './store/options.ts';
+import { DELETE, LIST, OPEN_INLINE, REPAIR } from './store/options.ts';
 import * as portable from './store/portable.ts';
 import type { Store } from './store/store.ts';
 import * as transactions from './store/transaction.ts';
 import type { RepairReport } from './tools/types.ts';
 import type { Key, StorageKind } from './types.ts';
-
-const { worker: _, ...INLINE } = OPEN;
 
 /** Options of `open`: those of `varve`, without the worker. */
 export type OpenOptions<K = Key, V = unknown> = Omit<index.OpenOptions<K, V>, 'worker'>;
@@ -47,7 +45,7 @@ export type RepairOptions = Omit<index.RepairOptions, 'worker'>;
  * }
  */
 export async function open<K = Key, V = unknown>(name: string, options: OpenOptions<K, V> = {}): Promise<Store<K, V>> {
-  checkOptions(options, INLINE);
+  checkOptions(options, OPEN_INLINE);
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   // A service worker may not import later on: so this module contains everything.
   loaders.transactions = async () => transactions;

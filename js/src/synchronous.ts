@@ -17,7 +17,7 @@ import {
   DELETE,
   LIST,
   lockTimeoutOf,
-  OPEN,
+  OPEN_ANY,
   REPAIR,
   repairRequest,
   resolveOptions,
@@ -37,9 +37,6 @@ export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, 
   compactor?: boolean | undefined;
 }
 
-const { worker: _, cache: _none, ...SHARED } = OPEN;
-const SYNC_OPEN: Known<OpenOptions<never, never>> = { ...SHARED, compactor: 1 };
-
 /**
  * Opens a store, and creates it if it does not exist.
  *
@@ -56,7 +53,8 @@ export async function open<K = Key, V = unknown>(
   name: string,
   options: OpenOptions<K, V> = {},
 ): Promise<SyncStore<K, V>> {
-  const engine = resolveOptions(name, options, SYNC_OPEN);
+  const known: Known<OpenOptions<never, never>> = { ...OPEN_ANY, compactor: 1 };
+  const engine = resolveOptions(name, options, known);
   const { keys, values = structured as unknown as ValueCodec<V>, signal, compactor = true, version, upgrade } = options;
   const spawn = compactor ? spawnCompactor : undefined;
   const adapter = isAdapter(options.storage) ? options.storage : undefined;

@@ -23,8 +23,8 @@ const MEMORY_BYTES_MAX = 2 ** 31;
 /** The longest time of a timer, in milliseconds. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** The options of `open`. */
-export const OPEN: Known<OpenOptions<never, never>> = {
+/** The options of every `open`. */
+export const OPEN_ANY: Known<CommonOpenOptions<never, never>> = {
   ...WRITE,
   storage: 1,
   lockTimeout: 1,
@@ -34,10 +34,14 @@ export const OPEN: Known<OpenOptions<never, never>> = {
   values: 1,
   version: 1,
   upgrade: 1,
-  cache: 1,
-  worker: 1,
   wasm: 1,
 };
+
+/** The options of `open` of `varve/inline`. */
+export const OPEN_INLINE: Known<Omit<OpenOptions<never, never>, 'worker'>> = { ...OPEN_ANY, cache: 1 };
+
+/** The options of `open` of `varve`. */
+export const OPEN: Known<OpenOptions<never, never>> = { ...OPEN_INLINE, worker: 1 };
 
 export const LIST: Known<ListOptions> = { ...WAIT, storage: 1 };
 export const DELETE: Known<DeleteOptions> = { ...LIST, lockTimeout: 1 };
