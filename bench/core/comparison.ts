@@ -12,7 +12,7 @@ import { times } from './figures.ts';
 import type { Row } from './row.ts';
 
 /** The part of a row that counts for a comparison. */
-export type Comparable = Pick<Row, 'engine' | 'role' | 'durability' | 'verified' | 'opsPerSecond' | 'rounds'>;
+type Comparable = Pick<Row, 'engine' | 'role' | 'durability' | 'verified' | 'opsPerSecond' | 'rounds'>;
 
 /** Varve and one peer in one case; the ratio is how many times the peer's rate Varve reaches. */
 export interface Comparison<R extends Comparable = Row> extends Ratio {

@@ -25,14 +25,14 @@ export function shuffled(count: number, random: Random): Uint32Array {
   return numbers;
 }
 
-/** The sum of 1 / i^theta for i from 1 to `count`. */
-function zeta(count: number, theta: number): number {
+/** The sum of 1 / i^THETA for i from 1 to `count`. */
+function zeta(count: number): number {
   let sum = 0;
-  for (let i = 1; i <= count; i++) sum += 1 / i ** theta;
+  for (let i = 1; i <= count; i++) sum += 1 / i ** THETA;
   return sum;
 }
 
-/** Draws ranks from 0 to `count` - 1; rank i comes up about (i + 1)^-theta times as often as rank 0. */
+/** Draws ranks from 0 to `count` - 1; rank i comes up about (i + 1)^-THETA times as often as rank 0. */
 export class Zipfian {
   readonly #zetaN: number;
   readonly #alpha: number;
@@ -42,12 +42,11 @@ export class Zipfian {
   constructor(
     private readonly count: number,
     private readonly random: Random,
-    theta = THETA,
   ) {
-    this.#zetaN = zeta(count, theta);
-    this.#alpha = 1 / (1 - theta);
-    this.#second = 1 + 0.5 ** theta;
-    this.#eta = (1 - (2 / count) ** (1 - theta)) / (1 - this.#second / this.#zetaN);
+    this.#zetaN = zeta(count);
+    this.#alpha = 1 / (1 - THETA);
+    this.#second = 1 + 0.5 ** THETA;
+    this.#eta = (1 - (2 / count) ** (1 - THETA)) / (1 - this.#second / this.#zetaN);
   }
 
   next(): number {
@@ -57,11 +56,6 @@ export class Zipfian {
     if (uz < this.#second) return Math.min(1, this.count - 1);
     return Math.min(this.count - 1, Math.floor(this.count * (this.#eta * u - this.#eta + 1) ** this.#alpha));
   }
-}
-
-/** The share of all draws that rank `rank` of `count` gets. */
-export function zipfianShare(rank: number, count: number, theta = THETA): number {
-  return 1 / (rank + 1) ** theta / zeta(count, theta);
 }
 
 /** How a call's key is chosen among those that are there. */
