@@ -1,6 +1,6 @@
-// The life of a store on a full storage, the same for all storages and both APIs: nearly all of the room is used, deletes are accepted,
-// and the room they free comes back by itself, all of it once everything is deleted. In every case, acknowledged writes are
-// there and refused writes are not.
+// The life of a store on a full storage, the same for all storages and both APIs. Nearly all of the room is used, and deletes are accepted.
+// The room that they free comes back by itself, all of it once everything is deleted. In every case, acknowledged writes are there, and
+// refused writes are not.
 
 import { expect } from 'vitest';
 import { type Found, type FullStore, type StepResult, type steps, VALUE_BYTES } from './full-steps.ts';

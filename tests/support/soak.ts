@@ -1,8 +1,7 @@
-// A store in mixed use for a long time, which leaves much behind: iterators, snapshots and followers that are dropped, left early or
-// aborted in all ways, transactions that fail, queries that no longer have a listener, and other stores that are opened and closed
-// beside it.
+// A store in mixed use for a long time, which leaves much behind. Iterators, snapshots and followers are dropped, left early or aborted in
+// all ways. Transactions fail, and queries lose their listeners. Other stores are opened and closed beside it.
 //
-// Invariant: a lap does the same as the one before, on data that stay within a ring of keys: so the counts at the end of a lap must not
+// Invariant: a lap does the same as the one before, on data that stay within a ring of keys. So the counts at the end of a lap must not
 // grow. With a planted leak, one kind of those things is kept, and some count grows.
 
 import type { ChangeIterator, Key, Snapshot, Store } from 'varve';

@@ -1,5 +1,5 @@
-// Judges one synchronous turn that is killed in its middle: it accepts all its writes, all of them are there afterwards, and neither the
-// engine's memory nor the disk takes more than the budget and the data require.
+// Judges one synchronous turn that is killed in its middle. It must accept all its writes, and all of them must be there afterwards.
+// Neither the engine's memory nor the disk may take more than the budget and the data require.
 
 import { expect } from 'vitest';
 import { randomFrom } from './random.ts';

@@ -1,5 +1,5 @@
-// The site that the browser tests open: the fixture pages at /, the package at /varve/, all under the strict policy
-// that the package promises to work under. Its port is random, so test files never share an origin.
+// The site that the browser tests open. It has the fixture pages at / and the package at /varve/, all under the strict policy that the
+// package promises to work under. Its port is random, so test files never share an origin.
 
 import { join } from 'node:path';
 import { STRICT_POLICY, serve } from '../../../scripts/server.mjs';

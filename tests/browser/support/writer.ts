@@ -1,5 +1,5 @@
-// Shared by the page and the worker of the crash tests: the global `writer`, which writes a history into stores and reads
-// them back, and how it reports to the test what was acknowledged.
+// Shared by the page and the worker of the crash tests. The global `writer` writes a history into stores and reads them back. It reports
+// to the test what was acknowledged.
 
 import type { Found, Plan } from '../../support/history.ts';
 

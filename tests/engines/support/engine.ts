@@ -1,5 +1,5 @@
-// A browser engine as a test sees it: how to start its browser on a profile that outlives it, open pages, run code in
-// them, and end them in every way. Invariant: no test asks which engine it runs in; each difference between them is a field here.
+// A browser engine as a test sees it. It starts its browser on a profile that outlives it, opens pages, runs code in them, and ends them
+// in every way. Invariant: no test asks which engine it runs in. Each difference between them is a field here.
 
 /** A tab that shows `/engine.html`, which has the package and the helpers of the browser tests as globals. */
 export interface Tab {

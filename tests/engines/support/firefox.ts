@@ -1,5 +1,5 @@
-// Firefox as it ships, headless. No program drives it (undriven.ts): where WebDriver or developer tools listen for workers, a worker
-// that starts another one can wait for ever (TESTING.md), which does not happen to users.
+// Firefox as it ships, headless. No program drives it (undriven.ts). When WebDriver or developer tools listen for workers, a worker that
+// starts another one can wait for ever (TESTING.md). That does not happen to users.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

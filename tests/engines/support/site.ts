@@ -1,5 +1,5 @@
-// The site of these tests: their pages and those of the browser tests at /, the package at /varve/, all under the strict
-// policy, and the calls of pages that nothing drives.
+// The site of these tests. It has their pages and those of the browser tests at /, and the package at /varve/, all under the strict policy.
+// Pages that nothing drives fetch their calls from it.
 
 import { join } from 'node:path';
 import { STRICT_POLICY, serve } from '../../../scripts/server.mjs';

@@ -1,6 +1,6 @@
-// WebKitGTK, in its own plain browser, MiniBrowser, on an invisible display. Its driver, WebKitWebDriver, offers only sessions
-// that store nothing and that end with the first page that ends; so no program drives it (undriven.ts), and its profile is a folder
-// like that of any other browser.
+// WebKitGTK, in its own plain browser, MiniBrowser, on an invisible display. No program drives it (undriven.ts), because its driver,
+// WebKitWebDriver, offers only sessions that store nothing and that end with the first page that ends. Its profile is a folder like that
+// of any other browser.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

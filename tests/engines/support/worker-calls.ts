@@ -1,6 +1,6 @@
-// Calls from a page to a worker of the browser tests, by messages: both halves.
-// Invariants: a worker answers each call once, with a value or an error in words; it gets no call before it has reported that
-// it listens, because Firefox can lose messages to a module worker while its imports load.
+// Both halves of calls by messages, from a page to a worker of the browser tests.
+// Invariants: a worker answers each call once, with a value or an error in words. It gets no call before it has reported that it listens,
+// because Firefox can lose messages to a module worker while its imports load.
 
 interface Question {
   readonly number: number;

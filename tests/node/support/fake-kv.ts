@@ -1,8 +1,8 @@
 /**
- * Deno KV in memory, with the limits of the real one, and connections that can fail at any call or die there.
+ * Deno KV in memory, with the limits of the real one. Its connections can fail at any call, or die there.
  *
- * Invariant: it accepts nothing that the real one would refuse (limits as `deno` 2.9 enforces them, but for checks: 10, as documented),
- * every answer comes in a later turn, and a caller that does not ask for strong consistency is refused.
+ * Invariant: it accepts nothing that the real one would refuse. The limits are those of `deno` 2.9, but for checks: 10, as documented.
+ * Every answer comes in a later turn. A caller that does not ask for strong consistency is refused.
  */
 
 import { serialize } from 'node:v8';

@@ -1,8 +1,8 @@
 /**
- * An origin private file system in memory, for tests in Node: directories, files, synchronous handles that exclude one another, and a
- * quota that is reported by a short count or by an exception.
+ * An origin private file system in memory, for tests in Node. It has directories, files, and synchronous handles that exclude one another.
+ * Its quota is reported by a short count or by an exception.
  *
- * Invariant: a file has at most one open handle; bytes written and not flushed are gone after `losePower`.
+ * Invariant: a file has at most one open handle. Bytes that were written and not flushed are gone after `losePower`.
  */
 
 interface FakeFile {

@@ -1,5 +1,5 @@
 /**
- * The SQL storage of a Durable Object, as far as a `ChunkTable` uses it, with the platform's transactions: writes without a wait for I/O
+ * The SQL storage of a Durable Object, as far as a `ChunkTable` uses it, with the platform's transactions. Writes without a wait for I/O
  * between them are committed together, after the microtasks.
  *
  * Invariant: `crash` leaves the committed writes. Unknown statements are refused, so a new one needs its part here.

@@ -1,8 +1,8 @@
 /**
  * An engine as a feed sees it. Its messages arrive one at a time, when the test lets them.
  *
- * Invariants: requests arrive in their order, and pages are answered in theirs; a page leaves only when all writes that it has seen are
- * committed, while the report of `after` may still be undone. No storage does more than that.
+ * Invariants: requests arrive in their order, and pages are answered in theirs. A page leaves only when all writes that it has seen are
+ * committed. The report of `after` may still be undone. No storage does more than that.
  */
 
 import { ChangeKind, type Page, type PageRequest } from '../../../js/src/changes/page.ts';

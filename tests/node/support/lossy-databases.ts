@@ -1,8 +1,8 @@
 /**
- * IndexedDB in memory that loses power: transactions are lost if they were not strict and no strict one followed. It can also be full.
+ * IndexedDB in memory that loses power. A transaction is lost if it was not strict and no strict one followed. It can also be full.
  *
- * Invariant: `losePower` leaves the databases as they were when some transaction had completed: the last strict one, or, as the caller
- * draws, one of those after it. Former connections go on over databases that nothing reads any more.
+ * Invariant: `losePower` leaves the databases as they were when some transaction had completed. That is the last strict one, or one of those
+ * after it, as the caller draws. Former connections go on over databases that nothing reads any more.
  */
 
 import { IDBFactory } from 'fake-indexeddb';

@@ -1,8 +1,8 @@
 /**
  * File calls over real files. On demand they lose what a power cut could lose, and are full.
  *
- * Invariant: it loses all that may be lost: of a file every byte since its last fdatasync, of a directory every entry made
- * since its last fsync. Removed files come back only if their directory was not synced since; the stores never count on that.
+ * Invariant: it loses all that may be lost. Of a file these are all bytes since its last fdatasync, of a directory all entries that were
+ * made since its last fsync. Removed files come back only if their directory was not synced since. The stores never count on that.
  */
 
 import * as fs from 'node:fs';

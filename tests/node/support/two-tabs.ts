@@ -1,7 +1,7 @@
 /**
  * Two clients of one engine, like those of two tabs.
  *
- * Invariant: frames of both go to the server in the order they were sent, and it answers in that order: that is how an answer finds its
+ * Invariant: frames of both go to the server in the order in which they were sent. It answers in that order, and so an answer finds its
  * client. Other requests are distinguished by their numbers.
  */
 

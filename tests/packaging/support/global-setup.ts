@@ -1,5 +1,5 @@
-// Once a run, before any packaging test: the built package is packed (`npm pack`), and a fresh project outside of the
-// repository installs the tarball (`npm install`), as a user would. Every test's project begins as a copy of that one.
+// Runs once, before all packaging tests. It packs the built package (`npm pack`), and installs the tarball (`npm install`) in a fresh
+// project outside of the repository, as a user would. Every test's project begins as a copy of that one.
 
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

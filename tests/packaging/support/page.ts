@@ -1,7 +1,7 @@
 // The README's first example as the script of a page, and a browser that loads it.
 //
-// Invariant: the browser has a profile on disk, as OPFS needs, and the page gets nothing from it that a user's page would not
-// have, except the function that it reports to.
+// Invariant: the browser has a profile on disk, as OPFS needs. The page gets nothing that a user's page would not have, except the function
+// that it reports to.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// Fills a store until its tables are merged, beside this thread where that is possible, closes it in the middle of that, and checks
-// whether anything is written afterwards. Then it leaves a store open: the process must end all the same.
+// Fills a store until its tables are merged, beside this thread where that is possible. It closes the store in the middle of that, and
+// checks whether anything is written afterwards. Then it leaves a store open. The process must end all the same.
 
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The kill loop of one runtime: a process writes a history until it is killed with SIGKILL at any point; the next process
-// reads what it left, and the test judges that.
+// The kill loop of one runtime. A process writes a history until it is killed with SIGKILL at any point. The next process reads what it
+// left, and the test judges that.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
