@@ -1,7 +1,7 @@
 /**
  * The package `varve`: durable, ordered stores for a page, with the engine in a worker.
  *
- * Invariant: importing this starts nothing; `open` starts the worker. The worker's script is beside this file in the
+ * Invariant: importing this starts nothing; `open` and `preload` start the worker. The worker's script is beside this file in the
  * package, and `new Worker(new URL(...))` is written here in the one form that every bundler recognizes.
  */
 
@@ -10,7 +10,7 @@ import { checkOptions } from './options.ts';
 import { isAdapter } from './storage/adapter.ts';
 import { deleteNamed, listNames, openStore, repairNamed, type Sharing, type Spawn } from './store/open.ts';
 import type { OpenOptions } from './store/open-options.ts';
-import { DELETE, LIST, OPEN, REPAIR } from './store/options.ts';
+import { DELETE, LIST, OPEN, PRELOAD, REPAIR } from './store/options.ts';
 import type { Store } from './store/store.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
 import type { DeleteOptions as CommonDeleteOptions, ListOptions as CommonListOptions, Key } from './types.ts';
@@ -26,6 +26,9 @@ export type { Store } from './store/store.ts';
 export type { Transaction, Upgrade } from './store/transaction.ts';
 
 type Spawned = Pick<OpenOptions, 'worker'>;
+
+/** Options of `preload`. */
+export type PreloadOptions = Pick<OpenOptions, 'wasm'>;
 
 /** Options of `listStores`. */
 export interface ListOptions extends CommonListOptions, Spawned {}
@@ -60,6 +63,43 @@ export interface RepairOptions extends RepairToolsOptions, ListOptions {}
  */
 export async function open<K = Key, V = unknown>(name: string, options: OpenOptions<K, V> = {}): Promise<Store<K, V>> {
   return openStore(name, options, spawnOf(options, OPEN), { compile: compilerOf(options) });
+}
+
+/**
+ * Fetches and compiles the engine and starts a worker, for a page that will open a store later, for example after a sign-in. The next
+ * `open` takes this worker. An error of the loading is not reported here: `open` tries again, and reports it.
+ *
+ * @example
+ * preload();
+ * const user = await signIn();
+ * const db = await open(`notes-${user.id}`);
+ */
+export function preload(options: PreloadOptions = {}): void {
+  checkOptions(options, PRELOAD);
+  loadEngine(options.wasm).catch(() => undefined);
+  if (spare !== undefined || typeof Worker !== 'function') return;
+  try {
+    spare = newWorker();
+    spare.onerror = () => {
+      spare = undefined;
+    };
+  } catch {
+    // `open` tries again.
+  }
+}
+
+/** A worker that was started ahead. */
+let spare: Worker | undefined;
+
+function newWorker(): Worker {
+  return new Worker(new URL('./engine-worker.js', import.meta.url), { type: 'module', name: 'varve' });
+}
+
+/** The worker that was started ahead, or a new one. */
+function takeWorker(): Worker {
+  const worker = spare ?? newWorker();
+  spare = undefined;
+  return worker;
 }
 
 /**
@@ -122,7 +162,6 @@ function spawnOf(options: Pick<OpenOptions, 'worker' | 'storage'>, known: Readon
     return () => lazyPort(async () => (await import('./server/inline.ts')).inlineEngine(adapter));
   }
   if (typeof worker === 'function') return worker;
-  if (worker === undefined)
-    return () => new Worker(new URL('./engine-worker.js', import.meta.url), { type: 'module', name: 'varve' });
+  if (worker === undefined) return takeWorker;
   return (name) => new Worker(worker, { type: 'module', name: `varve: ${name}` });
 }

@@ -16,12 +16,13 @@ import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import * as live from './store/live.ts';
 import { loaders } from './store/loaders.ts';
 import { openStore } from './store/open.ts';
-import { DELETE, LIST, OPEN_INLINE, REPAIR } from './store/options.ts';
+import { DELETE, LIST, OPEN_INLINE, PRELOAD, REPAIR } from './store/options.ts';
 import * as portable from './store/portable.ts';
 import type { Store } from './store/store.ts';
 import * as transactions from './store/transaction.ts';
 import type { RepairReport } from './tools/types.ts';
 import type { Key, StorageKind } from './types.ts';
+import { loadEngine } from './wasm/compile.ts';
 
 /** Options of `open`: those of `varve`, without the worker. */
 export type OpenOptions<K = Key, V = unknown> = Omit<index.OpenOptions<K, V>, 'worker'>;
@@ -54,6 +55,12 @@ export async function open<K = Key, V = unknown>(name: string, options: OpenOpti
   loaders.cache = async () => cache;
   loaders.portable = async () => portable;
   return openStore<K, V>(name, options, () => inlineEngine(adapter), {});
+}
+
+/** Fetches and compiles the engine, for a page that will open a store later: see `preload` of `varve`. */
+export function preload(options: index.PreloadOptions = {}): void {
+  checkOptions(options, PRELOAD);
+  loadEngine(options.wasm).catch(() => undefined);
 }
 
 /** The names of this origin's stores, sorted. */

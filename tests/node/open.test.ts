@@ -1,9 +1,10 @@
 /** Opening, listing and deleting stores: which arguments are checked, what the worker receives, and what happens on failure. */
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { deleteStore, listStores, open } from '../../js/src/index.ts';
+import { deleteStore, listStores, open, preload } from '../../js/src/index.ts';
 import { deleteNamed, listNames, openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
+import { wasm } from './support/engine.ts';
 import { FakeEngine } from './support/fake-engine.ts';
 
 const code = (expected: string): unknown => expect.objectContaining({ code: expected });
@@ -152,6 +153,33 @@ describe('the worker', () => {
       ['engine-worker.js', expect.objectContaining({ type: 'module' })],
       ['w.js', expect.objectContaining({ type: 'module' })],
     ]);
+  });
+
+  test('that was preloaded is taken by the next open, once, and not if it failed', async () => {
+    const made: FakeEngine[] = [];
+    vi.stubGlobal(
+      'Worker',
+      class extends FakeEngine {
+        constructor() {
+          super();
+          made.push(this);
+        }
+      },
+    );
+    preload({ wasm });
+    preload({ wasm });
+    expect(made.length).toBe(1);
+    await open('notes', { wasm });
+    expect(made.length).toBe(1);
+    expect(made[0]?.messages.length).toBeGreaterThan(0);
+    await open('notes', { wasm });
+    expect(made.length).toBe(2);
+
+    preload({ wasm });
+    made[2]?.onerror?.({} as ErrorEvent);
+    await open('notes', { wasm });
+    expect(made.length).toBe(4);
+    expect(() => preload({ wsam: wasm } as never)).toThrow(code('VARVE_INVALID_ARGUMENT'));
   });
 });
 

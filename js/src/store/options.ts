@@ -43,6 +43,7 @@ export const OPEN_INLINE: Known<Omit<OpenOptions<never, never>, 'worker'>> = { .
 /** The options of `open` of `varve`. */
 export const OPEN: Known<OpenOptions<never, never>> = { ...OPEN_INLINE, worker: 1 };
 
+export const PRELOAD: Known<Pick<CommonOpenOptions<never, never>, 'wasm'>> = { wasm: 1 };
 export const LIST: Known<ListOptions> = { ...WAIT, storage: 1 };
 export const DELETE: Known<DeleteOptions> = { ...LIST, lockTimeout: 1 };
 export const CHECK: Known<CheckOptions> = { ...WAIT, ...COMPACT, tools: 1 };
