@@ -16,7 +16,7 @@ const ROOMS = [
   ['tools', 'tools/', 'errors runtime device types codec protocol storage wasm'],
   ['compactor', 'compactor/', 'errors runtime device storage wasm tools'],
   ['engine', 'engine/', 'errors runtime device types protocol storage wasm tools compactor'],
-  ['client', 'client/', 'errors types codec protocol'],
+  ['client', 'client/', 'errors runtime types codec protocol'],
   ['share', 'share/', 'errors device types protocol storage client'],
   ['server', 'server/', 'errors runtime device types protocol storage wasm tools engine client share'],
   ['transaction', 'transaction/', 'errors runtime types options codec protocol'],

@@ -17,6 +17,7 @@ import { Status, transferOf } from '../protocol/frame.ts';
 import { FrameReader, malformed } from '../protocol/frame-reader.ts';
 import { FrameWriter, type Operation } from '../protocol/frame-writer.ts';
 import type { Request, Response } from '../protocol/messages.ts';
+import { soon } from '../runtime/turn.ts';
 import type { SharingReport } from '../types.ts';
 import { Numbers, randomClient } from './numbers.ts';
 import { type Callback, PendingFrame } from './pending-frame.ts';
@@ -25,7 +26,6 @@ import { type Callback, PendingFrame } from './pending-frame.ts';
 const FRAME_BYTES_MAX = 1024 * 1024;
 /** A frame is sent again to at most this many leaders. If none of them survived it, the frame itself may be the reason. */
 const LEADERS_MAX = 8;
-const TURN = Promise.resolve();
 
 /** A client talks through this: a worker, a message port, or a replacement in a test. */
 export interface Port {
@@ -175,8 +175,7 @@ export class Client {
     if (this.#writer.bytes >= FRAME_BYTES_MAX) this.#send();
     else if (!this.#isScheduled) {
       this.#isScheduled = true;
-      // Browsers take longer for `queueMicrotask`.
-      void TURN.then(this.#sendScheduled);
+      soon(this.#sendScheduled);
     }
     return promise;
   }

@@ -10,7 +10,7 @@
 
 import type { Port } from '../client/client.ts';
 import type { Request, Response } from '../protocol/messages.ts';
-import { afterTurn } from '../runtime/turn.ts';
+import { afterTurn, soon } from '../runtime/turn.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { Member } from './member.ts';
 
@@ -30,7 +30,7 @@ export function inlineEngine(adapter: StorageAdapter | undefined): Port {
       waiting.push({ data: message as Request | ArrayBuffer, ports: transfer as MessagePort[] });
       if (waiting.length > 1) return;
       if (performance.now() - turnAt < TURN_MS) {
-        queueMicrotask(deliver);
+        soon(deliver);
         return;
       }
       afterTurn(() => {
@@ -44,7 +44,7 @@ export function inlineEngine(adapter: StorageAdapter | undefined): Port {
     },
   };
   const answer = (data: Response | ArrayBuffer): void =>
-    queueMicrotask(() => port.onmessage?.({ data } as MessageEvent<Response | ArrayBuffer>));
+    soon(() => port.onmessage?.({ data } as MessageEvent<Response | ArrayBuffer>));
   const member = new Member(answer, undefined, adapter);
   return port;
 }

@@ -18,6 +18,7 @@
  * is a strict commit of an empty row, unless everything before it was strict.
  */
 
+import { soon } from '../../runtime/turn.ts';
 import { type DeferredDevice, type PinnedBytes, SLOT_DATA_OFFSET, SlotError } from '../device.ts';
 import type { Chunk } from './chunk.ts';
 import type { ChunkStore, Commit, Need } from './chunk-store.ts';
@@ -367,7 +368,7 @@ export class BufferedDevice implements DeferredDevice {
     if (this.#isCommitting || this.#isHeld) return;
     this.#isCommitting = true;
     // All writes of the turn are one commit.
-    queueMicrotask(() => void this.#commitAll());
+    soon(() => void this.#commitAll());
   }
 
   async #commitAll(): Promise<void> {

@@ -282,7 +282,7 @@ export class BufferedSlots {
         // The rows that a fold removes may have had more bytes of it.
         const spans = folds ? (chunk.known ?? chunk.dirty) : chunk.dirty;
         rowBytes += spans.bytes + 16;
-        spans.each((from, to) => patches.push({ slot, index, from, bytes: chunk.bytes.slice(from, to) }));
+        spans.each((from, to) => patches.push({ slot, index, from, bytes: chunk.bytes.subarray(from, to) }));
       }
       chunk.isJournaled = !isPut;
       chunk.dirty.clear();

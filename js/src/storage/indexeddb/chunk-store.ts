@@ -251,7 +251,7 @@ export class IndexedDbChunks implements ChunkStore {
     const names = drops.length + puts.length > 0 ? ['journal', 'chunks'] : 'journal';
     const values = puts.map(({ bytes }) => stored(bytes));
     const durability =
-      isStrict || (hasFiles() && values.some(({ length }) => length === CHUNK_BYTES)) ? 'strict' : 'relaxed';
+      isStrict || (values.some(({ length }) => length === CHUNK_BYTES) && hasFiles()) ? 'strict' : 'relaxed';
     const transaction = database.transaction(names, 'readwrite', { durability });
     const journal = transaction.objectStore('journal');
     this.#addFences(journal);
@@ -287,7 +287,7 @@ export class IndexedDbChunks implements ChunkStore {
   async #attempt<T>(call: (database: IDBDatabase) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       const isFresh = this.#database === undefined;
-      const database = await this.#connect(false);
+      const database = this.#database ?? (await this.#connect(false));
       try {
         // Meanwhile the database may have been deleted, and another one of that name made.
         if (isFresh) await this.#isIn(unwrap(database));
