@@ -8,7 +8,7 @@
  * runs on the same thread, in slices between turns.
  */
 
-import { deleteStore, open, type SyncStore } from 'varve/synchronous';
+import { open, type SyncStore } from 'varve/synchronous';
 import { GROUP_STEPS, now, timerStepMs, turn } from '../core/clock.ts';
 import { Random } from '../core/generator.ts';
 import { median } from '../core/latency.ts';
@@ -79,22 +79,8 @@ function keyOf(number: number, inOrder: boolean): Uint8Array {
   return keyBytes;
 }
 
-/** A row with its store. */
-interface Subject {
-  readonly row: MicroRow;
-  /** Makes BURST operations. */
-  burst(): void;
-  close(): Promise<void>;
-}
-
-/** Opens a store and loads what the row needs. */
-async function subjectOf(row: MicroRow): Promise<Subject> {
-  const name = `micro ${row.title}`;
-  const store = await open<Uint8Array, Uint8Array>(name, {
-    storage: 'memory',
-    memoryBytes: 64 << 20,
-    compactor: false,
-  });
+/** Loads what a row needs. Returns a function that makes BURST operations. */
+async function burstOf(row: MicroRow, store: Store): Promise<() => void> {
   const random = new Random(3);
   const value = Uint8Array.from({ length: row.valueBytes }, () => random.below(256));
   for (let number = 0; number < row.load; number++) store.set(keyOf(number, false), value);
@@ -102,39 +88,32 @@ async function subjectOf(row: MicroRow): Promise<Subject> {
   const keys = row.load === 0 ? KEYS : row.load;
   let number = 0;
   const next = row.inOrder ? () => keyOf(number++, true) : () => keyOf(random.below(keys), false);
-  return {
-    row,
-    burst: () => {
-      for (let done = 0; done < BURST; done++) row.run(store, next(), value);
-    },
-    close: async () => {
-      await store.close();
-      await deleteStore(name);
-    },
+  return () => {
+    for (let done = 0; done < BURST; done++) row.run(store, next(), value);
   };
 }
 
-/** Node's own; browsers report nothing as fine. */
-interface Memory {
-  readonly heapUsed: number;
-  readonly arrayBuffers: number;
-}
-const usage = (globalThis as { process?: { memoryUsage?(): Memory } }).process?.memoryUsage;
-
+/** Of Node; browsers report nothing as fine. */
 function heapBytes(): number {
-  const memory = usage?.();
+  const memory = globalThis.process?.memoryUsage();
   return memory === undefined ? Number.NaN : memory.heapUsed + memory.arrayBuffers;
 }
 
 /** Bursts until the time is up. A get that finds nothing throws, so what is counted was found. */
-async function timed(subject: Subject, bursts: number, budget_ms: number, growths: number[]): Promise<Round> {
+async function timed(
+  burst: () => void,
+  entryBytes: number,
+  bursts: number,
+  budget_ms: number,
+  growths: number[] = [],
+): Promise<Round> {
   const latencies: number[] = [];
   const operations = bursts * BURST;
   let elapsed = 0;
   do {
     const heap = heapBytes();
     const start = now();
-    for (let burst = 0; burst < bursts; burst++) subject.burst();
+    for (let made = 0; made < bursts; made++) burst();
     const took = now() - start;
     const grown = heapBytes() - heap;
     // A collection came between.
@@ -146,7 +125,7 @@ async function timed(subject: Subject, bursts: number, budget_ms: number, growth
     elapsed += now() - left;
   } while (elapsed < budget_ms);
   const ops = operations * latencies.length;
-  return roundOf({ ops, bytes: ops * (16 + subject.row.valueBytes) }, elapsed, latencies);
+  return roundOf({ ops, bytes: ops * entryBytes }, elapsed, latencies);
 }
 
 /** Runs the rows, one after another. */
@@ -155,22 +134,21 @@ async function run(context: Context): Promise<void> {
   const bursts = Math.max(1, Math.ceil((GROUP_STEPS * timerStepMs() * 1e6) / (BURST * 100)));
   for (const row of ROWS) {
     step(`micro: ${row.title}`);
-    const subject = await subjectOf(row);
-    try {
-      await timed(subject, 1, 0, []);
-      const rounds: Round[] = [];
-      const growths: number[] = [];
-      for (let round = 0; round < plan.rounds; round++) {
-        rounds.push(await timed(subject, bursts, budgetMs(plan) / 4, growths));
-      }
-      const heap = growths.length === 0 ? '' : `, ${Math.round(median(growths))} bytes of heap`;
-      const each = median(rounds.map(({ tally, elapsed_ms }) => (elapsed_ms * 1e6) / tally.ops));
-      const note = `${Math.round(each)} ns${heap}; published, native: ${row.published} ns`;
-      const head = { suite: 'micro', phase: row.title, durability: 'memory', groupSize: BURST * bursts, note } as const;
-      report(context, SYNC, head, rounds);
-    } finally {
-      await subject.close();
+    const options = { storage: 'memory', memoryBytes: 64 << 20, compactor: false } as const;
+    await using store = await open<Uint8Array, Uint8Array>(`micro ${row.title}`, options);
+    const burst = await burstOf(row, store);
+    const entryBytes = keyBytes.length + row.valueBytes;
+    await timed(burst, entryBytes, 1, 0);
+    const rounds: Round[] = [];
+    const growths: number[] = [];
+    for (let round = 0; round < plan.rounds; round++) {
+      rounds.push(await timed(burst, entryBytes, bursts, budgetMs(plan) / 4, growths));
     }
+    const heap = growths.length === 0 ? '' : `, ${Math.round(median(growths))} bytes of heap`;
+    const each = median(rounds.map(({ tally, elapsed_ms }) => (elapsed_ms * 1e6) / tally.ops));
+    const note = `${Math.round(each)} ns${heap}; published, native: ${row.published} ns`;
+    const head = { suite: 'micro', phase: row.title, durability: 'memory', groupSize: BURST * bursts, note } as const;
+    report(context, SYNC, head, rounds);
   }
 }
 
