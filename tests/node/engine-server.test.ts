@@ -73,7 +73,7 @@ test('operations of one turn see each other and come back in order', async () =>
 test('messages copy short frames and transfer long ones, in both directions', async () => {
   const sent: [from: string, isLong: boolean, isTransferred: boolean][] = [];
   const note = (from: string, data: unknown, transfer: object[]): void => {
-    if (data instanceof ArrayBuffer) sent.push([from, data.byteLength > 1024, transfer.includes(data)]);
+    if (data instanceof ArrayBuffer) sent.push([from, data.byteLength > 1536, transfer.includes(data)]);
   };
   const port: Port = {
     onmessage: null,
@@ -87,7 +87,7 @@ test('messages copy short frames and transfer long ones, in both directions', as
     setImmediate(() => port.onmessage?.(new MessageEvent('message', { data })));
   }, undefined);
   const store = await openStore<Key, Uint8Array>('frames', { wasm, storage: 'memory' }, () => port);
-  await store.set('a', new Uint8Array(100));
+  await store.set('a', new Uint8Array(1024));
   await store.set('b', new Uint8Array(2000));
   expect((await store.get('b'))?.length).toBe(2000);
   await store.close();
