@@ -14,10 +14,9 @@ import { namesOf, numberOf, runTarget, versionOf } from '../command.ts';
 import { durability } from './durability.ts';
 import { type Extent, Runner, SECONDS } from './runner.ts';
 import { RUNTIMES, type RuntimeName } from './server.ts';
-import { BATCH, SINGLE, SUITES, type SuiteName } from './suites.ts';
+import { BATCH, LOAD, SINGLE, SUITES, type SuiteName } from './suites.ts';
 
-/** The quick mode counts requests, so that its rows have some on a busy machine, too. */
-const QUICK: Extent = { seconds: 0.15, rounds: 1, connections: [25], requests: 100 };
+const QUICK: Extent = { seconds: 0.15, rounds: 1, connections: [25] };
 const FULL: Extent = { seconds: SECONDS, rounds: 3, connections: [10, 25, 50, 100] };
 
 /** S4: errors below 1%, a p95 below 500 ms, more than 100 requests a second. */
@@ -46,9 +45,11 @@ async function onRuntime(
   const level = runtime === 'workerd' ? 'strict' : 'relaxed';
   const runner = await Runner.start(runtime, { directory: join(folder, runtime), durability: level }, extent);
   try {
-    if (suites.includes('http-single')) await runner.works('http-single', SINGLE, emit);
-    if (suites.includes('http-batch')) await runner.works('http-batch', BATCH, emit);
-    if (suites.includes('http-load')) await runner.load(emit);
+    for (const [name, works] of Object.entries({ 'http-single': SINGLE, 'http-batch': BATCH })) {
+      const phases = extent.connections.flatMap((connections) => works.map((work) => ({ ...work, connections })));
+      if (suites.includes(name as SuiteName)) await runner.run(name, phases, extent.rounds, emit);
+    }
+    if (suites.includes('http-load')) await runner.run('http-load', LOAD, 1, emit);
     return runner.server.versions;
   } finally {
     await runner.server.stop();
@@ -60,7 +61,7 @@ await runTarget({
   place: 'over HTTP',
   flags: {
     suite: ['--suite <list>', `of ${SUITES.join(', ')} (default: all)`],
-    quick: ['--quick', '100 requests a row by 25 connections, and short phases: about a minute for everything'],
+    quick: ['--quick', 'short rows by 25 connections, and short phases: about a minute for everything'],
     rounds: ['--rounds <number>', 'interleaved rounds (default 3, quick 1)'],
     runtime: ['--runtime <list>', `of ${RUNTIMES.join(', ')} (default: all)`],
     seconds: [
@@ -71,8 +72,8 @@ await runTarget({
   async run(values, folder, emit) {
     const usual = values.quick ? QUICK : FULL;
     const rounds = Math.ceil(numberOf('rounds', values.rounds ?? String(usual.rounds)));
-    const length = values.seconds && { seconds: numberOf('seconds', values.seconds), requests: undefined };
-    const extent: Extent = { ...usual, rounds, ...length };
+    const seconds = numberOf('seconds', values.seconds ?? String(usual.seconds));
+    const extent: Extent = { ...usual, rounds, seconds };
     const suites = namesOf('suite', values.suite, SUITES);
     const versions: Record<string, string> = {
       varve: versionOf('..'),

@@ -21,15 +21,13 @@ import type { Options } from './programs/program.ts';
 import { type RuntimeName, type Server, startServer } from './server.ts';
 import { Share } from './share.ts';
 import { RemoteStore } from './store.ts';
-import { CRUD, LOAD, type Phase, type Work } from './suites.ts';
+import { CRUD, type Phase } from './suites.ts';
 
 export interface Extent {
   /** Seconds of a row, all rounds together; the load phases are scaled with it. */
   readonly seconds: number;
   readonly rounds: number;
   readonly connections: readonly number[];
-  /** Requests of a row of `http-single` and `http-batch`, instead of seconds. */
-  readonly requests?: number | undefined;
 }
 
 /** Seconds of a row in the full mode: at so many the phases of `http-load` last as long as they say. */
@@ -55,7 +53,7 @@ interface ServerWork extends ServerHead {
   readonly suite: string;
   readonly title: string;
   readonly connections: number;
-  /** Requests a second that were due, of an open loop. */
+  /** Requests a second that were due in an open loop; none in a closed one. */
   readonly due?: number;
   /** The published figures of such a row, of another store on another machine. */
   readonly published?: string | undefined;
@@ -69,8 +67,8 @@ const perSecond = (rounds: readonly ServerRound[]): number =>
 
 /** Reports the row of some work, and that of its floor; `problem` names a difference that the pass over the store found. */
 export function reportWork(emit: Emit, work: ServerWork, problem: string | undefined): void {
-  const { suite, title, runtime, connections, durability, due, published, rounds, floor } = work;
-  const place = `${runtime}, ${connections} connections${due === undefined ? '' : ', at a fixed rate'}`;
+  const { suite, title, runtime, connections, durability, due, published, rounds, floor = [] } = work;
+  const place = `${runtime}, ${connections} connections${due ? ', at a fixed rate' : ''}`;
   const row = (
     engine: Pick<Engine, 'name' | 'role'>,
     own: readonly ServerRound[],
@@ -84,12 +82,12 @@ export function reportWork(emit: Emit, work: ServerWork, problem: string | undef
   const notes = [
     `${rate(perSecond(rounds))} requests/s`,
     due && `open loop, ${rate(due)}/s due`,
-    floor && `${times(perSecond(rounds) / perSecond(floor))} the bare server`,
+    floor.length > 0 && `${times(perSecond(rounds) / perSecond(floor))} the bare server`,
     published && `published, another machine: ${published}`,
   ];
   const note = notes.filter((text) => typeof text === 'string').join('; ');
   row({ name: 'varve', role: 'varve' }, rounds, { durability, note }, problem);
-  if (floor !== undefined) row({ name: 'bare', role: 'floor' }, floor, { durability: 'memory' });
+  if (floor.length > 0) row({ name: 'bare', role: 'floor' }, floor, { durability: 'memory' });
 }
 
 export class Runner {
@@ -128,58 +126,38 @@ export class Runner {
     return { outcomes, ...roundOf(outcomes.tally, elapsed_ms, latencies) };
   }
 
-  /** `http-single` and `http-batch`: every kind of work by every number of connections, with its floor. */
-  async works(suite: string, works: readonly Work[], emit: Emit): Promise<void> {
-    const { connections, rounds, seconds, requests } = this.extent;
-    const length = requests === undefined ? { seconds: seconds / rounds } : { requests: Math.ceil(requests / rounds) };
-    const cells = connections.flatMap((many) => works.map((work) => this.#workOf(suite, work, many)));
-    for (let i = 0; i < rounds; i++) for (const cell of cells) await this.#pair(cell, length);
-    const problem = await this.store.compare();
-    for (const cell of cells) reportWork(emit, cell, problem);
-  }
-
-  /** `http-load`: the phases one after the other; each closed one with its floor. */
-  async load(emit: Emit): Promise<void> {
-    const works: ServerWork[] = [];
-    let before = 0;
-    for (const phase of LOAD) {
-      const work = this.#workOf('http-load', phase, phase.connections);
-      if (phase.openShare === undefined) {
-        await this.#pair(work, this.#lengthOf(phase));
-        before = perSecond(work.rounds);
-        works.push(work);
-      } else {
-        const due = Math.max(1, Math.round(before * phase.openShare));
-        const pace = { perSecond: due, seconds: (phase.seconds ?? SECONDS) * this.#scale };
-        const { floor: _, ...open } = work;
-        works.push({ ...open, due, rounds: [await this.round(phase.kind, phase.connections, pace)] });
+  /**
+   * Runs the phases of a suite, one after the other in each round; a closed one with its floor, an open one at a share of the
+   * rate of the one before. Afterwards the whole store is compared.
+   */
+  async run(suite: string, phases: readonly Phase[], rounds: number, emit: Emit): Promise<void> {
+    const works = phases.map((phase) => ({ phase, due: 0, rounds: [] as ServerRound[], floor: [] as ServerRound[] }));
+    for (let round = 0; round < rounds; round++) {
+      let before = 0;
+      for (const work of works) {
+        const { kind, connections, openShare } = work.phase;
+        const length = this.#lengthOf(work.phase, rounds);
+        if (openShare !== undefined && 'seconds' in length) {
+          work.due = Math.max(1, Math.round(before * openShare));
+          work.rounds.push(await this.round(kind, connections, { perSecond: work.due, ...length }));
+          continue;
+        }
+        const made = await this.round(kind, connections, length);
+        work.rounds.push(made);
+        const { tally, requests } = made.outcomes;
+        const answer_bytes = requests === 0 ? 0 : Math.round(tally.bytes / requests);
+        work.floor.push(await this.round(bare(kind, answer_bytes), connections, length));
+        before = perSecond([made]);
       }
     }
     const problem = await this.store.compare();
-    for (const work of works) reportWork(emit, work, problem);
+    for (const { phase, ...work } of works) reportWork(emit, { suite, ...phase, ...this.head, ...work }, problem);
   }
 
-  #workOf(suite: string, { title, published, kind }: Work, connections: number) {
-    const rounds: ServerRound[] = [];
-    const floor: ServerRound[] = [];
-    return { suite, title, published, connections, ...this.head, kind, rounds, floor };
-  }
-
-  async #pair(work: { kind: Kind; connections: number; rounds: ServerRound[]; floor: ServerRound[] }, length: Length) {
-    const { kind, connections, rounds, floor } = work;
-    const round = await this.round(kind, connections, length);
-    rounds.push(round);
-    const { tally, requests } = round.outcomes;
-    const answer_bytes = requests === 0 ? 0 : Math.round(tally.bytes / requests);
-    floor.push(await this.round(bare(kind, answer_bytes), connections, length));
-  }
-
-  #lengthOf({ seconds = 0, requests, connections }: Phase): Length {
-    if (requests === undefined) return { seconds: seconds * this.#scale };
-    return { requests: Math.min(requests, Math.max(connections * REQUESTS_MIN, Math.round(requests * this.#scale))) };
-  }
-
-  get #scale(): number {
-    return this.extent.seconds / SECONDS;
+  /** Scaled, so that at SECONDS a phase is as long as it says. */
+  #lengthOf({ seconds = SECONDS, requests, connections }: Phase, rounds: number): Length {
+    const scale = this.extent.seconds / SECONDS;
+    if (requests === undefined) return { seconds: (seconds * scale) / rounds };
+    return { requests: Math.min(requests, Math.max(connections * REQUESTS_MIN, Math.round(requests * scale))) };
   }
 }
