@@ -139,7 +139,7 @@ export interface Engine {
   /** Its group is of calls that are under way together: where each is awaited, it is as its twin. */
   readonly groupsInFlight?: boolean;
   /** Differs from its twin in these calls alone, and runs only where there are any. */
-  readonly only?: 'writes' | 'point writes';
+  readonly only?: 'writes' | 'point writes' | 'opens';
   /** Room for all keys and values of a store, in bytes: suites with more are without the engine. */
   readonly bytesMax?: number;
   /** How often one process can open a store, where that has an end: a life of sessions is no longer. */

@@ -135,11 +135,12 @@ function levelOf(engine: Engine, loop: Kind, access: Access): Durability | undef
   const { work, durability } = loop;
   if (!loop.accesses.includes(access) || !engine.accesses.includes(access)) return undefined;
   if (!needsOf(loop).every((ability) => engine.abilities.includes(ability))) return undefined;
-  if (engine.echo && !['points', 'batches'].includes(work.kind)) return undefined;
+  if (engine.echo && !['points', 'batches', 'open'].includes(work.kind)) return undefined;
   // A floor sorts its keys once, when it is loaded: it has no ranges over what was inserted since.
   if (engine.role === 'floor' && scansOf(work)) return undefined;
   const writes = writesOf(work);
-  if (engine.only !== undefined && writes === undefined) return undefined;
+  if (engine.only === 'opens' && work.kind !== 'open') return undefined;
+  if (engine.only?.endsWith('writes') && writes === undefined) return undefined;
   if (engine.only === 'point writes' && writes !== 'points') return undefined;
   if (engine.durabilities.includes(durability)) return durability;
   return engine.durabilities.includes('memory') && durability !== 'strict' ? 'memory' : undefined;

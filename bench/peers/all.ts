@@ -13,7 +13,7 @@ import { indexedDb, indexedDbGrouped } from './indexeddb.ts';
 import { localForage } from './localforage.ts';
 import { localStorageEngine } from './localstorage.ts';
 import { map } from './map.ts';
-import { message, messageAppend } from './message.ts';
+import { message, messageAppend, openFloor } from './message.ts';
 import { opfsAppend } from './opfs-append.ts';
 import { pglite } from './pglite.ts';
 import { sqliteWasm, sqliteWasmGrouped } from './sqlite-wasm.ts';
@@ -24,7 +24,7 @@ import { waSqlite, waSqliteGrouped } from './wa-sqlite.ts';
 const VARVE = [varveSync, varveSyncEach, varvePage, varveIndexedDb, varveHereIndexedDb];
 const PEERS = [indexedDb, indexedDbGrouped, sqliteWasm, sqliteWasmGrouped];
 const MORE = [waSqlite, waSqliteGrouped, pglite, idb, idbKeyval, localForage, localStorageEngine, dexie, browserLevel];
-const FLOORS = [map, opfsAppend, message, messageAppend];
+const FLOORS = [map, opfsAppend, message, messageAppend, openFloor];
 
 export const ENGINES: readonly Engine[] = [
   ...VARVE,

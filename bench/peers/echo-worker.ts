@@ -1,6 +1,6 @@
 /**
- * The worker behind the floors `message` and `message-append`: returns each buffer. If it has a file, it first appends as many
- * bytes of the buffer as the number at its start says.
+ * The worker behind the floors `message`, `message-append` and `open-floor`: returns each buffer. If it has a file, it first appends
+ * as many bytes of the buffer as the number at its start says. As `open-floor` it starts with the least that an opening needs.
  */
 
 import { floorFile } from './opfs.ts';
@@ -9,16 +9,26 @@ import { floorFile } from './opfs.ts';
 export interface EchoStart {
   readonly file: string | undefined;
   readonly flush: boolean;
+  /** Continue with the file as it is: compile the engine, read the first page of the file, write it back and flush it. */
+  readonly opens: boolean;
 }
 
 const HEADER_BYTES = 4;
+const PAGE_BYTES = 4096;
 const scope = self as unknown as DedicatedWorkerGlobalScope;
 
-async function start({ file, flush }: EchoStart): Promise<(message: ArrayBuffer) => void> {
+async function start({ file, flush, opens }: EchoStart): Promise<(message: ArrayBuffer) => void> {
   if (file === undefined) return (message) => scope.postMessage(message, [message]);
+  if (opens) await WebAssembly.compileStreaming(fetch(new URL('./varve/varve.wasm', import.meta.url)));
   const handle = await (await floorFile(file)).createSyncAccessHandle();
-  handle.truncate(0);
-  let end = 0;
+  let end = opens ? handle.getSize() : 0;
+  handle.truncate(end);
+  if (opens) {
+    const page = new Uint8Array(PAGE_BYTES);
+    handle.read(page, { at: 0 });
+    handle.write(page, { at: 0 });
+    handle.flush();
+  }
   return (message) => {
     if (message.byteLength === 0) {
       handle.close();

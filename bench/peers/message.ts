@@ -3,7 +3,8 @@
  *
  * This is no store. The worker (echo-worker.ts) answers a get with the bytes it was sent, so only counts and lengths are
  * checked. 100 calls in flight are one message each way. With `message-append` the worker appends written bytes to an OPFS
- * file before it answers: the least that a relaxed write needs.
+ * file before it answers: the least that a relaxed write needs. `open-floor` does when it opens what no store can do without: a
+ * worker, the engine compiled, one file handle, one page read, written and flushed.
  *
  * A message is an ArrayBuffer, transferred both ways: u32 bytes to append, then per call the key and, if it is not a
  * delete, room for the value. An empty one ends the session.
@@ -73,22 +74,29 @@ function packed(calls: readonly PointCall[], valueBytes: number): ArrayBuffer {
   return message;
 }
 
-function messageEngine(name: string, append: boolean, about: string): Engine {
+/** What the worker of a floor does besides answering. */
+type Does = 'nothing' | 'appends' | 'opens';
+
+function messageEngine(name: string, does: Does, about: string): Engine {
+  const append = does !== 'nothing';
+  const opens = does === 'opens';
   return engineOf({
     name,
     about,
     role: 'floor',
-    accesses: ['page', 'inflight'],
-    abilities: ['set', 'get', 'mixed', 'delete', 'batch'],
+    accesses: opens ? ['page'] : ['page', 'inflight'],
+    abilities: opens ? ['set', 'get', 'batch', 'open'] : ['set', 'get', 'mixed', 'delete', 'batch'],
     durabilities: append ? ['relaxed', 'strict'] : ['memory'],
-    ...(append && { only: 'writes' as const }),
+    ...(does === 'appends' && { only: 'writes' as const }),
+    ...(opens && { only: 'opens' as const }),
     echo: true,
     open(store, options) {
       const worker = new Worker(new URL('./echo-worker.js', import.meta.url), { type: 'module', name });
       return new Promise((resolve, reject) => {
         worker.onerror = (event) => reject(new Error(`The echo worker failed: ${event.message}`));
         worker.onmessage = () => resolve(messageSession(worker, options));
-        const start: EchoStart = { file: append ? store : undefined, flush: options.durability === 'strict' };
+        const flush = options.durability === 'strict';
+        const start: EchoStart = { file: append ? store : undefined, flush, opens };
         worker.postMessage(start);
       });
     },
@@ -98,12 +106,18 @@ function messageEngine(name: string, append: boolean, about: string): Engine {
 
 export const message = messageEngine(
   'message',
-  false,
+  'nothing',
   'A bare message round trip: the bytes of the call to a worker and back (lengths checked, nothing stored).',
 );
 
 export const messageAppend = messageEngine(
   'message-append',
-  true,
+  'appends',
   'The same round trip with one bare OPFS append in the worker for each message that writes.',
+);
+
+export const openFloor = messageEngine(
+  'open-floor',
+  'opens',
+  'The least that an opening needs: a worker, the engine compiled, one file handle, a page read, written and flushed.',
 );

@@ -108,7 +108,7 @@ function ranges(
 
 /** Opening a store that was closed, and getting one entry of it. The worker is already running; closing is not timed. */
 function opens({ engine, name, options, dataset, state }: Stored, calls: number): Task {
-  const base = new TaskBase(dataset, state);
+  const base = new TaskBase(dataset, state, engine.echo);
   const random = new Random(0x09e45);
   return new Calls(base.tally, {
     calls,

@@ -29,7 +29,7 @@ export class Points extends TaskBase implements Task {
     private readonly trace: PointTrace,
     private readonly waves: boolean,
   ) {
-    super(stage.dataset, stage.state);
+    super(stage.dataset, stage.state, stage.engine.echo);
     this.calls = trace.numbers.length;
     this.#planned = waves ? Array.from(trace.numbers, (_, call) => this.#plannedOf(call)) : [];
   }
@@ -134,10 +134,8 @@ export class Points extends TaskBase implements Task {
     return { key: at(keys, at(numbers, call)), value: written };
   }
 
-  /** Of an echo the length alone is checked. */
   #checkPicked(number: number): void {
-    if (this.stage.engine.echo) this.tally.wrong += this.#value?.length === this.dataset.valueBytes ? 0 : 1;
-    else if (!this.trace.absent) this.expect(number, this.#value);
+    if (!this.trace.absent) this.expect(number, this.#value);
     else if (this.#value !== undefined) this.tally.wrong++;
   }
 
