@@ -38,7 +38,10 @@ export const GZIP_BYTES_MAX = new Map([
   ['testing.js', 58 * 1024],
 ]);
 
-/** @typedef {{ name: string, raw: number, gzip: number, brotli: number, budget: number | undefined }} Size in bytes */
+/** The files that a page loads at its first visit, each with all that it loads at once. Their budgets are the budget of the visit. */
+const FIRST_VISIT = ['index.js', 'engine-worker.js', 'varve.wasm'];
+
+/** @typedef {{ name: string, files: number, raw: number, gzip: number, brotli: number, budget: number | undefined }} Size in bytes */
 
 /**
  * The size of every entry, with all that it loads at once, and of every wasm file of a folder.
@@ -57,6 +60,7 @@ export function sizesOf(folder, closures, budgets = GZIP_BYTES_MAX) {
       const brotli = { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } };
       return {
         name,
+        files: parts.length,
         raw: bytes.length,
         gzip: gzipSync(bytes, { level: 9 }).length,
         brotli: brotliCompressSync(bytes, brotli).length,
@@ -89,6 +93,9 @@ export function printSizes(folder) {
     const mark = budget === undefined ? '      none' : `${cell(budget)}${gzip > budget ? '  over' : ''}`;
     console.log(`${name.padEnd(26)}${cell(raw)}${cell(gzip)}${cell(brotli)}${mark}`);
   }
+  const visit = sizes.filter(({ name }) => FIRST_VISIT.includes(name));
+  const total = (/** @type {'files' | 'gzip'} */ what) => visit.reduce((sum, size) => sum + size[what], 0);
+  console.log(`\nfirst visit: ${total('files')} files, ${total('gzip').toLocaleString('en-US')} bytes (gzip)`);
   const problems = problemsOf(sizes);
   return {
     failIfOver: () => {
