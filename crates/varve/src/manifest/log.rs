@@ -88,8 +88,7 @@ impl Manifest {
         Self { header, slot, snapshot_end: 0, end, salt_seed, origin: Origin::Read, poisoned: false }
     }
 
-    /// Syncs the file that was read, unless this was done. This must come before anything that is right only if the file is:
-    /// before a file is deleted that it no longer names, and before a log goes on.
+    /// Syncs the file that was read, unless this was done. This must come before a log goes on.
     ///
     /// # Errors
     /// The error of the storage. Then it is unknown whether the file survives, and every later commit returns [`Error::Poisoned`].

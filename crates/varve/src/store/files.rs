@@ -113,7 +113,7 @@ impl<S: Storage> Store<S> {
         self.delete_obsolete().map_err(|error| self.poison(error))
     }
 
-    /// Makes sure that the manifest which was read at opening survives the loss of power. Nothing may be deleted or logged before.
+    /// Makes sure that the manifest which was read at opening survives the loss of power. Nothing may be logged before.
     pub(super) fn keep_manifest(&mut self) -> Result<()> {
         self.manifest.keep(&mut self.storage).map_err(|error| self.poison(error))
     }

@@ -208,15 +208,11 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// The error of the storage when it deletes a file.
     pub fn drop_history(&mut self) -> Result<bool> {
-        if self.history.kept.is_empty() {
-            return Ok(false);
-        }
-        self.keep_manifest()?;
         let kept = std::mem::take(&mut self.history.kept);
-        let mut waits = false;
+        let (had_some, mut waits) = (!kept.is_empty(), false);
         for kept in kept {
             let file = FileName::wal(kept.id);
-            if kept.flushed_at < self.obsolete.edits() || kept.flushed_at == 0 {
+            if kept.flushed_at < self.obsolete.edits() {
                 self.storage.delete(file)?;
             } else {
                 // If the manifest loses its last edit, recovery needs the segment again.
@@ -230,6 +226,6 @@ impl<S: Storage> Store<S> {
                 released => released?,
             }
         }
-        Ok(true)
+        Ok(had_some)
     }
 }

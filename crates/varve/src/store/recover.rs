@@ -4,7 +4,7 @@
 //! 2. From the newest WAL segment, the chain of `previous` leads back to the floor; a missing link is corruption.
 //! 3. Each segment becomes a frozen memtable. All but the newest must be whole up to the end that the next segment
 //!    names; the newest may be torn and is cut.
-//! 4. A file that nothing refers to is an orphan and is deleted.
+//! 4. A file that nothing refers to is an orphan. It is deleted, behind an edit.
 //!
 //! Invariant: nothing is appended to an old segment. The next one names the cut, and before its header is written the
 //! old one is flushed; so a record that was read once will be read again, and a record that was cut stays cut. For the same reason an
@@ -299,7 +299,8 @@ fn assemble<S: Storage>(
 }
 
 impl<S: Storage> Store<S> {
-    /// Deletes files that neither the manifest nor the WAL chain refers to. Returns how many.
+    /// Deletes files that neither the manifest nor the WAL chain refers to, behind an edit: if the last edit that was read is damaged
+    /// later, recovery needs the files that it dropped. Returns how many there are; without room for the edit they wait for the next.
     fn delete_orphans(&mut self, files: &[(FileName, u64)]) -> Result<u64> {
         let mut orphans = 0;
         for (file, _) in files {
@@ -309,11 +310,13 @@ impl<S: Storage> Store<S> {
                 FileKind::Table => self.version.table(file.id).is_some(),
             };
             if !needed {
-                self.keep_manifest()?;
-                self.storage.delete(*file)?;
+                self.obsolete.drop_file(*file);
                 orphans += 1;
             }
         }
-        Ok(orphans)
+        match self.release() {
+            Err(Error::StorageFull) => Ok(orphans),
+            released => released.map(|()| orphans),
+        }
     }
 }
