@@ -139,9 +139,8 @@ function levelOf(engine: Engine, loop: Kind, access: Access): Durability | undef
   // A floor sorts its keys once, when it is loaded: it has no ranges over what was inserted since.
   if (engine.role === 'floor' && scansOf(work)) return undefined;
   const writes = writesOf(work);
-  if (engine.only === 'opens' && work.kind !== 'open') return undefined;
-  if (engine.only?.endsWith('writes') && writes === undefined) return undefined;
-  if (engine.only === 'point writes' && writes !== 'points') return undefined;
+  const parts = { opens: work.kind === 'open', writes: writes !== undefined, 'point writes': writes === 'points' };
+  if (engine.only !== undefined && !parts[engine.only]) return undefined;
   if (engine.durabilities.includes(durability)) return durability;
   return engine.durabilities.includes('memory') && durability !== 'strict' ? 'memory' : undefined;
 }

@@ -21,9 +21,10 @@ async function start({ file, flush, opens }: EchoStart): Promise<(message: Array
   if (file === undefined) return (message) => scope.postMessage(message, [message]);
   if (opens) await WebAssembly.compileStreaming(fetch(new URL('./varve/varve.wasm', import.meta.url)));
   const handle = await (await floorFile(file)).createSyncAccessHandle();
-  let end = opens ? handle.getSize() : 0;
-  handle.truncate(end);
-  if (opens) {
+  let end = 0;
+  if (!opens) handle.truncate(0);
+  else {
+    end = handle.getSize();
     const page = new Uint8Array(PAGE_BYTES);
     handle.read(page, { at: 0 });
     handle.write(page, { at: 0 });

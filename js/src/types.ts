@@ -322,7 +322,7 @@ export interface StoreStats {
    * browser's, and in `varve/synchronous`.
    */
   readonly origin?: OriginStorage | undefined;
-  /** In how many sessions the store was written to and its tables changed. */
+  /** How many openings of the store changed its tables. */
   readonly epoch: number;
   /** Sequence of the last write. */
   readonly sequence: number;

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { deleteStore, listStores, open, preload } from '../../js/src/index.ts';
 import { deleteNamed, listNames, openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
+import { loadEngine } from '../../js/src/wasm/compile.ts';
 import { wasm } from './support/engine.ts';
 import { FakeEngine } from './support/fake-engine.ts';
 
@@ -153,6 +154,11 @@ describe('the worker', () => {
       ['engine-worker.js', expect.objectContaining({ type: 'module' })],
       ['w.js', expect.objectContaining({ type: 'module' })],
     ]);
+  });
+
+  test('gets the engine of the place that the option wasm names, also after another was loaded', async () => {
+    expect(await loadEngine(wasm)).toBe(await loadEngine(String(wasm)));
+    await expect(loadEngine('file:///nowhere/varve.wasm')).rejects.toThrow(code('VARVE_UNSUPPORTED'));
   });
 
   test('that was preloaded is taken by the next open, once, and not if it failed', async () => {

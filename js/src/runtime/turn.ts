@@ -9,11 +9,11 @@ const waiting: (() => void)[] = [];
 let channel: MessageChannel | undefined;
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
-const settled = Promise.resolve();
+const resolved = Promise.resolve();
 
 /** Calls back as a microtask, at the end of this turn. Browsers take longer for `queueMicrotask`. */
 export function soon(callback: () => void): void {
-  void settled.then(callback);
+  void resolved.then(callback);
 }
 
 /** Resolves in a later turn of the event loop. */

@@ -147,6 +147,8 @@ export class Membership {
     const member = uniqueName();
     this.#clientHeld ??= hold(clientLock(name, this.client.id));
     this.#member = member;
+    const refused = (cause: unknown): void =>
+      this.#fail(new VarveError('VARVE_UNSUPPORTED', 'The engine worker did not start.', { cause }));
     try {
       const port = spawn();
       this.#port = port;
@@ -157,9 +159,12 @@ export class Membership {
         if (this.#port === port) this.#tell({ type: 'open', id: 0, name, options: { ...engine, wasm }, sharing });
       };
       if (compile === undefined) open();
-      else compile().then(open, () => open());
+      else
+        compile()
+          .then(open, () => open())
+          .catch(refused);
     } catch (cause) {
-      this.#fail(new VarveError('VARVE_UNSUPPORTED', 'The engine worker did not start.', { cause }));
+      refused(cause);
     }
   }
 

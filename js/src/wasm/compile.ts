@@ -11,16 +11,19 @@ import { VarveError } from '../errors.ts';
 /** Where a wasm file comes from: its URL, or a module compiled already. */
 export type WasmSource = string | URL | WebAssembly.Module;
 
-let loading: Promise<WebAssembly.Module> | undefined;
+/** The engines that were loaded here, by their location. */
+const loading = new Map<string, Promise<WebAssembly.Module>>();
 
-/** The compiled engine, loaded at the first call. */
+/** The compiled engine, loaded at the first call for its location. */
 export async function loadEngine(source?: WasmSource): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
-  loading ??= compile(source ?? (() => new URL('./varve.wasm', import.meta.url)), 'wasm');
+  const place = String(source ?? '');
+  const module = loading.get(place) ?? compile(source ?? (() => new URL('./varve.wasm', import.meta.url)), 'wasm');
+  loading.set(place, module);
   try {
-    return await loading;
+    return await module;
   } catch (error) {
-    loading = undefined;
+    loading.delete(place);
     throw error;
   }
 }

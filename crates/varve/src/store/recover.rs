@@ -300,7 +300,7 @@ fn assemble<S: Storage>(
 
 impl<S: Storage> Store<S> {
     /// Deletes files that neither the manifest nor the WAL chain refers to, behind an edit: if the last edit that was read is damaged
-    /// later, recovery needs the files that it dropped. Returns how many there are; without room for the edit they wait for the next.
+    /// later, recovery needs the files that it dropped (seed 2 of the test of flipped bytes). Returns how many there are; without room for the edit they wait for the next.
     fn delete_orphans(&mut self, files: &[(FileName, u64)]) -> Result<u64> {
         let mut orphans = 0;
         for (file, _) in files {
