@@ -40,11 +40,6 @@ const ENTRIES = [
   ...['index.ts', 'inline.ts', 'synchronous.ts', 'fs.ts', 'deno-kv.ts', 'cloudflare.ts', 'shards.ts'],
   ...['storage-adapter.ts', 'testing.ts', 'http.ts', 'collections.ts'],
 ];
-/** Modules of the entries that a store loads at their first use. */
-const LATER = [
-  ...['store/transaction.ts', 'changes/changes.ts', 'store/live.ts', 'changes/cache.ts', 'store/portable.ts'],
-  ...['portable/portable.ts', 'server/inline.ts'],
-];
 /** The scripts that workers are started from: one file each. */
 const WORKERS = [
   'server/engine-worker.ts',
@@ -214,7 +209,7 @@ function chunkOf(id, context) {
   const importedBy = (/** @type {string} */ module) => context.getModuleInfo(module)?.importedIds ?? [];
   const loads = (/** @type {string[]} */ ...files) =>
     files.some((file) => reach(join(SOURCES, file), importedBy).includes(id));
-  if (id === join(SOURCES, 'index.ts')) return null;
+  if (ENTRIES.some((file) => id === join(SOURCES, file))) return null;
   if (loads('fs.ts') && loads('inline.ts')) return 'chunk-base';
   if (loads('index.ts')) {
     if (loads('deno-kv.ts', 'collections.ts')) return 'chunk-base';
@@ -224,7 +219,7 @@ function chunkOf(id, context) {
   if (loads('http.ts', 'collections.ts')) return loads('inline.ts') ? 'chunk-turns' : null;
   if (loads('deno-kv.ts')) return loads('inline.ts') ? 'chunk-journal' : null;
   if (loads('server/inline.ts')) return loads('synchronous.ts', 'cloudflare.ts') ? 'chunk-engine' : 'chunk-inline';
-  if (loads(...LATER)) return loads('synchronous.ts', 'cloudflare.ts') ? 'chunk-transaction' : 'chunk-later';
+  if (loads('inline.ts')) return loads('synchronous.ts', 'cloudflare.ts') ? 'chunk-transaction' : 'chunk-later';
   return null;
 }
 
