@@ -180,7 +180,7 @@ async function bundleEntries(dir) {
     transform: { target: TARGET },
     // Other entries may import from index.js what they share with it alone.
     preserveEntrySignatures: 'allow-extension',
-    plugins: [wasmAsModule],
+    plugins: [wasmAsModule, importsAtOnce],
   });
   const { output } = await bundle.write({
     dir,
@@ -191,11 +191,9 @@ async function bundleEntries(dir) {
     comments: { legal: false },
     codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: chunkOf, debugName: 'shared' }] },
   });
-  const files = output.filter((file) => file.type === 'chunk');
-  const importedBy = (/** @type {string} */ name) =>
-    files.flatMap(({ fileName, imports }) => (fileName === name ? imports : [])).filter((to) => to.endsWith('.js'));
-  const entries = files.filter(({ isEntry }) => isEntry);
-  return Object.fromEntries(entries.map(({ fileName }) => [fileName, reach(fileName, importedBy)]));
+  const chunks = output.filter((file) => file.type === 'chunk');
+  const entries = chunks.filter(({ isEntry }) => isEntry);
+  return Object.fromEntries(entries.map(({ fileName }) => [fileName, filesOf(fileName, chunks)]));
 }
 
 /**
@@ -233,6 +231,35 @@ function reach(start, next) {
   for (const from of seen) for (const to of next(from)) seen.add(to);
   return [...seen];
 }
+
+/**
+ * All files that are loaded with a file, itself first.
+ * @param {string} name
+ * @param {readonly import('rolldown').OutputChunk[]} chunks
+ */
+function filesOf(name, chunks) {
+  const imports = new Map(chunks.map((chunk) => [chunk.fileName, chunk.imports]));
+  return reach(name, (from) => imports.get(from)?.filter((to) => imports.has(to)) ?? []);
+}
+
+/** Each entry also imports what its imports import, so that a page without a bundler fetches all of it at once. */
+const importsAtOnce = {
+  name: 'imports-at-once',
+  /**
+   * @param {unknown} _
+   * @param {import('rolldown').OutputBundle} bundle
+   */
+  generateBundle(_, bundle) {
+    const chunks = Object.values(bundle).filter((file) => file.type === 'chunk');
+    for (const chunk of chunks.filter(({ isEntry }) => isEntry)) {
+      const more = filesOf(chunk.fileName, chunks)
+        .slice(1)
+        .filter((name) => !chunk.imports.includes(name));
+      const imports = more.map((name) => `\nimport"./${name}";`).join('');
+      chunk.code = chunk.code.replace(/(?=\n\/\/# sourceMappingURL)|$/, imports);
+    }
+  },
+};
 
 /** On workerd a wasm file is imported: the import stays, and names the file beside the entry. */
 const wasmAsModule = {
