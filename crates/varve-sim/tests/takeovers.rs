@@ -24,6 +24,12 @@ fn every_write_happens_once_whoever_leads() {
     assert!(numbers.iter().all(|number| *number > SEEDS / 10), "every case comes: {totals:?}");
 }
 
+/// An opening counted twice that a client had said nothing: it was removed too soon, and a write that it repeated happened again.
+#[test]
+fn a_client_is_kept_through_openings_that_only_delete_files() {
+    run(1_795_744_118_000_089, &mut Totals::default());
+}
+
 #[test]
 fn fresh_seeds() {
     let seconds =

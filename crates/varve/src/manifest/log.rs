@@ -102,8 +102,15 @@ impl Manifest {
         Ok(())
     }
 
-    /// Takes over as the next leader: writes a snapshot under a higher epoch into the other file.
-    fn take_over<S: Storage>(&mut self, storage: &mut S, version: &Version) -> Result<()> {
+    /// Takes over as the next leader, unless this was done: writes `version` under a higher epoch into the other file. The first
+    /// commit does it; a store that deletes files before does it first.
+    ///
+    /// # Errors
+    /// As [`Manifest::commit`].
+    pub fn take_over<S: Storage>(&mut self, storage: &mut S, version: &Version) -> Result<()> {
+        if self.origin == Origin::Written {
+            return Ok(());
+        }
         // The other file, the only other copy, is overwritten next.
         self.keep(storage)?;
         let other = FileName::manifest(1 - self.slot);

@@ -113,11 +113,6 @@ impl<S: Storage> Store<S> {
         self.delete_obsolete().map_err(|error| self.poison(error))
     }
 
-    /// Makes sure that the manifest which was read at opening survives the loss of power. Nothing may be logged before.
-    pub(super) fn keep_manifest(&mut self) -> Result<()> {
-        self.manifest.keep(&mut self.storage).map_err(|error| self.poison(error))
-    }
-
     /// Whether a scan or a snapshot reads a table: then its file stays even after it is replaced.
     pub(super) fn is_pinned(&self, id: u64) -> bool {
         let is_shared = Rc::strong_count(&self.view) > 1;

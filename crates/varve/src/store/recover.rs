@@ -4,7 +4,7 @@
 //! 2. From the newest WAL segment, the chain of `previous` leads back to the floor; a missing link is corruption.
 //! 3. Each segment becomes a frozen memtable. All but the newest must be whole up to the end that the next segment
 //!    names; the newest may be torn and is cut.
-//! 4. A file that nothing refers to is an orphan. It is deleted, behind an edit.
+//! 4. A file that nothing refers to is an orphan and is deleted, once the manifest was written anew.
 //!
 //! Invariant: nothing is appended to an old segment. The next one names the cut, and before its header is written the
 //! old one is flushed; so a record that was read once will be read again, and a record that was cut stays cut. For the same reason an
@@ -299,8 +299,10 @@ fn assemble<S: Storage>(
 }
 
 impl<S: Storage> Store<S> {
-    /// Deletes files that neither the manifest nor the WAL chain refers to, behind an edit: if the last edit that was read is damaged
-    /// later, recovery needs the files that it dropped (seed 2 of the test of flipped bytes). Returns how many there are; without room for the edit they wait for the next.
+    /// Deletes files that neither the manifest nor the WAL chain refers to, and returns how many there are. If the last edit that was read
+    /// is damaged later, recovery needs the files that it dropped (seed 2 of the test of flipped bytes). So the manifest is written anew
+    /// before; without room for that, the files wait for the next edit. An edit here would count as one more opening in which the clients
+    /// said nothing, and writes that they repeat later would happen again (seed 1795744118000089 of the takeovers).
     fn delete_orphans(&mut self, files: &[(FileName, u64)]) -> Result<u64> {
         let mut orphans = 0;
         for (file, _) in files {
@@ -309,14 +311,15 @@ impl<S: Storage> Store<S> {
                 FileKind::Wal => self.segments.contains(&file.id) || self.history.contains(file.id),
                 FileKind::Table => self.version.table(file.id).is_some(),
             };
-            if !needed {
-                self.obsolete.drop_file(*file);
-                orphans += 1;
+            if needed {
+                continue;
+            }
+            orphans += 1;
+            match self.manifest.take_over(&mut self.storage, &self.version) {
+                Err(Error::StorageFull) => self.obsolete.drop_file(*file),
+                done => done.and_then(|()| self.storage.delete(*file))?,
             }
         }
-        match self.release() {
-            Err(Error::StorageFull) => Ok(orphans),
-            released => released.map(|()| orphans),
-        }
+        Ok(orphans)
     }
 }

@@ -373,7 +373,7 @@ impl<S: Storage> Store<S> {
         if self.log.created {
             return Ok(());
         }
-        self.keep_manifest()?;
+        self.manifest.keep(&mut self.storage)?;
         if let Some(previous) = self.log.unsynced_previous {
             self.storage.sync(previous)?;
             self.log.unsynced_previous = None;
