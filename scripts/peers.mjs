@@ -10,17 +10,11 @@ import { root } from './tools.mjs';
  * @type {Record<string, { package: string, files: string[] }>}
  */
 const PEERS = {
-  idb: { package: 'idb', files: [] },
   'idb-keyval': { package: 'idb-keyval', files: [] },
-  localforage: { package: 'localforage', files: [] },
   dexie: { package: 'dexie', files: [] },
   'browser-level': { package: 'browser-level', files: [] },
   'sqlite-wasm': { package: '@sqlite.org/sqlite-wasm', files: ['dist/sqlite3.wasm'] },
   'wa-sqlite': { package: 'wa-sqlite', files: ['dist/wa-sqlite.wasm'] },
-  pglite: {
-    package: '@electric-sql/pglite',
-    files: ['dist/pglite.wasm', 'dist/initdb.wasm', 'dist/pglite.data'],
-  },
 };
 
 /** @param {string} name */

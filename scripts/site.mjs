@@ -3,28 +3,15 @@
 // can be served from anywhere. By convention a page is every *.html directly in its folder, with the module scripts that it names.
 // Each *-worker.ts below it is a worker script of the same name beside them.
 
-import { createHash } from 'node:crypto';
-import {
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, extname, join, sep } from 'node:path';
+import { basename, extname, join } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { buildGuide } from './guide.mjs';
 import { bundlingOfPeers, copyPeers } from './peers.mjs';
 import { root } from './tools.mjs';
 
 const SITE = join(root, 'build', 'site');
-/** Larger files of peers are not kept for use without a network. */
-const PEER_FILE_BYTES_MAX = 2 ** 21;
 const STATIC = new Set(['.css', '.svg', '.png', '.ico', '.json', '.woff2']);
 
 /** `varve` and what is below it are not bundled into a page: they are the files in varve/ beside it. */
@@ -49,45 +36,8 @@ export async function buildSite(dist) {
     cpSync(dist, join(SITE, page, 'varve'), { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
   }
   copyPeers(join(SITE, 'bench'));
-  // Last, because it lists the files that are there.
-  await buildOfflineWorker(join(SITE, 'bench'));
   writeCities(join(SITE, 'demo', 'cities.tsv'));
   buildGuide(join(SITE, 'guide'));
-}
-
-/**
- * Builds the service worker of the benchmark. It contains the list of files to keep for use without a network, and a hash of
- * them: other files make another script, and so browsers detect the new version. It is one classic script, because not every
- * browser accepts service workers that import. Files of peers beyond 2 MB are left out: most runs do not load them.
- * @param {string} folder the pages with all files beside them
- */
-export async function buildOfflineWorker(folder) {
-  const script = join(folder, 'offline-worker.js');
-  const hash = createHash('sha256');
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !/\.(map|ts)$/.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((file) => file !== script && !(isOfPeer(file) && statSync(file).size > PEER_FILE_BYTES_MAX))
-    .sort();
-  for (const file of files) hash.update(`${file.slice(folder.length)}\0`).update(readFileSync(file));
-  const names = ['./', ...files.map((file) => `.${file.slice(folder.length).replaceAll(sep, '/')}`)];
-  const offline = JSON.stringify({ version: hash.digest('hex').slice(0, 16), files: names });
-  await bundle({
-    entryPoints: [join(root, 'bench', 'targets', 'browser', 'offline-worker.ts')],
-    outfile: script,
-    bundle: true,
-    format: 'iife',
-    target: 'es2022',
-    minify: true,
-    sourcemap: true,
-    define: { OFFLINE: offline },
-    logLevel: 'warning',
-  });
-}
-
-/** @param {string} file */
-function isOfPeer(file) {
-  return file.includes(`${sep}peers${sep}`);
 }
 
 /**

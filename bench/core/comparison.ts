@@ -23,7 +23,7 @@ export interface Comparison<R extends Comparable = Row> extends Ratio {
 /** Larger ones are not shown as they are. */
 const RATIO_MAX = 9999;
 
-/** Peers that keep their data in IndexedDB. */
+/** Peers that keep their data in IndexedDB, those of stored results included. */
 const OVER_INDEXEDDB: ReadonlySet<string> = new Set([
   ...['indexeddb', 'indexeddb-grouped', 'idb', 'idb-keyval', 'localforage', 'dexie', 'browser-level'],
 ]);

@@ -86,8 +86,6 @@ interface Calls<K extends Kind> {
   settle(where: Place, entries: number): Promise<boolean>;
   /** Numbers about the store, for the storage report; Varve's sessions have them. */
   report?(): Promise<StoreNumbers>;
-  /** Empties the store in place: of engines that take too long to make a new one for every round of a suite that wants it empty. */
-  clear?(): Promise<void>;
   /** Lets go of the files; the data stays. */
   close(): Promise<void>;
 }
@@ -140,8 +138,6 @@ export interface Engine {
   readonly groupsInFlight?: boolean;
   /** Differs from its twin in these calls alone, and runs only where there are any. */
   readonly only?: 'writes' | 'point writes' | 'opens';
-  /** Room for all keys and values of a store, in bytes: suites with more are without the engine. */
-  readonly bytesMax?: number;
   /** How often one process can open a store, where that has an end: a life of sessions is no longer. */
   readonly opensMax?: number;
   /** A quick run leaves it out. */

@@ -8,8 +8,7 @@
 
 import { timerStepMs } from './clock.ts';
 import { type Ability, type Access, type Durability, type Engine, IN_FLIGHT, type Place } from './engine.ts';
-import { bytes } from './figures.ts';
-import { KEY_CHARS, type KeyKind } from './generator.ts';
+import type { KeyKind } from './generator.ts';
 import { groupFor, measure, type Round } from './measure.ts';
 import { budgetMs, type Plan } from './plan.ts';
 import type { Row } from './row.ts';
@@ -194,10 +193,8 @@ class LoopRun {
   async run(): Promise<void> {
     const { plan, engines, access, stages, step, signal } = this.context;
     await stages.prepare(this.#fixture);
-    const able = ableOf(plan, engines, this.loop, access).filter(([engine]) => this.#fits(engine));
-    const runners = able.map(([engine, durability]): Runner => {
-      return { engine, durability, rounds: [] };
-    });
+    const able = ableOf(plan, engines, this.loop, access);
+    const runners = able.map(([engine, durability]): Runner => ({ engine, durability, rounds: [] }));
     for (let round = -1; round < plan.rounds; round++) {
       // Another engine goes first in each round.
       for (const runner of rotated(runners, Math.max(round, 0))) {
@@ -216,16 +213,6 @@ class LoopRun {
       }
     }
     for (const runner of runners) if (!runner.failed) await this.#conclude(runner);
-  }
-
-  /** Whether the engine has room for the entries; a note names it if not. */
-  #fits({ name, bytesMax = Number.POSITIVE_INFINITY }: Engine): boolean {
-    const { entries, reserve, keyBytes = KEY_CHARS, valueBytes } = this.loop;
-    const needed = (entries + reserve) * (keyBytes + valueBytes);
-    if (needed <= bytesMax) return true;
-    const room = `it has room for ${bytes(bytesMax)}, and the entries have ${bytes(needed)}`;
-    this.context.emit({ type: 'note', text: `${this.#title} is without ${name}: ${room}.` });
-    return false;
   }
 
   async #round(runner: Runner, round: number, text: string): Promise<void> {
@@ -256,7 +243,6 @@ class LoopRun {
     if (!fresh) return;
     // The next round begins anew, so this store must be verified now.
     if (!isRehearsal) await this.#verify(runner);
-    if (await stage.clear()) return;
     runner.stage = undefined;
     await stage.close();
   }

@@ -156,8 +156,3 @@ export function groupsBy<R>(rows: readonly R[], keyOf: (row: R) => string): R[][
 export function casesOf(rows: readonly Row[]): Row[][] {
   return groupsBy(rows, caseName);
 }
-
-/** Names a row among those of any run: the same in two runs when they did the same work. */
-export function rowKey({ suite, access, phase, engine, durability }: Row): string {
-  return [suite, access, phase ?? '', engine, durability].join('|');
-}

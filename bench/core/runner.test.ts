@@ -5,7 +5,6 @@ import { gathered, planOf } from './fixture.ts';
 import type { Key } from './generator.ts';
 import type { RunEvent } from './plan.ts';
 import type { Row } from './row.ts';
-import { Stages } from './stage.ts';
 import '../suites/all.ts';
 
 const run = (suites: readonly string[], engines: readonly Engine[]) => gathered(planOf(suites), engines);
@@ -144,44 +143,6 @@ test('inserts, reads before updates, batched reads and the names of others are v
     ['scale-txn', 'read', true],
     ['custom', undefined, true],
   ]);
-});
-
-test('a store that can be emptied in place is opened once for the suites that begin with an empty one', async () => {
-  let opened = 0;
-  let cleared = 0;
-  const emptied = bent((session) => {
-    opened++;
-    session.clear = async () => {
-      cleared++;
-      await session.settle('anywhere', 0);
-      const keys: Key[] = [];
-      session.range(undefined, Number.MAX_SAFE_INTEGER, { take: (key) => keys.push(key) });
-      for (const key of keys) session.delete(key);
-      await session.settle('anywhere', 0);
-    };
-  });
-  const { rows, problems } = await run(['write-rand', 'write-batch'], [emptied]);
-  expect(problems).toEqual([]);
-  expect(rows.map(({ suite, verified }) => [suite, verified])).toEqual([
-    ['write-rand', true],
-    ['write-batch', true],
-  ]);
-  // A rehearsal and three rounds of each suite, every one of them in a store that holds nothing.
-  expect({ opened, cleared }).toEqual({ opened: 1, cleared: 8 });
-});
-
-test('stages of one dataset are kept apart, empty and filled, and all are closed in the end', async () => {
-  const closed: string[] = [];
-  const engine: Engine = { ...map, remove: async (name) => void closed.push(name) };
-  const stages = new Stages(planOf([]), () => undefined);
-  const shape = { suite: 'a', load: 'nothing', keys: 'random', valueBytes: 8, entries: 9, reserve: 0 } as const;
-  for (const fresh of [true, false]) {
-    const fixture = { ...shape, fresh, keyBytes: undefined };
-    stages.keep(fixture, await stages.take(fixture, engine, 'memory', () => undefined));
-  }
-  closed.length = 0;
-  await stages.release();
-  expect(closed).toEqual(['bench-map-0', 'bench-map-1']);
 });
 
 test('a load that takes long reports how far it is, can be cancelled, and removes its store', async () => {

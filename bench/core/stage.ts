@@ -95,15 +95,6 @@ export class Stage {
     return wrong;
   }
 
-  /** Empties the store in place, where its engine can; answers whether it was, and the stage can be used again. */
-  async clear(): Promise<boolean> {
-    if (this.session.clear === undefined) return false;
-    await this.session.clear();
-    this.state.fill(ABSENT);
-    this.#verified = false;
-    return true;
-  }
-
   /** Closes the store and removes it. */
   async close(): Promise<void> {
     await this.session.close();
@@ -200,8 +191,6 @@ async function writeBatch(session: Session, entries: BatchEntries): Promise<void
 export interface Fixture {
   readonly suite: string;
   readonly load: StageOptions['load'];
-  /** Every round begins with a new store. */
-  readonly fresh: boolean;
   readonly keys: Dataset['kind'];
   readonly valueBytes: number;
   /** Keys that are loaded (or written, by suites that begin with a new store), and keys for inserts behind those. */
@@ -283,9 +272,8 @@ function keyOf(fixture: Fixture, engine: Engine, durability: Durability): string
   return `${engine.name}|${durability}|${fixtureKey(fixture)}`;
 }
 
-/** A suite that begins with an empty store takes one that was emptied, and no other. */
 function fixtureKey(fixture: Fixture): string {
-  return `${fixture.fresh} ${fixture.load} ${datasetKey(fixture)}`;
+  return `${fixture.load} ${datasetKey(fixture)}`;
 }
 
 function datasetKey({ keys, entries, reserve, valueBytes, keyBytes }: Fixture): string {

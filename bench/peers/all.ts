@@ -7,15 +7,11 @@ import type { Engine } from '../core/engine.ts';
 import { useEngines } from '../core/suite.ts';
 import { browserLevel } from './browser-level.ts';
 import { dexie } from './dexie.ts';
-import { idb } from './idb.ts';
 import { idbKeyval } from './idb-keyval.ts';
 import { indexedDb, indexedDbGrouped } from './indexeddb.ts';
-import { localForage } from './localforage.ts';
-import { localStorageEngine } from './localstorage.ts';
 import { map } from './map.ts';
 import { message, messageAppend, openFloor } from './message.ts';
 import { opfsAppend } from './opfs-append.ts';
-import { pglite } from './pglite.ts';
 import { sqliteWasm, sqliteWasmGrouped } from './sqlite-wasm.ts';
 import { varveHereIndexedDb, varveIndexedDb, varvePage } from './varve-page.ts';
 import { varveSync, varveSyncEach } from './varve-sync.ts';
@@ -23,7 +19,7 @@ import { waSqlite, waSqliteGrouped } from './wa-sqlite.ts';
 
 const VARVE = [varveSync, varveSyncEach, varvePage, varveIndexedDb, varveHereIndexedDb];
 const PEERS = [indexedDb, indexedDbGrouped, sqliteWasm, sqliteWasmGrouped];
-const MORE = [waSqlite, waSqliteGrouped, pglite, idb, idbKeyval, localForage, localStorageEngine, dexie, browserLevel];
+const MORE = [waSqlite, waSqliteGrouped, idbKeyval, dexie, browserLevel];
 const FLOORS = [map, opfsAppend, message, messageAppend, openFloor];
 
 export const ENGINES: readonly Engine[] = [

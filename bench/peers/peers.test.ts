@@ -10,10 +10,7 @@ import { gathered, planOf } from '../core/fixture.ts';
 import '../suites/all.ts';
 import { browserLevel } from './browser-level.ts';
 import { dexie } from './dexie.ts';
-import { idb } from './idb.ts';
 import { idbKeyval } from './idb-keyval.ts';
-import { localForage } from './localforage.ts';
-import { map } from './map.ts';
 
 const SUITES = ['write-rand', 'write-batch', 'read-rand-mem', 'range-100', 'mixed-70', 'delete', 'tuple-read', 'open'];
 
@@ -32,9 +29,7 @@ async function run(
 const without = (...suites: string[]): string[] => SUITES.filter((suite) => !suites.includes(suite));
 
 const IN_WORKER: readonly (readonly [Engine, readonly string[]])[] = [
-  [idb, SUITES],
   [idbKeyval, without('range-100')],
-  [localForage, without('write-batch', 'range-100', 'tuple-read', 'open')],
   [dexie, SUITES],
   [browserLevel, without('tuple-read')],
 ];
@@ -51,18 +46,8 @@ test.each(IN_WORKER)('$name gives back what it was given, with many calls in fli
   expect(rows).toContain('mixed-70 inflight');
 });
 
-test.each([[idb], [dexie], [browserLevel]])('$name deletes ranges, in a log that rotates', async (engine) => {
+test.each([[dexie], [browserLevel]])('$name deletes ranges, in a log that rotates', async (engine) => {
   const { rows, problems } = await run(engine, ['page'], ['rotate'], 20);
   expect(problems).toEqual([]);
   expect(rows).toEqual(['rotate page', 'rotate page', 'rotate page']);
-});
-
-test('a suite whose entries need more room than an engine has is without it, and a note says so', async () => {
-  const plan = planOf(['write-rand'], { custom: { entries: 100, calls: 100 } });
-  const { rows, notes, problems } = await gathered(plan, [{ ...map, bytesMax: 11_000 }]);
-  expect([rows, problems]).toEqual([[], []]);
-  expect(notes).toEqual([
-    'write-rand (worker) is without map: it has room for 10.7 KiB, and the entries have 11.3 KiB.',
-  ]);
-  expect((await gathered(plan, [{ ...map, bytesMax: 12_000 }])).rows).toHaveLength(1);
 });

@@ -1,7 +1,7 @@
 /**
  * Finds and makes elements of the benchmark page.
  *
- * Invariant: text reaches the page as text, never as markup, because the content of a saved run is not trusted.
+ * Invariant: text reaches the page as text, never as markup, because an address can contain any.
  */
 
 import { isWords, type Table } from '../core/tables.ts';
@@ -20,12 +20,6 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   made.append(...children);
-  return made;
-}
-
-export function button(text: string, act: () => void, label = text): HTMLButtonElement {
-  const made = make('button', { type: 'button', 'aria-label': label }, text);
-  made.addEventListener('click', act);
   return made;
 }
 

@@ -2,8 +2,8 @@
  * The benchmark page. A person chooses and presses Run; the command line opens it with `?auto` and receives the events through
  * a function that it puts on the window.
  *
- * Invariant: a run of the command line draws nothing, saves nothing and has no service worker: it measures `varve` and nothing
- * else. Between the rounds of any other run only rows and progress are drawn.
+ * Invariant: a run of the command line draws nothing but its progress: it measures `varve` and nothing else. Between the rounds of
+ * any other run only rows and progress are drawn.
  */
 
 import { barOf, chartOf } from '../core/chart.ts';
@@ -17,8 +17,7 @@ import { suiteTables, tablesOf } from '../core/tables.ts';
 import { ENGINES } from '../peers/all.ts';
 import { environment, runPlan } from '../targets/browser/run.ts';
 import { byId, download, foldedTable, items, make, scrolling, setText } from './dom.ts';
-import { chosenPlan, isRight, makeForm } from './form.ts';
-import { saveRun, startRuns } from './runs.ts';
+import { chosenPlan, makeForm } from './form.ts';
 
 /** For the command line. */
 export type PageEvent = RunEvent | { readonly type: 'ended'; readonly result: Result; readonly markdown: string };
@@ -103,8 +102,6 @@ async function run(plan: Plan): Promise<void> {
   if (!isDriven) show(result);
   setText(byId('step'), `${signal.aborted ? 'Cancelled' : 'Done'}: ${result.rows.length} rows.`);
   globalThis.varveBenchListener?.({ type: 'ended', result, markdown: reportOf(result) });
-  if (!isDriven && result.rows.length > 0)
-    await saveRun(result, `${plan.mode} run${signal.aborted ? ', cancelled' : ''}`);
 }
 
 /** Shows the rows of a run so far. */
@@ -140,19 +137,6 @@ function setRunning(isRunning: boolean): void {
   byId(isRunning ? 'cancel' : 'run').focus({ preventScroll: true });
 }
 
-async function keepOffline(): Promise<void> {
-  const line = byId('offline');
-  try {
-    await navigator.serviceWorker.register('./offline-worker.js', { updateViaCache: 'none' });
-    await navigator.serviceWorker.ready;
-    line.dataset['state'] = 'ready';
-    const coarse = crossOriginIsolated ? '' : ' Reload it for a finer timer: its host sends no isolation headers.';
-    setText(line, `This page also works without a network.${coarse}`);
-  } catch {
-    setText(line, 'This page needs the network.');
-  }
-}
-
 function reportOf(result: Result): string {
   return markdown(result, ENGINES, environmentLine(result.environment, result.plan));
 }
@@ -164,17 +148,12 @@ function save(ending: string, type: string, textOf: (result: Result) => string):
 
 byId('choice').onsubmit = (event) => {
   event.preventDefault();
-  if (isRight()) void run(chosenPlan());
-  else byId<HTMLDetailsElement>('options').open = true;
+  void run(chosenPlan());
 };
 byId('cancel').onclick = () => running?.abort(new DOMException('The run was cancelled.', 'AbortError'));
 byId('save-json').onclick = () => save('json', 'application/json', (result) => JSON.stringify(result, undefined, 2));
 byId('save-markdown').onclick = () => save('md', 'text/markdown', reportOf);
 makeForm(address, (plan) => setText(byId('plan'), planText(plan)));
+const { cores, timerStepMicroseconds } = environment();
+setText(byId('environment'), `${cores} cores, timer step ${timerStepMicroseconds} µs.`);
 if (isDriven) void run(chosenPlan());
-else {
-  const { cores, timerStepMicroseconds } = environment();
-  setText(byId('environment'), `${cores} cores, timer step ${timerStepMicroseconds} µs.`);
-  void keepOffline();
-  startRuns(show);
-}

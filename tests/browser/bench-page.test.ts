@@ -1,5 +1,5 @@
-// The benchmark page, used as a person would: choose, run, save, compare, and open it again without a network.
-// One site and one profile for all tests, which build on each other: a run is made once, with the floors only.
+// The benchmark page, used as a person would: choose, run, save, and open it again.
+// One site and one profile for all tests, which build on each other: a run is made once, beside IndexedDB and a floor.
 
 import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,29 +10,25 @@ import '../../bench/peers/all.ts';
 import '../../bench/suites/browser.ts';
 import type { Result } from '../../bench/core/result.ts';
 import { runPlanInBrowser } from '../../bench/targets/browser/browser-run.ts';
-
-import { serve } from '../../scripts/server.mjs';
-import { buildBenchPages, buildOfflineWorker } from '../../scripts/site.mjs';
+import { ISOLATED, serve } from '../../scripts/server.mjs';
+import { buildBenchPages } from '../../scripts/site.mjs';
 import { root } from '../../scripts/tools.mjs';
 import { violationsNow } from './support/axe.ts';
 import { newProfile, type Profile } from './support/profile.ts';
 
 const PAGES = join(root, 'build', 'test-bench');
-const CHOICE = '?suites=read-rand-mem&engines=map%2Cmessage&access=worker%2Cpage&calls=500&rounds=2';
+const CHOICE = '?suites=read-rand-mem&engines=varve-sync%2Cindexeddb%2Cmap&access=worker&calls=500&rounds=2';
 
 let profile: Profile;
 let site: { origin: string; close(): Promise<void> };
 let page: Page;
-let saved: Result;
 const errors: string[] = [];
 
 beforeAll(async () => {
   rmSync(PAGES, { recursive: true, force: true });
   await buildBenchPages(PAGES);
   cpSync(join(root, 'dist'), join(PAGES, 'varve'), { recursive: true });
-  await buildOfflineWorker(PAGES);
-  // As a static host without headers serves it.
-  site = await serve({ mounts: [{ path: '/bench/', folder: PAGES }] });
+  site = await serve({ mounts: [{ path: '/bench/', folder: PAGES, headers: ISOLATED }] });
   profile = await newProfile();
   page = await profile.context.newPage();
   page.on('pageerror', (error) => errors.push(String(error)));
@@ -57,56 +53,27 @@ async function save(button: string): Promise<string> {
   return readFileSync((await download.path()) as string, 'utf8');
 }
 
-test('a run of one suite shows its rows, and keeps them', async () => {
+test('a run of one suite shows its rows, in words, a chart and tables', async () => {
   expect(await page.textContent('#plan')).toBe(
-    'A quick run, with your sizes and options. Suites: 1. Engines: 2. Steps: 6.',
+    'A quick run, with your sizes and options. Suites: 1. Engines: 3. Steps: 9.',
   );
   await page.click('#run');
   await page.waitForFunction(() => document.querySelector('#step')?.textContent?.startsWith('Done'));
-  expect(await page.textContent('#step')).toBe('Done: 2 rows.');
+  expect(await page.textContent('#step')).toBe('Done: 3 rows.');
   expect(await page.isVisible('#problems')).toBe(false);
-  expect(await page.textContent('#headline')).toBe('No peer was measured beside Varve. All 2 rows were verified.');
-  expect(await firstCells('read-rand-mem')).toEqual(['map', 'message']);
-  await page.waitForSelector('#run-list li');
-  expect(await page.textContent('#run-list li')).toContain('quick run');
+  expect(await page.textContent('#headline')).toBe(
+    'Varve is slower in 0 of 1 comparisons with a peer. All 3 rows were verified.',
+  );
+  expect(await page.getAttribute('#chart img', 'alt')).toMatch(/varve-sync .*x: .* indexeddb /);
+  expect(await firstCells('Beside the best peer')).toEqual(['read-rand-mem (in the worker)']);
+  expect(await firstCells('read-rand-mem')).toEqual(['varve-sync', 'indexeddb', 'map']);
 });
 
 test('the saved JSON is the result, and the saved Markdown has its tables', async () => {
-  saved = JSON.parse(await save('#save-json')) as Result;
-  expect(saved.rows.map(({ engine, access }) => [engine, access])).toEqual([
-    ['map', 'worker'],
-    ['message', 'page'],
-  ]);
+  const saved = JSON.parse(await save('#save-json')) as Result;
+  expect(saved.rows.map(({ engine }) => engine)).toEqual(['varve-sync', 'indexeddb', 'map']);
   expect(saved.plan).toMatchObject({ suites: ['read-rand-mem'], rounds: 2, custom: { calls: 500 } });
   expect(await save('#save-markdown')).toContain('# Varve benchmark');
-});
-
-test('a saved file can be opened, and the slower rows come first, in words, a chart and tables', async () => {
-  const [row] = saved.rows as [Result['rows'][0]];
-  const engines = { 'varve-sync': ['varve', 4], indexeddb: ['peer', 1], idb: ['peer', 8], map: ['floor', 2] } as const;
-  const rows = Object.entries(engines).map(([engine, [role, part]]) => {
-    const rate = row.opsPerSecond * part;
-    return { ...row, engine, role, opsPerSecond: rate, rounds: [rate, rate * 1.01, rate * 0.99] };
-  });
-  const environment = { ...saved.environment, date: '2026-01-02T03:04:05.000Z' };
-  const file = JSON.stringify({ ...saved, environment, rows });
-  await page.setInputFiles('#import', { name: 'other.json', mimeType: 'application/json', buffer: Buffer.from(file) });
-  await page.waitForSelector('#run-list li:nth-child(2)');
-  expect(await page.textContent('#headline')).toContain('Varve is slower in 1 of 2 comparisons with a peer.');
-  expect(await page.getAttribute('#chart img', 'alt')).toMatch(/varve-sync 0.50x: .* idb /);
-  expect(await firstCells('Beside the best peer')).toEqual(['read-rand-mem (in the worker)']);
-  expect(await firstCells('read-rand-mem')).toEqual(Object.keys(engines));
-  await page.setInputFiles('#import', { name: 'no.json', mimeType: 'application/json', buffer: Buffer.from('{}') });
-  await page.waitForFunction(() => document.querySelector('#runs-problem')?.textContent !== '');
-  expect(await page.textContent('#runs-problem')).toContain('This is no result of the benchmark');
-});
-
-test('two runs are compared', async () => {
-  for (const box of await page.locator('#run-list input').all()) await box.check();
-  await page.click('#compare');
-  await page.waitForSelector('#compared table');
-  expect(await page.locator('#compared tbody tr').count()).toBe(1);
-  expect(await page.textContent('#compared tbody td:last-child')).toMatch(/^(slower|quicker|within noise)$/);
 });
 
 test('axe finds no fault in the page, light or dark, on a phone too', async () => {
@@ -121,19 +88,19 @@ test('axe finds no fault in the page, light or dark, on a phone too', async () =
   await page.setViewportSize({ width: 1280, height: 800 });
 });
 
-test('the address follows the choice, a wrong figure is reported beside its field, and the address restores the same choice', async () => {
+test('the address follows the choice, no run begins with a wrong figure, and the address restores the same choice', async () => {
   await page.fill('#option-value-bytes', '0');
-  await page.press('#option-value-bytes', 'Tab');
-  expect(await page.textContent('#option-value-bytes-wrong')).toContain('from 4 to');
-  expect(await page.getAttribute('#option-value-bytes', 'aria-invalid')).toBe('true');
+  await page.click('#run');
+  expect(await page.isVisible('#run')).toBe(true);
+  expect(await page.evaluate(() => document.querySelector(':focus')?.id)).toBe('option-value-bytes');
   await page.fill('#option-value-bytes', '256');
   await page.check('input[name="suites"][value="range-100"]');
-  await page.uncheck('input[name="engines"][value="message"]');
+  await page.uncheck('input[name="engines"][value="indexeddb"]');
   const plan = await page.textContent('#plan');
   const { search } = new URL(page.url());
   expect(Object.fromEntries(new URLSearchParams(search))).toMatchObject({
     suites: 'read-rand-mem,range-100',
-    engines: 'map',
+    engines: 'varve-sync,map',
     'value-bytes': '256',
     rounds: '2',
   });
@@ -141,7 +108,7 @@ test('the address follows the choice, a wrong figure is reported beside its fiel
   expect(await page.textContent('#plan')).toBe(plan);
   expect(await page.inputValue('#option-value-bytes')).toBe('256');
   expect(await page.isChecked('input[name="suites"][value="range-100"]')).toBe(true);
-  expect(await page.isChecked('input[name="engines"][value="message"]')).toBe(false);
+  expect(await page.isChecked('input[name="engines"][value="indexeddb"]')).toBe(false);
   expect(new URL(page.url()).search).toBe(search);
 });
 
@@ -175,15 +142,4 @@ test('a signal ends a run of the command line with what was measured until then'
   expect(result.rows.length).toBeGreaterThanOrEqual(2);
   expect(new Set(result.rows.map(({ suite }) => suite)).size).toBeLessThan(suites.length);
   expect(process.listeners('SIGTERM')).toEqual(before);
-});
-
-test('the page works without a network after the first visit, isolated by its own service worker', async () => {
-  await page.waitForSelector('#offline[data-state="ready"]');
-  await site.close();
-  await page.goto(`${site.origin}/bench/${CHOICE}`);
-  expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
-  await page.waitForSelector('#run-list li:nth-child(2)');
-  await page.click('#run');
-  await page.waitForFunction(() => document.querySelector('#step')?.textContent === 'Done: 2 rows.');
-  expect(await page.isVisible('#problems')).toBe(false);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Random } from '../generator.ts';
 import { normalOf } from './fixture.ts';
-import { ratioOfRuns, ratioOfTurns, verdictOf } from './rounds.ts';
+import { ratioOfTurns, verdictOf } from './rounds.ts';
 
 function rounds(next: (deviation: number) => number, rate: number, share: number, count: number): number[] {
   return Array.from({ length: count }, () => rate * Math.exp(next(share)));
@@ -13,7 +13,7 @@ test('the interval of an unchanged rate misses 1 in about one of twenty comparis
   let alarms = 0;
   for (let trial = 0; trial < trials; trial++) {
     const [now, before] = [rounds(next, 1000, 0.1, 3), rounds(next, 1000, 0.1, 3)];
-    if (verdictOf(ratioOfRuns(now, before)) !== 'within noise') alarms++;
+    if (verdictOf(ratioOfTurns(now, before)) !== 'within noise') alarms++;
   }
   expect(alarms / trials).toBeLessThan(0.06);
   expect(alarms / trials).toBeGreaterThan(0.01);
@@ -32,6 +32,5 @@ test('what disturbs both in the same round cancels out of a paired ratio', () =>
 
 test('one round shows nothing, however far it is', () => {
   expect(verdictOf(ratioOfTurns([9000], [1000]))).toBe('within noise');
-  expect(verdictOf(ratioOfRuns([9000], [1000]))).toBe('within noise');
-  expect(verdictOf(ratioOfRuns([], [1000]))).toBe('within noise');
+  expect(verdictOf(ratioOfTurns([], [1000]))).toBe('within noise');
 });

@@ -5,7 +5,7 @@
  * are honest about few rounds: Student's t. One round has no interval: its ends are NaN.
  */
 
-import { difference, type Interval, meanInterval, sideOf } from './statistics.ts';
+import { type Interval, meanInterval } from './statistics.ts';
 
 export interface Ratio {
   readonly ratio: number;
@@ -28,11 +28,6 @@ export function logRatios(ours: readonly number[], theirs: readonly number[]): n
     .slice(0, theirs.length)
     .map((rate, round) => Math.log(rate / (theirs[round] ?? Number.NaN)))
     .filter(Number.isFinite);
-}
-
-/** The ratio of rounds of two runs (Welch's interval): each run has its own noise. */
-export function ratioOfRuns(now: readonly number[], before: readonly number[]): Ratio {
-  return ratioOf(difference(sideOf(before.map(Math.log)), sideOf(now.map(Math.log))));
 }
 
 export function verdictOf({ low, high }: Ratio): Verdict {

@@ -40,21 +40,16 @@ interface Pause {
   readonly fromCommand_ms: number;
 }
 
-/** A tab of IndexedDB that is closed is no leader: it stands beside, to show what the others notice. `idb` adds nothing. */
-function lined(engines: readonly Engine[]): Engine[] {
-  return engines.filter(({ name }) => name !== 'idb');
-}
-
 /** Steps of progress. */
 export function failoverSteps({ mode }: Plan, engines: readonly Engine[]): number {
-  return lined(engines).length * CAUSES.length * TIMES[mode];
+  return engines.length * CAUSES.length * TIMES[mode];
 }
 
 /** Ends leaders, one after another, by each cause. */
 export async function runFailovers(context: Context, house: House, engines: readonly Engine[]): Promise<void> {
   const { plan, place, emit, step } = context;
   const times = TIMES[plan.mode];
-  for (const engine of lined(engines)) {
+  for (const engine of engines) {
     const line = new Line(house, engine.name);
     try {
       await line.fill();

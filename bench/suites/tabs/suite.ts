@@ -17,7 +17,7 @@ import { type Call, epochMs, type Work } from './protocol.ts';
 
 const NAME = 'multi-tab';
 /** Engines that several tabs can use at once, Varve first. */
-const SHARED = ['varve', 'indexeddb', 'idb'];
+const SHARED = ['varve', 'indexeddb'];
 const ENTRIES = { quick: 5000, full: 20_000 };
 /** Tabs that have the store open. */
 const TABS = { quick: [1, 2, 4], full: [1, 2, 4, 8] };

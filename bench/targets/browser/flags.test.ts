@@ -16,7 +16,7 @@ test('every option of a run is a flag, and its values reach the plan', () => {
   expect(plan).toMatchObject({ mode: 'quick', suites: ['write-rand', 'mixed-70'], rounds: 5, seed: 7 });
   expect(plan.custom).toEqual({ valueBytes: 1000, distribution: 'zipfian', readRatio: 0.9 });
   expect(plan.engines).toEqual(expect.arrayContaining(['varve-sync', 'varve', 'map', 'indexeddb']));
-  expect(plan.engines).not.toContain('idb');
+  expect(plan.engines).not.toContain('dexie');
   expect(flags).toMatchObject({ runs: 1, failOver: 0.1 });
 });
 
