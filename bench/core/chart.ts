@@ -6,9 +6,9 @@
  * scale is logarithmic, as rates lie orders of magnitude apart.
  */
 
-import type { Ratio } from './compare/rounds.ts';
 import { type Comparison, ratioText } from './comparison.ts';
 import { rate, times } from './figures.ts';
+import type { Ratio } from './ratio.ts';
 
 /** One bar, from 1x. */
 interface Bar extends Ratio {

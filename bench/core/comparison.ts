@@ -7,8 +7,8 @@
  * with one for each; Varve over IndexedDB is compared with peers over IndexedDB.
  */
 
-import { type Ratio, ratioOfTurns, verdictOf } from './compare/rounds.ts';
 import { times } from './figures.ts';
+import { type Ratio, ratioOfTurns, verdictOf } from './ratio.ts';
 import type { Row } from './row.ts';
 
 /** The part of a row that counts for a comparison. */

@@ -1,6 +1,7 @@
 /** Made-up rows, and runs of the suites on made-up engines, for the tests. */
 
 import type { Access, Engine } from './engine.ts';
+import type { Random } from './generator.ts';
 import type { Emit, Plan } from './plan.ts';
 import { type Environment, Gathered } from './result.ts';
 import type { Row } from './row.ts';
@@ -23,6 +24,13 @@ export function rowOf(row: Partial<Row> & Pick<Row, 'engine' | 'role' | 'rounds'
     ...{ verified: true, groupSize: 1 },
     ...row,
   };
+}
+
+/** The rates of rounds whose logarithms have this standard deviation (Box and Muller). */
+export function scattered(random: Random, rate: number, deviation: number, rounds: number): number[] {
+  const share = (): number => (random.next() + 1) / 2 ** 32;
+  const normal = (): number => Math.sqrt(-2 * Math.log(share())) * Math.cos(2 * Math.PI * share());
+  return Array.from({ length: rounds }, () => rate * Math.exp(deviation * normal()));
 }
 
 /** A plan of these suites: everything else is usual and small. */

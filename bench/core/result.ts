@@ -81,8 +81,14 @@ export function environmentLine(environment: Environment, { mode }: Plan): strin
 }
 
 /** The browser of a user agent and its main version; the whole text where it is none that is known. */
-function browserName(userAgent: string): string {
+export function browserName(userAgent: string): string {
   const [, name, version] = /(Edg|Firefox|Chrome|Version)\/(\d+)/.exec(userAgent) ?? [];
   if (name === undefined) return userAgent;
   return `${{ Edg: 'Edge', Chrome: 'Chromium', Version: 'Safari' }[name] ?? name} ${version}`;
+}
+
+/** JSON that ends with a list, a line for each of its items, so that a change of it can be read. */
+export function jsonWith(head: object, name: string, list: readonly unknown[]): string {
+  const lines = list.map((item) => `    ${JSON.stringify(item)}`);
+  return `${JSON.stringify(head, undefined, 2).slice(0, -2)},\n  "${name}": [\n${lines.join(',\n')}\n  ]\n}\n`;
 }

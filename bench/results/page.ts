@@ -4,7 +4,6 @@
  */
 
 import { barOf, chartOf } from '../core/chart.ts';
-import { jsonWith } from '../core/compare/baseline.ts';
 import {
   besideText,
   bestPeers,
@@ -15,7 +14,7 @@ import {
   slowerOf,
 } from '../core/comparison.ts';
 import { bytes, duration, rate } from '../core/figures.ts';
-import { engineLine } from '../core/result.ts';
+import { engineLine, jsonWith } from '../core/result.ts';
 import { caseName, casesOf, groupsBy, placeText, type Row, spreadOf } from '../core/row.ts';
 import {
   comparisonTable,

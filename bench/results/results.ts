@@ -4,9 +4,9 @@
  * Invariant: they come from nothing else, so making them again shows a figure that was edited by hand (files.ts).
  */
 
-import { browserOf, jsonWith } from '../core/compare/baseline.ts';
 import type { Engine } from '../core/engine.ts';
 import type { Plan } from '../core/plan.ts';
+import { browserName, jsonWith } from '../core/result.ts';
 import type { Row } from '../core/row.ts';
 import type { StorageReport } from '../core/storage.ts';
 import { shownStorage } from '../core/tables.ts';
@@ -78,7 +78,7 @@ export function resultsOf(runs: readonly Runs[], engines: readonly Engine[], pro
     machine: first.machine,
     load: Math.max(...all.map(({ load }) => load)),
     source: { ...first.source, clean: all.every(({ source }) => source.clean) },
-    browser: browserOf(first.environment.userAgent),
+    browser: browserName(first.environment.userAgent),
     plans: browser.map(planOf),
     versions: Object.assign({}, ...server.map(({ versions }) => versions)),
     engines: [...names].map((name) => {

@@ -6,12 +6,12 @@
  */
 
 import { writeFileSync } from 'node:fs';
-import { baselineText, makeBaseline } from '../../core/compare/baseline.ts';
+import { baselineText, makeBaseline } from '../../core/baseline.ts';
 import type { Plan } from '../../core/plan.ts';
 import { command, provenanceText, writeFiles } from '../command.ts';
 import { runPlanInBrowser, type SavedRun } from './browser-run.ts';
 import { type Flags, listText, parseFlags, planOf } from './flags.ts';
-import { gatePlan, judgeRuns, readBaseline } from './gate.ts';
+import { gatePlan, judgeRun, readBaseline } from './gate.ts';
 
 /** The plan of a command line: as the baseline says, or everything that it does not leave out. */
 function planFor({ compare }: Flags, params: URLSearchParams): Plan {
@@ -48,15 +48,9 @@ async function main(): Promise<void> {
     const again = async (part: Plan) => {
       const more = await measure(part, flags);
       if (more.wasCancelled) throw new Error('The comparison was cancelled: it has no verdict.');
-      return more.saved.map(({ rows }) => rows);
+      return more.saved[0]?.rows ?? [];
     };
-    const judgement = await judgeRuns(
-      readBaseline(compare),
-      plan,
-      saved.map(({ rows }) => rows),
-      flags.failOver,
-      again,
-    );
+    const judgement = await judgeRun(readBaseline(compare), plan, saved[0]?.rows ?? [], flags.failOver, again);
     judged = `\n${judgement.text}`;
     isSlower = !judgement.passed;
     console.log(judged);

@@ -6,23 +6,11 @@
  */
 
 import { existsSync, readFileSync } from 'node:fs';
-import { type Baseline, parseBaseline } from '../../core/compare/baseline.ts';
-import { type Compared, compare } from '../../core/compare/judge.ts';
-import { keyOf, seriesOf } from '../../core/compare/ratios.ts';
-import { comparisonText, isFailure } from '../../core/compare/table.ts';
+import { type Baseline, type Compared, compare, comparedText, parseBaseline } from '../../core/baseline.ts';
 import { paramsOf } from '../../core/options.ts';
 import type { Plan } from '../../core/plan.ts';
-import type { Row } from '../../core/row.ts';
+import { caseName, type Row } from '../../core/row.ts';
 import { planOf } from './flags.ts';
-
-/** Runs a plan; resolves with the rows of each run. */
-type Measure = (plan: Plan) => Promise<readonly (readonly Row[])[]>;
-
-interface Judgement {
-  readonly text: string;
-  /** Nothing is slower, and all was measured. */
-  readonly passed: boolean;
-}
 
 export function readBaseline(file: string): Baseline {
   if (!existsSync(file)) throw new Error(`There is no baseline ${file}: write one with --save-baseline ${file}.`);
@@ -30,73 +18,46 @@ export function readBaseline(file: string): Baseline {
 }
 
 /** The plan of a baseline, with the choices of the command line laid over it. */
-export function gatePlan(baseline: Baseline, params: URLSearchParams): Plan {
-  const merged = paramsOf(baseline.plan);
-  merged.set('mode', baseline.plan.mode);
-  for (const [name, value] of params) merged.set(name, value);
-  const plan = planOf(merged);
+export function gatePlan({ plan: known }: Baseline, params: URLSearchParams): Plan {
+  const plan = planOf(new URLSearchParams([...paramsOf(known), ['mode', known.mode], ...params]));
   const same = ({ mode, seed, scale, custom }: Plan): string => JSON.stringify([mode, seed, scale, custom]);
-  if (same(plan) !== same(baseline.plan)) {
-    throw new Error(
-      'The baseline was made of other work: with --compare only suites, engines, accesses and rounds can be chosen.',
-    );
-  }
-  return plan;
-}
-
-/** The part of a baseline that a plan measures: series that are left out on purpose are not missing. */
-export function partOf(baseline: Baseline, plan: Plan): Baseline {
-  const series = baseline.series.filter(
-    ({ suite, access, engine, against }) =>
-      plan.suites.includes(suite) &&
-      plan.accesses.some((one) => one === access) &&
-      plan.engines.includes(engine) &&
-      plan.engines.includes(against),
+  if (same(plan) === same(known)) return plan;
+  throw new Error(
+    'The baseline was made of other work: with --compare only suites, engines, accesses and rounds can be chosen.',
   );
-  if (series.length === 0) throw new Error('Nothing of what was asked for is in the baseline.');
-  return { ...baseline, series };
 }
 
-/** Compares runs with a baseline, and measures once more what looks slower. */
-export async function judgeRuns(
+/** The part of a baseline that a plan measures: rows that are left out on purpose are not missing. */
+export function partOf(baseline: Baseline, { suites, accesses, engines }: Plan): Baseline {
+  const rows = baseline.rows.filter(
+    ({ suite, access, engine, against }) =>
+      suites.includes(suite) &&
+      accesses.some((one) => one === access) &&
+      [engine, against].every((name) => engines.includes(name)),
+  );
+  if (rows.length === 0) throw new Error('Nothing of what was asked for is in the baseline.');
+  return { ...baseline, rows };
+}
+
+/** Compares a run with a baseline, and measures once more what looks slower. `passed`: nothing is slower, and all was measured. */
+export async function judgeRun(
   baseline: Baseline,
   plan: Plan,
-  runs: readonly (readonly Row[])[],
+  rows: readonly Row[],
   failOver: number,
-  measure: Measure,
-): Promise<Judgement> {
+  measure: (plan: Plan) => Promise<readonly Row[]>,
+): Promise<{ readonly text: string; readonly passed: boolean }> {
   const part = partOf(baseline, plan);
-  const first = compare(part, seriesOf(runs), failOver);
-  const suspects = first.filter(({ verdict }) => verdict === 'slower');
-  const again = suspects.length === 0 ? [] : await compareAgain(part, plan, suspects, failOver, measure);
-  const confirmed = new Set(again.filter(({ verdict }) => verdict === 'slower').map(keyOf));
-  const rows = first.map((row): Compared => {
-    return row.verdict === 'slower' && !confirmed.has(keyOf(row)) ? { ...row, verdict: 'unclear' } : row;
+  const first = compare(part, rows, failOver);
+  const suspects = first.filter(({ verdict }) => verdict === 'SLOWER');
+  const suites = plan.suites.filter((name) => suspects.some(({ suite }) => suite === name));
+  const again = suites.length === 0 ? [] : compare(part, await measure({ ...plan, suites }), failOver);
+  const nameOf = (row: Compared): string => `${caseName(row)} ${row.engine}`;
+  const confirmed = new Set(again.filter(({ verdict }) => verdict === 'SLOWER').map(nameOf));
+  const judged = first.map((row): Compared => {
+    return row.verdict === 'SLOWER' && !confirmed.has(nameOf(row)) ? { ...row, verdict: 'too noisy to tell' } : row;
   });
-  const texts = [comparisonText(baseline, rows, failOver)];
-  if (suspects.length > 0) {
-    texts.push(
-      `${suspects.length} looked slower and ran once more in a new browser, where ${confirmed.size} of them were slower again:`,
-      comparisonText(part, again, failOver).split('\n\n').slice(2).join('\n\n'),
-    );
-  }
-  return { text: `${texts.join('\n\n')}\n`, passed: !rows.some(isFailure) };
-}
-
-async function compareAgain(
-  baseline: Baseline,
-  plan: Plan,
-  suspects: readonly Compared[],
-  threshold: number,
-  measure: Measure,
-): Promise<Compared[]> {
-  const keys = new Set(suspects.map(keyOf));
-  console.log(`\n${suspects.length} rows look slower; they run once more.`);
-  const rows = await measure({
-    ...plan,
-    suites: plan.suites.filter((name) => suspects.some(({ suite }) => suite === name)),
-    accesses: plan.accesses.filter((name) => suspects.some(({ access }) => access === name)),
-  });
-  const series = baseline.series.filter((one) => keys.has(keyOf(one)));
-  return compare({ ...baseline, series }, seriesOf(rows), threshold);
+  const more = `${suspects.length} looked slower and ran once more in a new browser. Slower again: ${[...confirmed].join(', ') || 'none'}.`;
+  const text = `${comparedText(part, judged)}\n${suspects.length > 0 ? `\n${more}\n` : ''}`;
+  return { text, passed: !judged.some(({ verdict }) => verdict === 'SLOWER' || verdict === 'NOT MEASURED') };
 }

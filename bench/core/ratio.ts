@@ -1,11 +1,11 @@
 /**
- * Ratios of two rates with their 95% intervals, from the rounds.
+ * Ratios of two rates with their 95% intervals, from rounds in which both took turns.
  *
  * Invariant: means are of logarithms, so that twice as quick and half as quick are equally far from the same, and intervals
  * are honest about few rounds: Student's t. One round has no interval: its ends are NaN.
  */
 
-import { type Interval, meanInterval } from './statistics.ts';
+import jStat from 'jstat';
 
 export interface Ratio {
   readonly ratio: number;
@@ -17,24 +17,18 @@ export interface Ratio {
 /** More, less, or neither where the interval includes 1. */
 export type Verdict = 'quicker' | 'slower' | 'within noise';
 
-/** The ratio of rounds that took turns: round by round, so that what disturbs both cancels out. */
+/** The ratio round by round, so that what disturbs both cancels out. Rounds that one side alone has do not count. */
 export function ratioOfTurns(ours: readonly number[], theirs: readonly number[]): Ratio {
-  return ratioOf(meanInterval(logRatios(ours, theirs)));
-}
-
-/** Logarithms of the ratios of the rounds that both have. */
-export function logRatios(ours: readonly number[], theirs: readonly number[]): number[] {
-  return ours
+  const logarithms = ours
     .slice(0, theirs.length)
     .map((rate, round) => Math.log(rate / (theirs[round] ?? Number.NaN)))
     .filter(Number.isFinite);
+  const mean = jStat.mean(logarithms);
+  const [low, high] = logarithms.length < 2 ? [Number.NaN, Number.NaN] : jStat.tci(mean, 0.05, logarithms);
+  return { ratio: Math.exp(mean), low: Math.exp(low), high: Math.exp(high) };
 }
 
 export function verdictOf({ low, high }: Ratio): Verdict {
   if (low > 1) return 'quicker';
   return high < 1 ? 'slower' : 'within noise';
-}
-
-function ratioOf({ estimate, low, high }: Interval): Ratio {
-  return { ratio: Math.exp(estimate), low: Math.exp(low), high: Math.exp(high) };
 }

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { scattered } from './fixture.ts';
+import { Random } from './generator.ts';
+import { ratioOfTurns, verdictOf } from './ratio.ts';
+
+test('the interval is that of the textbook', () => {
+  // Student's t for 4 degrees of freedom: 2.776; s = 1.5811, over the root of five.
+  const { ratio, low, high } = ratioOfTurns([1, 2, 3, 4, 5].map(Math.exp), [1, 1, 1, 1, 1]);
+  expect(Math.log(ratio)).toBeCloseTo(3);
+  expect(Math.log(low)).toBeCloseTo(3 - 1.9632, 3);
+  expect(Math.log(high)).toBeCloseTo(3 + 1.9632, 3);
+});
+
+test('the interval of an unchanged rate misses 1 in about one of twenty comparisons, no more', () => {
+  const random = new Random(1);
+  const rounds = (): number[] => scattered(random, 1000, 0.1, 3);
+  const verdicts = Array.from({ length: 2000 }, () => verdictOf(ratioOfTurns(rounds(), rounds())));
+  const alarms = verdicts.filter((verdict) => verdict !== 'within noise').length;
+  expect(alarms / verdicts.length).toBeLessThan(0.06);
+  expect(alarms / verdicts.length).toBeGreaterThan(0.01);
+});
+
+test('what disturbs both in the same round cancels out', () => {
+  const disturbance = [1, 0.3, 0.8, 0.5, 0.9];
+  const ratio = ratioOfTurns(
+    disturbance.map((part, i) => 3000 * part * (1 + i / 1000)),
+    disturbance.map((part) => 1000 * part),
+  );
+  expect(ratio.low).toBeGreaterThan(2.9);
+  expect(ratio.high).toBeLessThan(3.1);
+  expect(verdictOf(ratio)).toBe('quicker');
+});
+
+test('one round shows nothing, however far it is', () => {
+  expect(verdictOf(ratioOfTurns([9000], [1000]))).toBe('within noise');
+  expect(verdictOf(ratioOfTurns([], [1000]))).toBe('within noise');
+});
