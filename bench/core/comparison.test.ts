@@ -1,13 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  bestPeers,
-  type Comparison,
-  comparisonsOf,
-  countText,
-  ratioText,
-  slowerOf,
-  varveBeside,
-} from './comparison.ts';
+import { besideText, bestPeers, type Comparison, comparisonsOf, countText, ratioText, slowerOf } from './comparison.ts';
 import { rowOf } from './fixture.ts';
 import type { Row } from './row.ts';
 
@@ -91,7 +83,7 @@ test('Varve is slower where the whole interval says so, and a ratio below one ne
 test('the ratio beside a row is that of the first row of Varve', () => {
   const peer = row('peer', 'peer', 100);
   const rows = [peer, varve, row('varve-sync-each', 'varve', 900)];
-  expect(varveBeside(peer, rows)).toBe(3);
-  expect(varveBeside(varve, rows)).toBeUndefined();
-  expect(varveBeside(peer, [peer])).toBeUndefined();
+  expect(besideText(peer, rows)).toBe('3.00x');
+  expect(besideText(varve, rows)).toBe('');
+  expect(besideText(peer, [peer])).toBe('');
 });

@@ -73,21 +73,16 @@ export function countText(comparisons: readonly Comparison<Comparable>[]): strin
   return `slower in ${slowerOf(comparisons).length} of ${comparisons.length} comparisons with a peer`;
 }
 
-/** How many times the rate of a row the first row of Varve in its group reaches; undefined for that row, and without one. */
-export function varveBeside<R extends Comparable>(row: R, group: readonly R[]): number | undefined {
-  const varve = group.find(({ role }) => role === 'varve');
-  return varve === undefined || varve === row ? undefined : varve.opsPerSecond / row.opsPerSecond;
+/** How many times the rate of a peer or floor the first row of Varve in its group reaches, in words; nothing for other rows. */
+export function besideText<R extends Comparable>({ role, opsPerSecond }: R, group: readonly R[]): string {
+  const varve = group.find((row) => row.role === 'varve');
+  return varve === undefined || role === 'varve' ? '' : ratioText(varve.opsPerSecond / opsPerSecond);
 }
 
 /** A ratio in words. A slower one never reads as 1.00x; the end of an interval of few rounds can be any number, and is cut off. */
 export function ratioText(ratio: number): string {
   if (ratio > RATIO_MAX) return `over ${RATIO_MAX}x`;
   return ratio < 1 && ratio >= 0.995 ? `${(Math.floor(ratio * 1000) / 1000).toFixed(3)}x` : times(ratio);
-}
-
-/** The same, nothing where there is none. */
-export function besideText(ratio: number | undefined): string {
-  return ratio === undefined ? '' : ratioText(ratio);
 }
 
 /** An interval in words. */

@@ -5,15 +5,7 @@
  * Invariant: every row of a run is shown once. Nothing that a cell holds can end it early.
  */
 
-import {
-  besideText,
-  bestPeers,
-  type Comparison,
-  comparisonsOf,
-  intervalText,
-  ratioText,
-  varveBeside,
-} from './comparison.ts';
+import { besideText, bestPeers, type Comparison, comparisonsOf, intervalText, ratioText } from './comparison.ts';
 import { bytes, duration, percent, rate } from './figures.ts';
 import { caseName, casesOf, placeText, type Row, spreadOf } from './row.ts';
 import type { StorageReport } from './storage.ts';
@@ -56,7 +48,7 @@ export function isWords(column: string, index: number): boolean {
 }
 
 /** The same without the columns in which nothing stands. */
-export function filled({ title, columns, lines }: Table): Table {
+function filled({ title, columns, lines }: Table): Table {
   const shown = columns.map((_, i) => i).filter((i) => lines.some(({ cells }) => (cells[i] ?? '') !== ''));
   const pick = (cells: readonly string[]): string[] => shown.map((i) => cells[i] ?? '');
   return { title, columns: pick(columns), lines: lines.map((line) => ({ ...line, cells: pick(line.cells) })) };
@@ -122,31 +114,32 @@ const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
   ['errors', ({ errors }) => (errors === undefined ? '' : String(errors))],
   ['verified', ({ verified }) => (verified ? 'yes' : 'NO')],
   ['group', ({ groupSize }) => (groupSize === 1 ? '' : String(groupSize))],
-  ['Varve is', (row, group) => besideText(varveBeside(row, group))],
+  ['Varve is', besideText],
   ['note', ({ note = '' }) => note],
 ];
 
+/** The rows of a suite. `shown`: only these columns. */
+export function suiteTable(title: string, rows: readonly Row[], shown?: readonly string[]): Table {
+  const columns = COLUMNS.filter(([head]) => shown?.includes(head) ?? true);
+  const lines = casesOf(rows).flatMap((group) =>
+    group.map((row): Line => {
+      return { cells: columns.map(([, cell]) => cell(row, group)), look: row.verified ? row.role : 'missed' };
+    }),
+  );
+  return filled({ title, columns: columns.map(([head]) => head), lines });
+}
+
 /** A table for each suite, in the order of the suites; of suites that are not there any more behind them. */
 export function suiteTables(rows: readonly Row[]): Table[] {
-  const titles = new Map(suites().map(({ name, title }) => [name, title]));
+  const titles = new Map(suites().map(({ name, title }) => [name, `${name}: ${title}`]));
   const names = [...new Set([...titles.keys(), ...rows.map(({ suite }) => suite)])];
-  return names.flatMap((name) => {
-    const own = rows.filter(({ suite }) => suite === name);
-    if (own.length === 0) return [];
-    const lines = casesOf(own).flatMap((group) =>
-      group.map((row): Line => {
-        return { cells: COLUMNS.map(([, cell]) => cell(row, group)), look: row.verified ? row.role : 'missed' };
-      }),
-    );
-    const title = titles.get(name);
-    return [
-      filled({
-        title: title === undefined ? name : `${name}: ${title}`,
-        columns: COLUMNS.map(([head]) => head),
-        lines,
-      }),
-    ];
-  });
+  const tables = names.map((name) =>
+    suiteTable(
+      titles.get(name) ?? name,
+      rows.filter(({ suite }) => suite === name),
+    ),
+  );
+  return tables.filter(({ lines }) => lines.length > 0);
 }
 
 /** Which stores are worth showing: the compacted ones, of one engine; all of them where there are none. */

@@ -7,12 +7,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { CHART, comparisonsIn, headlinesOf, pageText, readmeText, summaryText } from './page.ts';
+import { CHART, comparisonsIn, headlinesOf, pageText, readmeText } from './page.ts';
 import { parseResults, type Results } from './results.ts';
 
 export const DATA = 'docs/results.json.gz';
 const PAGE = 'docs/results.md';
-const SUMMARY = 'docs/results.json';
 const CHARTS = 'docs/results';
 const README = 'README.md';
 const BEGIN = '<!-- results:begin -->';
@@ -20,11 +19,7 @@ const END = '<!-- results:end -->';
 
 export function pageFiles(results: Results): Map<string, string> {
   const chart = headlinesOf(comparisonsIn(results));
-  return new Map([
-    [PAGE, pageText(results)],
-    [SUMMARY, summaryText(results)],
-    ...(chart === undefined ? [] : [[`${CHARTS}/${CHART}`, chart] as const]),
-  ]);
+  return new Map([[PAGE, pageText(results)], ...(chart === undefined ? [] : [[`${CHARTS}/${CHART}`, chart] as const])]);
 }
 
 /** The README with new text between its markers. Throws if there are none. */
@@ -45,7 +40,7 @@ export function problemsOf(
   const files = results === undefined ? new Map<string, string>() : pageFiles(results);
   files.set(README, readmeWith(read(README) ?? '', results));
   const changed = [...files].filter(([path, text]) => read(path) !== text).map(([path]) => path);
-  const shown = [PAGE, SUMMARY, ...charts.map((name) => `${CHARTS}/${name}`)];
+  const shown = [PAGE, ...charts.map((name) => `${CHARTS}/${name}`)];
   const left = shown.filter((path) => !files.has(path) && read(path) !== undefined);
   return [
     ...changed.map((path) => `${path} is not what ${DATA} gives.`),

@@ -1,35 +1,22 @@
 /**
- * docs/results.md: where Varve is slower first, then missed targets and a table for each suite, Varve beside the best peer.
- * The same in short for the README, and as data. Nothing is rounded in Varve's favour.
+ * docs/results.md: where Varve is slower first, then missed targets, Varve beside the best peers, and its rows suite by suite.
+ * The same in short for the README. Nothing is rounded in Varve's favour.
  */
 
 import { barOf, chartOf } from '../core/chart.ts';
-import {
-  besideText,
-  bestPeers,
-  type Comparison,
-  comparisonsOf,
-  countText,
-  ratioText,
-  slowerOf,
-} from '../core/comparison.ts';
-import { bytes, duration, rate } from '../core/figures.ts';
-import { engineLine, jsonWith } from '../core/result.ts';
-import { caseName, casesOf, groupsBy, placeText, type Row, spreadOf } from '../core/row.ts';
-import {
-  comparisonTable,
-  filled,
-  type Line,
-  markdownOf,
-  markdownTable,
-  storageTable,
-  type Table,
-} from '../core/tables.ts';
+import { bestPeers, type Comparison, comparisonsOf, countText, ratioText, slowerOf } from '../core/comparison.ts';
+import { bytes } from '../core/figures.ts';
+import { engineLine } from '../core/result.ts';
+import { caseName, casesOf, groupsBy } from '../core/row.ts';
+import { comparisonTable, markdownOf, markdownTable, storageTable, suiteTable } from '../core/tables.ts';
 import { TARGET_COLUMNS } from '../core/targets.ts';
 import type { PlanNote, Results } from './results.ts';
 
 /** In docs/results. */
 export const CHART = 'headlines.svg';
+
+/** Columns of the rows of Varve. */
+const SHOWN = 'engine,where,part,durability,a second,spread,p50,p95,p99,max,errors,verified,note'.split(',');
 
 const BARS: readonly (readonly [suite: string, access: string, name: string])[] = [
   ['read-rand-mem', 'worker', 'get, in memory'],
@@ -71,6 +58,7 @@ export function pageText(results: Results): string {
     .filter(({ verified }) => !verified)
     .map((row) => `${caseName(row)} ${row.engine}: not verified`);
   const problems = [...results.problems, ...unverified];
+  const own = results.rows.filter(({ role }) => role === 'varve');
   const missed = results.targets.filter(({ reached }) => reached === false);
   const judged = results.targets.filter(({ reached }) => typeof reached === 'boolean').length;
   const slower = slowerOf(comparisons);
@@ -87,48 +75,16 @@ export function pageText(results: Results): string {
     '## Targets that were missed',
     `${missed.length} of ${judged}.`,
     ...(missed.length === 0 ? [] : [markdownTable({ columns: TARGET_COLUMNS, lines: missed })]),
-    '## Every suite',
-    'Each row of Varve beside the quickest peer that is like it. "Varve is" is the geometric mean of the ratios of the rounds; rates are medians. ' +
-      'Percentiles are of a call, of the mean of a group of calls too short for the timer, or of 100 calls in flight.',
-    ...suiteTables(results.rows, comparisons).map(markdownOf),
+    '## Beside the quickest peer that is like it',
+    '"Varve is" is the geometric mean of the ratios of the rounds; rates are medians.',
+    markdownTable(comparisonTable('', bestPeers(comparisons))),
+    '## Every row of Varve',
+    'Percentiles are of a call, of the mean of a group of calls too short for the timer, or of 100 calls in flight.',
+    ...groupsBy(own, ({ suite }) => suite).map((rows) => markdownOf(suiteTable(rows[0]?.suite ?? '', rows, SHOWN))),
     ...(results.storage.length === 0 ? [] : [markdownOf(storageTable(results.storage))]),
     '## What was compared',
     results.engines.map((engine) => `- ${engineLine(engine)}`).join('\n'),
   ].join('\n\n')}\n`;
-}
-
-type CellOf = (row: Row, beside: Comparison | undefined) => string;
-
-const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
-  ['part', ({ phase = '' }) => phase],
-  ['where', ({ access }) => placeText(access)],
-  ['Varve', ({ engine }) => engine],
-  ['durability', ({ durability }) => durability],
-  ['a second', ({ opsPerSecond, unit }) => `${rate(opsPerSecond)}${unit === 'ops' ? '' : ` ${unit}`}`],
-  ['spread', (row) => (row.rounds.length < 2 ? '' : `${(spreadOf(row) * 100).toFixed(0)}%`)],
-  ['p50', ({ p50 }) => duration(p50)],
-  ['p99', ({ p99 }) => duration(p99)],
-  ['best peer', (_, beside) => beside?.peer.engine ?? ''],
-  ['a second', (_, beside) => (beside ? rate(beside.peer.opsPerSecond) : '')],
-  ['p99', (_, beside) => (beside ? duration(beside.peer.p99) : '')],
-  ['Varve is', (_, beside) => besideText(beside?.ratio)],
-  ['note', noteOf],
-];
-
-function noteOf({ verified, errors, note }: Row): string {
-  return [...(verified ? [] : ['NOT VERIFIED']), ...(errors ? [`${errors} errors`] : []), ...(note ? [note] : [])].join(
-    '; ',
-  );
-}
-
-/** A table for each suite: a line for each row of Varve. */
-function suiteTables(rows: readonly Row[], comparisons: readonly Comparison[]): Table[] {
-  const best = new Map(bestPeers(comparisons).map((one) => [one.varve, one]));
-  return groupsBy(rows, ({ suite }) => suite).map((group) => {
-    const own = group.filter(({ role }) => role === 'varve');
-    const lines = own.map((row): Line => ({ cells: COLUMNS.map(([, cell]) => cell(row, best.get(row))) }));
-    return filled({ title: group[0]?.suite ?? '', columns: COLUMNS.map(([title]) => title), lines });
-  });
 }
 
 function provenance(results: Results): string {
@@ -184,19 +140,4 @@ export function readmeText(results: Results | undefined): string {
     `${machine.processor}, ${machine.cores} cores, ${browser}, ${daysOf(results).slice(0, 10)}, commit ${commitOf(results)}.\n` +
       'Same durability, every answer verified, medians of interleaved rounds.',
   ].join('\n\n');
-}
-
-/** The same as data: the count, and each row of Varve beside its best peer. */
-export function summaryText(results: Results): string {
-  const { dates, machine, browser, source } = results;
-  const comparisons = comparisonsIn(results);
-  const best = bestPeers(comparisons).map(({ varve, peer, ratio, low, high }) => {
-    const four = (figure: number): number => Number(figure.toPrecision(4));
-    const interval = Number.isFinite(high) ? { low: four(low), high: four(high) } : {};
-    const rates = { perSecond: varve.opsPerSecond, peerPerSecond: peer.opsPerSecond };
-    const names = { case: caseName(varve), varve: varve.engine, peer: peer.engine };
-    return { ...names, ...rates, ratio: four(ratio), ...interval };
-  });
-  const counts = { slower: slowerOf(comparisons).length, comparisons: comparisons.length };
-  return jsonWith({ dates, machine, browser, source, ...counts }, 'best', best);
 }

@@ -93,7 +93,7 @@ test('the page names machine, browser, date, commit, runs and versions, and shor
   expect(page).toContain('- `sqlite-wasm` 3.99.0: SQLite in wasm. <https://sqlite.org/wasm>');
   expect(page).toContain('`leveldb` 1.4.1');
   expect(page).toContain('deno 2.0.0');
-  expect(page).toMatch(/\| in the worker \| varve-sync +\| relaxed +\| +1\.50M \| +4% \|/);
+  expect(page).toMatch(/\| varve-sync +\| in the worker \| relaxed +\| +1\.50M \| +4\.0% \|/);
 });
 
 test('the data reads back as it was written, and gives the same page', () => {
