@@ -7,7 +7,15 @@
  */
 
 import { timerStepMs } from './clock.ts';
-import { type Ability, type Access, type Durability, type Engine, IN_FLIGHT, type Place } from './engine.ts';
+import {
+  type Ability,
+  type Access,
+  type Durability,
+  type Engine,
+  IN_FLIGHT,
+  type Place,
+  type SessionOptions,
+} from './engine.ts';
 import type { KeyKind } from './generator.ts';
 import { groupFor, measure, type Round } from './measure.ts';
 import { budgetMs, type Plan } from './plan.ts';
@@ -42,6 +50,9 @@ export interface Loop {
   readonly reserve?: Count;
   /** Which part of its suite it is. */
   readonly phase?: string;
+  /** Where the files of Varve are. Default: as the engine says. */
+  readonly storage?: SessionOptions['storage'];
+  readonly note?: string;
 }
 
 type About = Pick<Suite, 'name' | 'title' | 'quick' | 'asked'>;
@@ -54,7 +65,7 @@ export function registerLoops(about: About, ...loops: readonly Loop[]): void {
     accesses: [...new Set(loops.flatMap(({ accesses }) => accesses))],
     steps: (plan, engines, access) =>
       withAccess(access).reduce((steps, loop) => {
-        return steps + ableOf(plan, engines, tailored(loop, plan), access).length * (plan.rounds + 1);
+        return steps + ableOf(engines, tailored(loop, plan), access).length * (plan.rounds + 1);
       }, 0),
     run: async (context) => {
       for (const loop of withAccess(context.access)) {
@@ -85,6 +96,7 @@ export function tailored(loop: Loop, plan: Plan): Tailored {
     reserve: loop.reserve === undefined ? 0 : scaled(loop.reserve),
     calls: callsOf(loop, plan, scaled),
     keyBytes: custom.keyBytes,
+    storage: loop.storage ?? custom.storage,
   };
 }
 
@@ -145,16 +157,16 @@ function levelOf(engine: Engine, loop: Kind, access: Access): Durability | undef
 }
 
 /** The engines that can run the loop, with their levels. */
-function ableOf(plan: Plan, engines: readonly Engine[], loop: Tailored, access: Access): [Engine, Durability][] {
+function ableOf(engines: readonly Engine[], loop: Tailored, access: Access): [Engine, Durability][] {
   return engines.flatMap((engine): [Engine, Durability][] => {
-    if (!isWhereAsked(plan, engine, loop.work)) return [];
+    if (!isWhereAsked(loop, engine)) return [];
     const durability = levelOf(engine, loop, access);
     return durability === undefined ? [] : [[engine, durability]];
   });
 }
 
-/** Whether the plan's choice of Varve's storage leaves this engine something to run on. */
-function isWhereAsked({ custom: { storage } }: Plan, { role, name, accesses }: Engine, work: Work): boolean {
+/** Whether the choice of Varve's storage leaves this engine something to run on. */
+function isWhereAsked({ storage, work }: Tailored, { role, name, accesses }: Engine): boolean {
   if (storage === undefined || role !== 'varve') return true;
   // A store in memory is gone when it closes, so there is nothing to open.
   if (storage === 'memory' && work.kind === 'open') return false;
@@ -193,7 +205,7 @@ class LoopRun {
   async run(): Promise<void> {
     const { plan, engines, access, stages, step, signal } = this.context;
     await stages.prepare(this.#fixture);
-    const able = ableOf(plan, engines, this.loop, access);
+    const able = ableOf(engines, this.loop, access);
     const runners = able.map(([engine, durability]): Runner => ({ engine, durability, rounds: [] }));
     for (let round = -1; round < plan.rounds; round++) {
       // Another engine goes first in each round.
@@ -248,20 +260,19 @@ class LoopRun {
   }
 
   async #conclude(runner: Runner): Promise<void> {
-    const { phase, work, entries } = this.loop;
+    const { phase, work, entries, note = work.kind === 'open' ? `${entries} keys` : undefined } = this.loop;
     const { engine, durability, stage, group = 1, rounds } = runner;
     if (stage !== undefined) {
       await this.#verify(runner);
       this.context.stages.keep(this.#fixture, stage);
     }
-    const note = work.kind === 'open' && { note: `${entries} keys` };
     const head = {
       suite: this.suite,
       durability,
       unit: unitOf(work),
       groupSize: group,
       ...(phase && { phase }),
-      ...note,
+      ...(note && { note }),
     };
     report(this.context, engine, head, rounds, runner.wrong);
   }

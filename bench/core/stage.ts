@@ -198,6 +198,7 @@ export interface Fixture {
   readonly reserve: number;
   /** Characters of a string key; undefined: as the generator makes them. */
   readonly keyBytes: number | undefined;
+  readonly storage?: SessionOptions['storage'];
 }
 
 export class Stages {
@@ -232,8 +233,8 @@ export class Stages {
     }
     const name = `bench-${engine.name}-${this.#stores++}`;
     const { seed, custom } = this.plan;
-    const { memoryBytes, storage } = custom;
-    const { load, entries } = fixture;
+    const { memoryBytes } = custom;
+    const { load, entries, storage } = fixture;
     const dataset = this.#datasetOf(fixture);
     return Stage.open({ engine, name, dataset, durability, load, entries, seed, memoryBytes, storage, loading });
   }
@@ -273,7 +274,7 @@ function keyOf(fixture: Fixture, engine: Engine, durability: Durability): string
 }
 
 function fixtureKey(fixture: Fixture): string {
-  return `${fixture.load} ${datasetKey(fixture)}`;
+  return `${fixture.load} ${fixture.storage} ${datasetKey(fixture)}`;
 }
 
 function datasetKey({ keys, entries, reserve, valueBytes, keyBytes }: Fixture): string {

@@ -10,6 +10,7 @@ import type { Plan } from '../../core/plan.ts';
 import { runSuites } from '../../core/runner.ts';
 import { suites } from '../../core/suite.ts';
 import '../../suites/all.ts';
+import { map } from '../../peers/map.ts';
 import { namesOf, numberOf, runTarget } from '../command.ts';
 import { bareFile, PEERS, peerEngine, varveEngines } from './engines.ts';
 
@@ -31,7 +32,7 @@ await runTarget({
   },
   async run({ peers, suite, quick, rounds = quick ? '3' : '5' }, folder, emit) {
     const engines = varveEngines(folder);
-    if (peers === undefined) engines.push(bareFile(folder));
+    if (peers === undefined) engines.push(bareFile(folder), map);
     for (const name of peers === undefined ? [] : namesOf('peers', peers, PEERS)) {
       await peerEngine(name, folder).then(
         (engine) => engines.push(engine),

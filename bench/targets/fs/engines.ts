@@ -80,12 +80,12 @@ export function varveEngines(directory: string): Engine[] {
   const sync = { ...traits, name: 'varve-sync', about: 'varve/synchronous over varve/fs: commit() after each write.' };
   const awaited = { ...traits, name: 'varve', about: 'varve over varve/fs: each call awaited.' };
   return [
-    engineOf(directory, sync, async (folder, { durability, memoryBytes }) => {
-      const options = { storage: files(folder), durability, memoryBytes };
+    engineOf(directory, sync, async (folder, { durability, memoryBytes, storage = files(folder) }) => {
+      const options = { storage, durability, memoryBytes };
       return syncSession(await openSyncStore<Key, Uint8Array>('bench', options), true);
     }),
-    engineOf(directory, awaited, async (folder, { durability, memoryBytes }) => {
-      return varveSession(await open<Key, Uint8Array>('bench', { storage: files(folder), durability, memoryBytes }));
+    engineOf(directory, awaited, async (folder, { durability, memoryBytes, storage = files(folder) }) => {
+      return varveSession(await open<Key, Uint8Array>('bench', { storage, durability, memoryBytes }));
     }),
   ];
 }
