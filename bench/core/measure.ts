@@ -12,8 +12,10 @@ import { emptyTally, type Tally, type Task } from './tasks/task.ts';
 
 /** A loop lets go of the turn this often, as a worker that also answers messages would. */
 const TURN_MS = 16;
-/** Throughput is looked at about this often. */
+/** A round is looked at about this often. */
 export const SAMPLE_MS = 50;
+/** Groups of a third of a round, at least, to say what its end lost. */
+const THIRD_MIN = 10;
 
 export interface Limits {
   /** Calls that are timed as one. */
@@ -34,8 +36,8 @@ export interface Round {
   readonly elapsed_ms: number;
   /** Microseconds of the groups. */
   readonly latencies: readonly number[];
-  /** Throughput over the round: milliseconds of its own time, and operations since the point before. */
-  readonly timeline?: readonly (readonly [at_ms: number, ops: number])[];
+  /** The share of the rate of its first third that its last third lost; undefined where it was too short to say. */
+  readonly lost?: number | undefined;
 }
 
 /** Rounds that came one after the other, as one. */
@@ -68,14 +70,8 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
   const latencies: number[] = [];
   let elapsed = 0;
   let lastTurn = now();
-  const timeline: [number, number][] = [];
-  let sampled = { at_ms: 0, ops: 0 };
-  const look = (): Promise<void> | undefined => {
-    const ops = task.tally.ops - sampled.ops;
-    sampled = { at_ms: elapsed, ops: task.tally.ops };
-    timeline.push([elapsed, ops]);
-    return limits.sample?.();
-  };
+  const ends_ms: number[] = [];
+  let sampled_ms = 0;
   for (let from = 0; from < calls && elapsed < limits.budget_ms; ) {
     limits.signal.throwIfAborted();
     const to = Math.min(from + limits.group, calls);
@@ -88,9 +84,9 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
     const checked = task.check(from, to);
     if (checked !== undefined) await checked;
     from = to;
-    if (elapsed - sampled.at_ms >= SAMPLE_MS) {
-      const looking = look();
-      if (looking !== undefined) await looking;
+    if (limits.sample !== undefined && elapsed - sampled_ms >= SAMPLE_MS) {
+      sampled_ms = elapsed;
+      await limits.sample();
     }
     if (end - lastTurn > TURN_MS) {
       const before = now();
@@ -98,10 +94,19 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
       lastTurn = now();
       elapsed += lastTurn - before;
     }
+    ends_ms.push(elapsed);
   }
   const start = now();
   await task.finish();
   elapsed += now() - start;
-  await look();
-  return { tally: task.tally, elapsed_ms: elapsed, latencies, timeline };
+  await limits.sample?.();
+  return { tally: task.tally, elapsed_ms: elapsed, latencies, lost: lostShare(ends_ms) };
+}
+
+/** The same of groups of equal work, by when each ended. */
+export function lostShare(ends_ms: readonly number[]): number | undefined {
+  const third = Math.floor(ends_ms.length / 3);
+  if (third < THIRD_MIN) return undefined;
+  const end = (group: number): number => ends_ms.at(group) ?? Number.NaN;
+  return 1 - end(third - 1) / (end(-1) - end(-third - 1));
 }

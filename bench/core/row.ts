@@ -4,9 +4,6 @@ import type { Access, Durability, Role } from './engine.ts';
 import { median, percentilesOf } from './latency.ts';
 import { JoinedRounds, type Round } from './measure.ts';
 
-/** Points of a timeline. */
-const TIMELINE_MAX = 100;
-
 /** A store over a long life, sampled on the way (suites/lives). */
 export interface LifeStory {
   /** Steps that it was to have; a time limit ends it early. */
@@ -69,8 +66,8 @@ export interface Row {
   readonly groupSize: number;
   /** Operations a second of each round. */
   readonly rounds: readonly number[];
-  /** Of the middle round: when it was looked at, and operations since the time before; at most 100 points. */
-  readonly timeline?: readonly (readonly [at_ms: number, ops: number])[];
+  /** The share of the rate of its first third that the last third of a round lost: the median of the rounds that can say. */
+  readonly lost?: number | undefined;
   /** How the load was made, and what else is worth saying: "open loop at 500/s"; what a compaction made of the tables. */
   readonly note?: string;
   /** Of a life: how the store was over time. On the row of its steps. */
@@ -87,6 +84,7 @@ export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: 
   for (const round of rounds) all.add(round);
   const { ops, bytes, reads, hits, wrong } = all.tally;
   const opsPerSecond = median(rates);
+  const lost = rounds.flatMap((round) => round.lost ?? []);
   return {
     ...head,
     ops,
@@ -97,26 +95,8 @@ export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: 
     hitRate: reads === 0 ? null : hits / reads,
     verified: storeVerified && ops > 0 && wrong === 0,
     rounds: rates,
-    timeline: thinned(middleOf(rounds)?.timeline ?? []),
+    ...(lost.length > 0 && { lost: median(lost) }),
   };
-}
-
-/** The round whose rate is the row's. */
-function middleOf(rounds: readonly Round[]): Round | undefined {
-  const rate = ({ tally, elapsed_ms }: Round): number => tally.ops / elapsed_ms;
-  return [...rounds].sort((a, b) => rate(a) - rate(b))[(rounds.length - 1) >> 1];
-}
-
-type Timeline = NonNullable<Row['timeline']>;
-
-/** At most so many points, neighbours joined. */
-function thinned(timeline: Timeline): Timeline {
-  const joined = Math.ceil(timeline.length / TIMELINE_MAX);
-  if (joined <= 1) return timeline;
-  return Array.from({ length: Math.ceil(timeline.length / joined) }, (_, i) => {
-    const part = timeline.slice(i * joined, (i + 1) * joined);
-    return [part.at(-1)?.[0] ?? 0, part.reduce((ops, point) => ops + point[1], 0)] as const;
-  });
 }
 
 /** How far the rounds of a row lie apart: (highest - lowest) / median. */

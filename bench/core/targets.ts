@@ -1,5 +1,5 @@
 /**
- * The figures to reach, and what a run says about them. Suites add their own judges.
+ * The figures to reach, and what a run says about them. Suites add their own thresholds.
  *
  * Invariant: a target that names a ratio is judged by that ratio to a floor or peer of the same run. One that was set
  * in operations a second is reached by that figure, or by the same ratio to the floor that was measured beside it: a
@@ -7,7 +7,7 @@
  */
 
 import { duration, percent, rate, times } from './figures.ts';
-import type { Row } from './row.ts';
+import { caseName, type Row } from './row.ts';
 
 /** A target beside what was measured: its cells, and whether it was reached (undefined where that is unknown). */
 export interface Judged {
@@ -109,85 +109,72 @@ function judged(
   return { cells: [title, `${rate(opsPerSecond)} ${unit}/s`, against ?? '-', ...measured, wanted, verdict], reached };
 }
 
-/** A figure of a row. */
-export interface Figure {
-  readonly row: Row;
-  readonly figure: number;
-}
+/** The figure of a row of Varve that a threshold is about; undefined of other rows. */
+export type FigureOf = (row: Row, rows: readonly Row[]) => number | undefined;
+/** Judges rows. */
+export type Judge = (rows: readonly Row[]) => Judged[];
 
-/** The figures of rows that have one. */
-export function figuresOf(rows: readonly Row[], figureOf: (row: Row) => number | undefined): Figure[] {
-  return rows.flatMap((row) => {
-    const figure = figureOf(row);
-    return figure === undefined ? [] : [{ row, figure }];
-  });
-}
+const threshold =
+  (sign: 1 | -1) =>
+  (title: string, limit: number, shown: (figure: number) => string, figureOf: FigureOf): Judge =>
+  (rows) => {
+    const figures = rows.flatMap((row) => {
+      const figure = row.role === 'varve' ? figureOf(row, rows) : undefined;
+      return figure === undefined ? [] : [{ row, figure }];
+    });
+    const [worst] = figures.sort((a, b) => sign * (b.figure - a.figure));
+    if (worst === undefined) return [];
+    const { row, figure } = worst;
+    const name = `${title}: worst, ${caseName(row)} ${row.engine}`;
+    const wanted = `at ${sign === 1 ? 'most' : 'least'} ${shown(limit)}`;
+    return [judged(name, row, undefined, [shown(figure), '-'], wanted, sign * (limit - figure) >= 0)];
+  };
 
-/** Judges the worst of some figures: none may be above (or below) the limit. */
-export function judgeWorst(
-  title: string,
-  figures: readonly Figure[],
-  bound: 'below' | 'at most' | 'at least' | 'above',
-  limit: number,
-  shown: (figure: number) => string,
-  nameOf: (row: Row) => string = ({ suite }) => suite,
-): Judged[] {
-  const wantsLess = bound === 'below' || bound === 'at most';
-  const [worst] = [...figures].sort((a, b) => (wantsLess ? b.figure - a.figure : a.figure - b.figure));
-  if (worst === undefined) return [];
-  const { row, figure } = worst;
-  const reached = figure === limit ? bound.startsWith('at') : figure < limit === wantsLess;
-  const measured = [shown(figure), '-'];
-  return [judged(`${title}: worst, ${nameOf(row)}`, row, undefined, measured, `${bound} ${shown(limit)}`, reached)];
-}
+/** A bound on the worst of some rows: none may be above it. */
+export const atMost = threshold(1);
+/** The same: none may be below it. */
+export const atLeast = threshold(-1);
 
+/** The figures of the synchronous API in the worker: from the page a call waits for messages, in flight for its wave. */
+const inWorker =
+  (suites: readonly string[], figure: (row: Row) => number | undefined): FigureOf =>
+  (row) =>
+    row.engine === 'varve-sync' && row.access === 'worker' && suites.includes(row.suite) ? figure(row) : undefined;
 /** Suites whose reads look for keys that are there. */
 const HITTING = ['read-seq-mem', 'read-rand-mem', 'read-seq-disk', 'read-rand-disk', 'mixed-70', 'mixed-90'];
-/** Suites of single calls, in the worker: from the page a call waits for messages, in flight for its wave. */
 const POINTS = [...HITTING, 'write-seq', 'write-rand', 'delete'];
 /** Suites whose store grows from nothing. */
 const GROWING = ['write-seq', 'write-rand', 'write-batch', 'load'];
-/** Fewer points of a timeline say nothing about growth. */
-const POINTS_MIN = 6;
 
-/** The share of its rate at the beginning that the end of a round lost; undefined where the round was too short to say. */
-export function lostShare({ timeline = [] }: Pick<Row, 'timeline'>): number | undefined {
-  if (timeline.length < POINTS_MIN) return undefined;
-  const third = Math.floor(timeline.length / 3);
-  // The last point holds the final commit, and what is left of a step.
-  const whole = timeline.slice(0, -1);
-  const rateOf = (points: typeof timeline, from_ms: number): number => {
-    const until_ms = points.at(-1)?.[0] ?? from_ms;
-    return points.reduce((sum, [, ops]) => sum + ops, 0) / (until_ms - from_ms);
-  };
-  return 1 - rateOf(whole.slice(-third), whole.at(-third - 1)?.[0] ?? 0) / rateOf(whole.slice(0, third), 0);
+/** The targets, the thresholds of S0, and what suites add. */
+const judges: Judge[] = [
+  (rows) => TARGETS.flatMap((target) => judgeTarget(target, rows)),
+  atLeast(
+    'hit rate',
+    0.999,
+    percent,
+    inWorker(HITTING, ({ hitRate }) => hitRate ?? undefined),
+  ),
+  atMost(
+    'p99 of single calls',
+    1000,
+    duration,
+    inWorker(POINTS, ({ p99 }) => p99),
+  ),
+  atMost(
+    'throughput lost as data grows',
+    0.2,
+    percent,
+    inWorker(GROWING, ({ lost }) => lost && Math.max(0, lost)),
+  ),
+];
+
+/** Adds the thresholds of a suite. */
+export function registerThresholds(...thresholds: readonly Judge[]): void {
+  judges.push(...thresholds);
 }
 
-/** The thresholds of S0: hit rate, p99 of point calls, throughput as the data grows. */
-function judgeThresholds(rows: readonly Row[]): Judged[] {
-  const own = rows.filter(({ engine, access }) => engine === 'varve-sync' && access === 'worker');
-  const among = (suites: readonly string[]): Row[] => own.filter(({ suite }) => suites.includes(suite));
-  const hits = figuresOf(among(HITTING), ({ hitRate }) => hitRate ?? undefined);
-  const p99s = figuresOf(among(POINTS), ({ p99 }) => p99);
-  const lost = figuresOf(among(GROWING), lostShare);
-  return [
-    ...judgeWorst('hit rate', hits, 'at least', 0.999, percent),
-    ...judgeWorst('p99 of single calls', p99s, 'below', 1000, duration),
-    ...judgeWorst('throughput lost as data grows', lost, 'below', 0.2, (share) => percent(Math.max(0, share))),
-  ];
-}
-
-/** Judges what a suite promises, in the rows of a run. */
-type Judge = (rows: readonly Row[]) => Judged[];
-
-const judges: Judge[] = [(rows) => TARGETS.flatMap((target) => judgeTarget(target, rows)), judgeThresholds];
-
-/** Adds the judge of a suite. */
-export function registerJudge(judge: Judge): void {
-  judges.push(judge);
-}
-
-/** Judges every target whose rows were run. */
+/** Judges every target and threshold whose rows were run. */
 export function judge(rows: readonly Row[]): Judged[] {
   return judges.flatMap((one) => one(rows));
 }

@@ -3,13 +3,13 @@
  * The same in short for the README. Nothing is rounded in Varve's favour.
  */
 
-import { barOf, chartOf } from '../core/chart.ts';
 import { bestPeers, type Comparison, comparisonsOf, countText, ratioText, slowerOf } from '../core/comparison.ts';
 import { bytes } from '../core/figures.ts';
 import { engineLine } from '../core/result.ts';
 import { caseName, casesOf, groupsBy } from '../core/row.ts';
 import { comparisonTable, markdownOf, markdownTable, storageTable, suiteTable } from '../core/tables.ts';
 import { TARGET_COLUMNS } from '../core/targets.ts';
+import { barOf, chartOf } from './chart.ts';
 import type { PlanNote, Results } from './results.ts';
 
 /** In docs/results. */

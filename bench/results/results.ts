@@ -38,7 +38,7 @@ export interface Results {
   readonly storage: readonly StorageReport[];
   readonly sizes: Sizes;
   readonly problems: readonly string[];
-  /** Without timelines, and with four significant digits. */
+  /** With four significant digits. */
   readonly rows: readonly Row[];
 }
 
@@ -94,7 +94,7 @@ export function resultsOf(runs: readonly Runs[], engines: readonly Engine[], pro
   };
 }
 
-function short({ timeline: _, ...row }: Row): Row {
+function short(row: Row): Row {
   const four = (_: string, value: unknown): unknown =>
     typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
   return JSON.parse(JSON.stringify(row, four));

@@ -32,7 +32,7 @@ export function items(texts: readonly string[]): HTMLLIElement[] {
   return texts.map((text) => make('li', {}, text));
 }
 
-export function tableOf({ title, columns, lines }: Table): HTMLElement {
+function tableOf({ title, columns, lines }: Table): HTMLElement {
   const row = (look: string, cells: readonly string[], isHead: boolean): HTMLElement => {
     const made = cells.map((text, i) => {
       const words = { class: isWords(columns[i] ?? '', i) ? 'words' : '' };
@@ -43,12 +43,9 @@ export function tableOf({ title, columns, lines }: Table): HTMLElement {
   };
   const head = make('thead', {}, row('', columns, true));
   const body = make('tbody', {}, ...lines.map(({ cells, look = '' }) => row(look, cells, false)));
-  return scrolling(title, make('table', { 'aria-label': title }, head, body));
-}
-
-/** A part that scrolls sideways, also by keyboard. */
-export function scrolling(title: string, content: Node): HTMLElement {
-  return make('div', { class: 'scroll', role: 'group', 'aria-label': title, tabindex: '0' }, content);
+  const table = make('table', { 'aria-label': title }, head, body);
+  // It scrolls sideways, also by keyboard.
+  return make('div', { class: 'scroll', role: 'group', 'aria-label': title, tabindex: '0' }, table);
 }
 
 export function foldedTable(table: Table, isOpen: boolean): HTMLElement {

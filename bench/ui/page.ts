@@ -2,21 +2,19 @@
  * The benchmark page. A person chooses and presses Run; the command line opens it with `?auto` and receives the events through
  * a function that it puts on the window.
  *
- * Invariant: a run of the command line draws nothing but its progress: it measures `varve` and nothing else. Between the rounds of
- * any other run only rows and progress are drawn.
+ * Invariant: while a run goes on nothing but its progress is drawn: calls from the page run in the thread that draws.
  */
 
-import { barOf, chartOf } from '../core/chart.ts';
-import { bestPeers, type Comparison, comparisonsOf, countText } from '../core/comparison.ts';
+import { comparisonsOf, countText } from '../core/comparison.ts';
 import { ACCESSES, planFrom } from '../core/options.ts';
 import type { Plan, RunEvent } from '../core/plan.ts';
 import { environmentLine, markdown, type Result } from '../core/result.ts';
-import { caseName, casesOf, type Row } from '../core/row.ts';
+import { casesOf } from '../core/row.ts';
 import { stepsOf } from '../core/runner.ts';
-import { suiteTables, tablesOf } from '../core/tables.ts';
+import { tablesOf } from '../core/tables.ts';
 import { ENGINES } from '../peers/all.ts';
 import { environment, runPlan } from '../targets/browser/run.ts';
-import { byId, download, foldedTable, items, make, scrolling, setText } from './dom.ts';
+import { byId, download, foldedTable, items, setText } from './dom.ts';
 import { chosenPlan, makeForm } from './form.ts';
 
 /** For the command line. */
@@ -26,13 +24,6 @@ declare global {
   /** Put here by the command line before the page loads. */
   var varveBenchListener: ((event: PageEvent) => void) | undefined;
 }
-
-/** More bars are no longer a picture. */
-const BARS_MAX = 30;
-const CAPTION =
-  'A bar is the ratio of two rates, and the thin line its 95% interval. Varve counts as slower where all of the interval is below 1x. More rounds make it narrower.';
-/** Time between two drawings of the rows so far, at least. */
-const SHOWN_MS = 1000;
 
 const address = new URLSearchParams(location.search);
 const isDriven = address.has('auto');
@@ -59,22 +50,10 @@ function show(result: Result): void {
   const checks = unverified === 0 ? `All ${rows.length} rows were verified.` : `${unverified} rows were NOT verified.`;
   const count = comparisons.length === 0 ? 'No peer was measured beside Varve.' : `Varve is ${countText(comparisons)}.`;
   setText(byId('headline'), `${count} ${checks}`);
-  showChart(comparisons);
   const tables = tablesOf(rows, storage);
   byId('tables').replaceChildren(...tables.map((table, i) => foldedTable(table, i === 0 || tables.length < 4)));
   byId('notes').replaceChildren(...items(notes));
   byId('results').scrollIntoView({ block: 'start' });
-}
-
-/** The worst cases; the table has all. */
-function showChart(comparisons: readonly Comparison[]): void {
-  const worst = bestPeers(comparisons).sort((a, b) => a.ratio - b.ratio);
-  const bars = worst.slice(0, BARS_MAX).map((one) => barOf(one, `${caseName(one.varve)}, ${one.varve.engine}`));
-  byId('chart').hidden = bars.length === 0;
-  if (bars.length === 0) return;
-  const src = `data:image/svg+xml,${encodeURIComponent(chartOf('Varve beside the best peer of each case, in times its rate', bars))}`;
-  const alt = bars.map(({ name, label }) => `${name} ${label}`).join('; ');
-  byId('chart').replaceChildren(scrolling('Chart', make('img', { src, alt })), make('figcaption', {}, CAPTION));
 }
 
 function showProblems(problems: readonly string[]): void {
@@ -88,10 +67,8 @@ async function run(plan: Plan): Promise<void> {
   const { signal } = running;
   setRunning(true);
   const asked = planFrom(address).problems;
-  const follow = follower(asked);
   const take = (event: RunEvent): void => {
     if (event.type === 'progress') showProgress(event);
-    if (!isDriven) follow(event);
     globalThis.varveBenchListener?.(event);
   };
   const ran = await runPlan(plan, take, signal);
@@ -102,24 +79,6 @@ async function run(plan: Plan): Promise<void> {
   if (!isDriven) show(result);
   setText(byId('step'), `${signal.aborted ? 'Cancelled' : 'Done'}: ${result.rows.length} rows.`);
   globalThis.varveBenchListener?.({ type: 'ended', result, markdown: reportOf(result) });
-}
-
-/** Shows the rows of a run so far. */
-function follower(asked: readonly string[]): (event: RunEvent) => void {
-  const rows: Row[] = [];
-  const problems = [...asked];
-  let last_ms = 0;
-  return (event) => {
-    if (event.type === 'row') rows.push(event.row);
-    if (event.type === 'problem') problems.push(event.text);
-    if ((event.type !== 'row' && event.type !== 'problem') || performance.now() - last_ms < SHOWN_MS) return;
-    last_ms = performance.now();
-    byId('results').hidden = false;
-    setText(byId('headline'), 'So far:');
-    showProblems(problems);
-    byId('chart').hidden = true;
-    byId('tables').replaceChildren(...suiteTables(rows).map((table) => foldedTable(table, true)));
-  };
 }
 
 function showProgress({ done, total, text }: Extract<RunEvent, { type: 'progress' }>): void {

@@ -15,7 +15,7 @@ import { groupFor, measure, type Round } from '../../core/measure.ts';
 import { budgetMs, type Plan } from '../../core/plan.ts';
 import type { Row } from '../../core/row.ts';
 import { type Context, register, report } from '../../core/suite.ts';
-import { figuresOf, judgeWorst, registerJudge } from '../../core/targets.ts';
+import { atLeast, atMost, type FigureOf, registerThresholds } from '../../core/targets.ts';
 import { Calls, emptyTally, type Tally, type Task } from '../../core/tasks/task.ts';
 import { dexieDocuments } from './dexie.ts';
 import { idOf, type Person, personOf, samePerson, teamOf } from './document.ts';
@@ -100,16 +100,25 @@ register({
   steps: (plan, engines, access) => callsOf(access).length * plan.rounds * enginesOf(engines).length,
   run,
 });
-/** S4: a hundred clients, a p95 below 500 ms, more than 100 calls a second. */
-registerJudge((rows) => {
-  const clients = rows.filter((row) => row.suite === NAME && row.engine === 'varve' && row.access === 'inflight');
-  const of = (figure: (row: Row) => number) => figuresOf(clients, figure);
-  const [p95s, rates] = [of(({ p95 }) => p95), of(({ opsPerSecond }) => opsPerSecond)];
-  return [
-    ...judgeWorst('documents, many clients, p95', p95s, 'below', 500_000, duration),
-    ...judgeWorst('documents, many clients, calls a second', rates, 'above', 100, rate),
-  ];
-});
+const ofClients =
+  (figure: (row: Row) => number): FigureOf =>
+  (row) =>
+    row.suite === NAME && row.access === 'inflight' ? figure(row) : undefined;
+/** Those of S4. */
+registerThresholds(
+  atMost(
+    'documents, many clients, p95',
+    500_000,
+    duration,
+    ofClients(({ p95 }) => p95),
+  ),
+  atLeast(
+    'documents, many clients, calls a second',
+    100,
+    rate,
+    ofClients(({ opsPerSecond }) => opsPerSecond),
+  ),
+);
 
 /** One engine, its store, and the documents that must be in it. */
 class Contender {

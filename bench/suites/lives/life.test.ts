@@ -9,7 +9,7 @@ import { judge } from '../../core/targets.ts';
 import { map } from '../../peers/map.ts';
 import { FRESH_SCAN, type Life, LifeStore, live, SCAN, WINDOWS } from './life.ts';
 import { LIVES } from './lives.ts';
-import { judgeLives, peakSpace, slowestShare, storyText } from './story.ts';
+import { peakSpace, slowestShare, storyText } from './story.ts';
 import './suite.ts';
 
 type Spoil = (session: SyncSession) => void;
@@ -192,7 +192,7 @@ const story = (rates: readonly number[], more: Partial<LifeStory> = {}): LifeSto
 const row = (suite: string, more: Partial<Row> = {}): Row =>
   rowOf({ engine: 'varve-sync', role: 'varve', rounds: [100], suite, p50: 1, p99: 1, ...more });
 
-const verdicts = (...rows: Row[]) => judgeLives(rows).map(({ cells, reached }) => [cells[3], reached]);
+const verdicts = (...rows: Row[]) => judge(rows).map(({ cells, reached }) => [cells[3], reached]);
 
 test('a queue that slows below 0.7 of its first window misses its target, on its worst row', () => {
   expect(slowestShare(story([100, 120, 80]))).toBeCloseTo(0.8);
@@ -252,7 +252,7 @@ test('in the browser a life gives its rows, its story on the first; an engine wi
   expect(notes).toEqual(['rotate (worker) is without without, which has no deleteRange.']);
   expect(problems).toEqual(['rotate (worker) on broken: Error: no']);
   expect(judge(rows).map(({ cells }) => cells[0])).toEqual([
-    'rotate: median of a scan, of one of a fresh store: worst, able (worker)',
-    'rotate: p99 of a scan, of one of a fresh store: worst, able (worker)',
+    'rotate: median of a scan, of one of a fresh store: worst, rotate, scan (in the worker) able',
+    'rotate: p99 of a scan, of one of a fresh store: worst, rotate, scan (in the worker) able',
   ]);
 });

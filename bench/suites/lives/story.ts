@@ -6,17 +6,12 @@
 
 import { bestPeers, comparisonsOf, ratioText } from '../../core/comparison.ts';
 import { bytes, rate, times } from '../../core/figures.ts';
-import { casesOf, type LifeStory, type Row } from '../../core/row.ts';
-import { type Figure, figuresOf, type Judged, judgeWorst } from '../../core/targets.ts';
+import { caseName, casesOf, type LifeStory, type Row } from '../../core/row.ts';
+import { atLeast, atMost, type FigureOf, registerThresholds } from '../../core/targets.ts';
 import { FRESH_SCAN, SCAN } from './life.ts';
 
-/** Of the rate of the first window, the least that a queue may fall to; shorter windows than this are some milliseconds of the machine. */
-const STEADY_MIN = 0.7;
+/** Shorter windows than this are some milliseconds of the machine. */
 const WINDOW_STEPS_MIN = 10_000;
-const SCAN_P50_RATIO_MAX = 2;
-const SCAN_P99_RATIO_MAX = 3;
-const SPACE_MAX = 2;
-const IDLE_SPACE_MAX = 1.3;
 /** A store that holds less is mostly a log, whose size does not follow what it holds. */
 const SPACE_BYTES_MIN = 10e6;
 
@@ -52,39 +47,36 @@ export function storyText(story: LifeStory): string {
   return parts.filter((part) => typeof part === 'string').join('; ');
 }
 
-const where = ({ engine, access }: Row): string => `${engine} (${access})`;
-
-/** Judges the lives whose rows were run. */
-export function judgeLives(rows: readonly Row[]): Judged[] {
-  const own = (suite: string, phase?: string): Row[] =>
-    rows.filter((row) => row.suite === suite && row.role === 'varve' && (phase === undefined || row.phase === phase));
-  const worst = (title: string, figures: readonly Figure[], bound: 'at least' | 'at most', limit: number): Judged[] =>
-    judgeWorst(title, figures, bound, limit, ratioText, where);
-  const scans = (suite: string, ratio: (row: Row, fresh: Row) => number): Figure[] =>
-    figuresOf(own(suite, SCAN), (row) => {
-      const fresh = own(suite, FRESH_SCAN).find(({ engine, access }) => engine === row.engine && access === row.access);
-      return fresh && ratio(row, fresh);
-    });
-  const steady = figuresOf(own('queue'), ({ life }) => {
-    return life && (life.samples[0]?.steps ?? 0) >= WINDOW_STEPS_MIN ? slowestShare(life) : undefined;
+/** Of the rows of a suite. */
+const of =
+  (suite: string, figure: FigureOf): FigureOf =>
+  (row, rows) =>
+    row.suite === suite ? figure(row, rows) : undefined;
+const steady = ({ life }: Row): number | undefined =>
+  life && (life.samples[0]?.steps ?? 0) >= WINDOW_STEPS_MIN ? slowestShare(life) : undefined;
+const besidePeers: FigureOf = (row, rows) => {
+  const group = casesOf(rows).filter((found) => found.includes(row));
+  return bestPeers(comparisonsOf(group)).find(({ varve }) => varve === row)?.ratio;
+};
+/** Of a scan, the ratio to the same in a fresh store. */
+const scans = (suite: string, figure: 'p50' | 'p99'): FigureOf =>
+  of(suite, (row, rows) => {
+    const fresh = (one: Row): boolean => caseName(one) === caseName({ ...row, phase: FRESH_SCAN });
+    const found = rows.find((one) => fresh(one) && one.engine === row.engine);
+    return row.phase === SCAN && found ? row[figure] / found[figure] : undefined;
   });
-  const queues = casesOf(rows.filter(({ suite }) => suite === 'queue'));
-  const beside = bestPeers(comparisonsOf(queues)).map(({ varve, ratio }) => ({ row: varve, figure: ratio }));
-  const large = own('overwrite-steady').filter(({ life }) => (life?.livingBytes ?? 0) >= SPACE_BYTES_MIN);
-  const peaks = figuresOf(large, ({ life }) => life && peakSpace(life));
-  const idles = figuresOf(large, ({ life }) => life?.idle && life.idle.bytes / life.livingBytes);
-  return [
-    ...worst('queue: slowest window, of the first', steady, 'at least', STEADY_MIN),
-    ...worst('queue: beside the best peer', beside, 'at least', 1),
-    ...['rotate', 'counters'].flatMap((suite) => {
-      const p50s = scans(suite, (row, fresh) => row.p50 / fresh.p50);
-      const p99s = scans(suite, (row, fresh) => row.p99 / fresh.p99);
-      return [
-        ...worst(`${suite}: median of a scan, of one of a fresh store`, p50s, 'at most', SCAN_P50_RATIO_MAX),
-        ...worst(`${suite}: p99 of a scan, of one of a fresh store`, p99s, 'at most', SCAN_P99_RATIO_MAX),
-      ];
-    }),
-    ...worst('overwrite-steady: most on disk, of what lives', peaks, 'at most', SPACE_MAX),
-    ...worst('overwrite-steady: on disk when idle, of what lives', idles, 'at most', IDLE_SPACE_MAX),
-  ];
-}
+/** Of the story of a store with enough in it. */
+const space = (figure: (life: LifeStory) => number | undefined): FigureOf =>
+  of('overwrite-steady', ({ life }) => (life && life.livingBytes >= SPACE_BYTES_MIN ? figure(life) : undefined));
+const idleSpace = ({ idle, livingBytes }: LifeStory): number | undefined => idle && idle.bytes / livingBytes;
+
+registerThresholds(
+  atLeast('queue: slowest window, of the first', 0.7, ratioText, of('queue', steady)),
+  atLeast('queue: beside the best peer', 1, ratioText, of('queue', besidePeers)),
+  ...['rotate', 'counters'].flatMap((suite) => [
+    atMost(`${suite}: median of a scan, of one of a fresh store`, 2, ratioText, scans(suite, 'p50')),
+    atMost(`${suite}: p99 of a scan, of one of a fresh store`, 3, ratioText, scans(suite, 'p99')),
+  ]),
+  atMost('overwrite-steady: most on disk, of what lives', 2, ratioText, space(peakSpace)),
+  atMost('overwrite-steady: on disk when idle, of what lives', 1.3, ratioText, space(idleSpace)),
+);

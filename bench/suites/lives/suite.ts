@@ -8,10 +8,9 @@
 import type { Access, Engine } from '../../core/engine.ts';
 import { budgetMs } from '../../core/plan.ts';
 import { type Context, explain, register, report, titleOf } from '../../core/suite.ts';
-import { registerJudge } from '../../core/targets.ts';
 import { FRESH_SCAN, IDLE_MS, type Life, LifeStore, live, SCAN, WINDOWS } from './life.ts';
 import { LIVES } from './lives.ts';
-import { judgeLives, storyText } from './story.ts';
+import { storyText } from './story.ts';
 
 const DURABILITY = 'relaxed';
 /** Opening a store takes a page tens of milliseconds: fewer sessions, and less time, than on Node show the same. */
@@ -28,7 +27,6 @@ for (const life of LIVES) {
     run: (context) => runLife(context, life),
   });
 }
-registerJudge(judgeLives);
 
 /** Floors have no ranges over what was just written, and store nothing. Calls are awaited one by one: there is nothing in flight to join. */
 function candidatesOf(engines: readonly Engine[], access: Access): Engine[] {

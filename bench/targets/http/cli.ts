@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { duration, percent, rate } from '../../core/figures.ts';
 import type { Emit } from '../../core/plan.ts';
 import type { Row } from '../../core/row.ts';
-import { figuresOf, judgeWorst, registerJudge } from '../../core/targets.ts';
+import { atLeast, atMost, type FigureOf, registerThresholds } from '../../core/targets.ts';
 import { namesOf, numberOf, runTarget, versionOf } from '../command.ts';
 import { durability } from './durability.ts';
 import { type Extent, Runner, SECONDS } from './runner.ts';
@@ -19,20 +19,31 @@ import { BATCH, LOAD, SINGLE, SUITES, type SuiteName } from './suites.ts';
 const QUICK: Extent = { seconds: 0.15, rounds: 1, connections: [25] };
 const FULL: Extent = { seconds: SECONDS, rounds: 3, connections: [10, 25, 50, 100] };
 
-/** S4: errors below 1%, a p95 below 500 ms, more than 100 requests a second. */
-registerJudge((rows) => {
-  const loaded = rows.filter(({ suite, engine }) => engine === 'varve' && ['http-load', 'durability'].includes(suite));
-  const of = (figure: (row: Row) => number) => figuresOf(loaded, figure);
-  const where = ({ suite, access }: Row): string => `${suite} (${access})`;
-  const errors = of(({ errors: failed = 0, ops }) => failed / (failed + ops));
-  const p95 = of((row) => row.p95);
-  const rates = of(({ opsPerSecond }) => opsPerSecond);
-  return [
-    ...judgeWorst('errors under load', errors, 'below', 0.01, percent, where),
-    ...judgeWorst('p95 under load', p95, 'below', 500_000, duration, where),
-    ...judgeWorst('operations a second under load', rates, 'above', 100, rate, where),
-  ];
-});
+const underLoad =
+  (figure: (row: Row) => number): FigureOf =>
+  (row) =>
+    row.suite === 'http-load' || row.suite === 'durability' ? figure(row) : undefined;
+/** Those of S4. */
+registerThresholds(
+  atMost(
+    'errors under load',
+    0.01,
+    percent,
+    underLoad(({ errors = 0, ops }) => errors / (errors + ops)),
+  ),
+  atMost(
+    'p95 under load',
+    500_000,
+    duration,
+    underLoad(({ p95 }) => p95),
+  ),
+  atLeast(
+    'operations a second under load',
+    100,
+    rate,
+    underLoad(({ opsPerSecond }) => opsPerSecond),
+  ),
+);
 
 /** Runs suites on one runtime, on one store. Resolves with the versions of the runtime. */
 async function onRuntime(

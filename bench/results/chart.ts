@@ -1,14 +1,13 @@
 /**
- * A chart of ratios: an SVG that needs nothing else, no script, no font, no background. For the results page and for the page
- * of the benchmark.
+ * A chart of ratios: an SVG that needs nothing else, no script, no font, no background. For the results page.
  *
  * Invariant: colours follow the reader's theme, and nothing is said by colour alone: every bar has its figures beside it. The
  * scale is logarithmic, as rates lie orders of magnitude apart.
  */
 
-import { type Comparison, ratioText } from './comparison.ts';
-import { rate, times } from './figures.ts';
-import type { Ratio } from './ratio.ts';
+import { type Comparison, ratioText } from '../core/comparison.ts';
+import { rate, times } from '../core/figures.ts';
+import type { Ratio } from '../core/ratio.ts';
 
 /** One bar, from 1x. */
 interface Bar extends Ratio {
