@@ -5,9 +5,8 @@
  * the byte when the request is sent.
  */
 
-import { keyOf, numberOf, valueText, type Write } from './ledger.ts';
+import { keyOf, numberOf, type Share, valueText, type Write } from './ledger.ts';
 import { BARE } from './programs/site.ts';
-import type { Share } from './share.ts';
 
 /** One request and its right answer. */
 export interface Call {
@@ -99,13 +98,9 @@ function isRightPage({ entries }: Page, share: Share, from: number, limit: numbe
   if (entries.length > limit || (isLast && from < share.ledger.base - limit * 10)) return false;
   const found = new Set(numbers);
   for (let number = from; number <= last; number++) {
-    if (isJudged(number, share) && found.has(number) !== (share.ledger.version(number) !== 0)) return false;
+    if (share.owns(number) && found.has(number) !== (share.ledger.version(number) !== 0)) return false;
   }
-  return entries.every(({ key, value }) => !isJudged(numberOf(key), share) || share.ledger.matches(key, value));
-}
-
-function isJudged(number: number, share: Share): boolean {
-  return share.owns(number) && !share.ledger.isDoubtful(number);
+  return entries.every(({ key, value }) => !share.owns(numberOf(key)) || share.ledger.matches(key, value));
 }
 
 export const setOf = (write: Write): string =>
@@ -129,17 +124,14 @@ export function batchGet(size: number): Kind {
     const numbers = share.several(size);
     const check = (body: string): boolean => {
       const { results } = JSON.parse(body) as Results;
-      if (results.length !== numbers.length) return false;
-      return numbers.every((number, i) => isRightResult(results[i], number, share));
+      const isRight = (number: number, i: number): boolean => {
+        if (share.ledger.version(number) === 0) return results[i]?.value === undefined;
+        return share.ledger.matches(keyOf(number), results[i]?.value);
+      };
+      return results.length === numbers.length && numbers.every(isRight);
     };
     return { ...batchOf(numbers.map(getOf), false, []), check };
   };
-}
-
-function isRightResult(result: Results['results'][number] | undefined, number: number, { ledger }: Share): boolean {
-  if (result === undefined) return false;
-  if (ledger.version(number) === 0) return result.value === undefined;
-  return ledger.matches(keyOf(number), result.value);
 }
 
 const writesOf = (share: Share, size: number): Write[] =>

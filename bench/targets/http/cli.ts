@@ -11,10 +11,9 @@ import type { Emit } from '../../core/plan.ts';
 import type { Row } from '../../core/row.ts';
 import { atLeast, atMost, type FigureOf, registerThresholds } from '../../core/targets.ts';
 import { namesOf, numberOf, runTarget, versionOf } from '../command.ts';
-import { durability } from './durability.ts';
-import { type Extent, Runner, SECONDS } from './runner.ts';
+import { type Extent, Runner, runPhases, SECONDS } from './runner.ts';
 import { RUNTIMES, type RuntimeName } from './server.ts';
-import { BATCH, LOAD, SINGLE, SUITES, type SuiteName } from './suites.ts';
+import { BATCH, LEVEL, LOAD, SINGLE, SUITES, type SuiteName } from './suites.ts';
 
 const QUICK: Extent = { seconds: 0.15, rounds: 1, connections: [25] };
 const FULL: Extent = { seconds: SECONDS, rounds: 3, connections: [10, 25, 50, 100] };
@@ -53,17 +52,32 @@ async function onRuntime(
   folder: string,
   emit: Emit,
 ): Promise<string> {
-  const level = runtime === 'workerd' ? 'strict' : 'relaxed';
-  const runner = await Runner.start(runtime, { directory: join(folder, runtime), durability: level }, extent);
+  const durability = runtime === 'workerd' ? 'strict' : 'relaxed';
+  const runner = await Runner.start(runtime, { directory: join(folder, runtime), durability });
   try {
     for (const [name, works] of Object.entries({ 'http-single': SINGLE, 'http-batch': BATCH })) {
       const phases = extent.connections.flatMap((connections) => works.map((work) => ({ ...work, connections })));
-      if (suites.includes(name as SuiteName)) await runner.run(name, phases, extent.rounds, emit);
+      if (suites.includes(name as SuiteName)) await runPhases(name, [runner], phases, extent, emit);
     }
-    if (suites.includes('http-load')) await runner.run('http-load', LOAD, 1, emit);
+    if (suites.includes('http-load')) await runPhases('http-load', [runner], LOAD, { ...extent, rounds: 1 }, emit);
     return runner.server.versions;
   } finally {
     await runner.server.stop();
+  }
+}
+
+/** Runs the three levels side by side, on Node; a power cut is impossible here, the death of the server is not. */
+async function levels(folder: string, extent: Extent, emit: Emit): Promise<void> {
+  const runners: Runner[] = [];
+  try {
+    for (const durability of ['memory', 'relaxed', 'strict'] as const) {
+      runners.push(await Runner.start('node', { directory: join(folder, durability), durability }));
+    }
+    await runPhases('durability', runners, [LEVEL], extent, emit, (runner) =>
+      runner.options.durability === 'memory' ? runner.store.compare() : runner.compareAfterDeath(),
+    );
+  } finally {
+    await Promise.all(runners.map(({ server }) => server.stop()));
   }
 }
 
@@ -95,7 +109,7 @@ await runTarget({
       if (suites.every((suite) => suite === 'durability')) break;
       versions[runtime] = await onRuntime(runtime, suites, extent, folder, emit);
     }
-    if (suites.includes('durability')) await durability(join(folder, 'durability'), extent, emit);
+    if (suites.includes('durability')) await levels(folder, extent, emit);
     return { versions };
   },
 });

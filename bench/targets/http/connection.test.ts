@@ -7,9 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { Length, Pace } from '../../core/load.ts';
 import { health } from './calls.ts';
 import { runConnections } from './connection.ts';
-import { Ledger } from './ledger.ts';
-import { Outcomes } from './outcomes.ts';
-import { Share } from './share.ts';
+import { Ledger, Share } from './ledger.ts';
 
 let server: Server | undefined;
 
@@ -17,10 +15,8 @@ async function run(listener: RequestListener, connections: number, length: Lengt
   server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const ledger = new Ledger(connections);
-  const outcomes = new Outcomes(ledger);
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const { latencies } = await runConnections(url, health, Share.ofAll(ledger, connections, 1), outcomes, length);
-  return { outcomes, latencies };
+  return runConnections(url, health, Share.ofAll(ledger, connections, 1), ledger, length);
 }
 
 afterEach(() => {

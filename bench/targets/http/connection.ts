@@ -1,89 +1,121 @@
 /**
- * A connection to a server, by undici: one request at a time, as fast as its loop asks.
+ * The connections to a server, by undici: each makes one request at a time, as fast as its loop asks.
  *
- * Invariant: it follows HTTP: when a server says `Connection: close`, which Deno does now and then after a body, the next
- * request takes a new connection, and nothing has failed. (autocannon continues on the old one, and counts an error.)
+ * Invariant: a connection follows HTTP: when a server says `Connection: close`, which Deno does now and then after a body, the next
+ * request takes a new connection, and nothing has failed. (autocannon continues on the old one, and counts an error.) When a
+ * request is answered as it must be, its writes are acknowledged in the ledger.
  */
 
 import { Client } from 'undici';
 import { type Length, type Pace, runLoad } from '../../core/load.ts';
-import type { Kind } from './calls.ts';
-import type { Outcomes } from './outcomes.ts';
-import type { Share } from './share.ts';
+import { type Round, roundOf } from '../../core/measure.ts';
+import { emptyTally } from '../../core/tasks/task.ts';
+import type { Call, Kind } from './calls.ts';
+import type { Ledger, Share } from './ledger.ts';
 
 /** A request without an answer for so long has failed, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 /** A server may have ended a connection that was idle for so long, in milliseconds; workerd does it after 5 s. */
 const IDLE_MS = 1000;
 
+/** The outcomes of the requests of a round, of all its connections together. */
+export class Outcomes {
+  /** Operations and characters of the right answers, and the answers with the right status and the wrong body. */
+  readonly tally = emptyTally();
+  /** Answered rightly. */
+  requests = 0;
+  /** Failed: no connection, no answer, or a status that is none of a right answer. */
+  failed = 0;
+  /** The first thing that went wrong, in words. */
+  problem: string | undefined;
+
+  constructor(readonly ledger: Ledger) {}
+
+  answer(call: Call, status: number, body: string): void {
+    if (status !== call.status) return this.fail(call, `${status} ${body.slice(0, 200)}`);
+    this.ledger.acknowledge(call.writes, call.writes.length === 1 ? sequenceOf(body) : 0);
+    if (!isRight(call, body)) {
+      this.tally.wrong++;
+      this.problem ??= `${call.method} ${call.path} was answered wrongly: ${body.slice(0, 200)}`;
+      return;
+    }
+    this.requests++;
+    this.tally.ops += call.operations;
+    this.tally.bytes += body.length;
+  }
+
+  fail({ method, path }: Call, problem: string): void {
+    this.failed++;
+    this.problem ??= `${method} ${path}: ${problem}`;
+  }
+}
+
+/** The sequence of a receipt; 0 of an answer that is none. */
+function sequenceOf(body: string): number {
+  return Number(/^\{"sequence":(\d+)/.exec(body)?.[1] ?? 0);
+}
+
+/** A body that is not even JSON is wrong, not an error of the benchmark. */
+function isRight({ check }: Call, body: string): boolean {
+  try {
+    return check?.(body) ?? true;
+  } catch {
+    return false;
+  }
+}
+
 /** Two turns: between them the process receives the end of a connection. */
 async function twoTurns(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-class Connection {
-  readonly #client: Client;
-  #answered_ms = Number.POSITIVE_INFINITY;
-
-  constructor(
-    url: string,
-    private readonly kind: Kind,
-    private readonly share: Share,
-    private readonly outcomes: Outcomes,
-  ) {
-    this.#client = new Client(url, { pipelining: 1, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
-  }
-
-  /** Makes the next request; resolves when its answer was checked. Never rejects: failures are outcomes. */
-  async ask(): Promise<void> {
-    // After a pause of this process, which a busy machine can make, the server may have ended the connection.
-    if (performance.now() - this.#answered_ms > IDLE_MS) await twoTurns();
-    const call = this.kind(this.share);
-    const { method, path, headers = {}, body = null } = call;
-    await new Promise<void>((done) => {
-      const chunks: Buffer[] = [];
-      let status = 0;
-      // The form without streams, since the client shares the machine with the server.
-      this.#client.dispatch(
-        { method, path, headers, body },
-        {
-          onRequestStart: () => undefined,
-          onResponseStart: (_, code) => {
-            status = code;
-          },
-          onResponseData: (_, chunk) => void chunks.push(chunk),
-          onResponseEnd: () => {
-            this.outcomes.answer(call, status, Buffer.concat(chunks).toString());
-            done();
-          },
-          onResponseError: (_, error) => {
-            this.outcomes.fail(call, error.message);
-            done();
-          },
+/** Makes a request; resolves when its answer was checked. Never rejects: failures are outcomes. */
+function ask(client: Client, call: Call, outcomes: Outcomes): Promise<void> {
+  const { method, path, headers = {}, body = null } = call;
+  return new Promise((done) => {
+    const chunks: Buffer[] = [];
+    let status = 0;
+    // The form without streams, since the client shares the machine with the server.
+    client.dispatch(
+      { method, path, headers, body },
+      {
+        onRequestStart: () => undefined,
+        onResponseStart: (_, code) => {
+          status = code;
         },
-      );
-    });
-    this.#answered_ms = performance.now();
-  }
-
-  async end(): Promise<void> {
-    await this.#client.destroy();
-  }
+        onResponseData: (_, chunk) => void chunks.push(chunk),
+        onResponseEnd: () => done(outcomes.answer(call, status, Buffer.concat(chunks).toString())),
+        onResponseError: (_, error) => done(outcomes.fail(call, error.message)),
+      },
+    );
+  });
 }
 
-/** Makes requests of a kind by several connections. */
+/** Makes requests of a kind by several connections, one for each share. */
 export async function runConnections(
   url: string,
   kind: Kind,
   shares: readonly Share[],
-  outcomes: Outcomes,
+  ledger: Ledger,
   length: Length | Pace,
-): ReturnType<typeof runLoad> {
-  const connections = shares.map((share) => new Connection(url, kind, share, outcomes));
+): Promise<Round & { readonly outcomes: Outcomes }> {
+  const outcomes = new Outcomes(ledger);
+  const clients = shares.map(() => {
+    return new Client(url, { pipelining: 1, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
+  });
   try {
-    const callers = connections.map((connection) => () => connection.ask());
-    return await runLoad(callers, length);
+    const callers = clients.map((client, i) => {
+      let answered_ms = Number.POSITIVE_INFINITY;
+      return async () => {
+        // After a pause of this process, which a busy machine can make, the server may have ended the connection.
+        if (performance.now() - answered_ms > IDLE_MS) await twoTurns();
+        await ask(client, kind(shares[i] as Share), outcomes);
+        answered_ms = performance.now();
+      };
+    });
+    const { elapsed_ms, latencies } = await runLoad(callers, length);
+    return { outcomes, ...roundOf(outcomes.tally, elapsed_ms, latencies) };
   } finally {
-    await Promise.all(connections.map((connection) => connection.end()));
+    await Promise.all(clients.map((client) => client.destroy()));
   }
 }

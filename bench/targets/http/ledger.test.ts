@@ -36,10 +36,3 @@ test('keys behind the base count when they are written', () => {
   ledger.acknowledge([ledger.next(14)]);
   expect([ledger.count(), ledger.end, ledger.version(12)]).toEqual([11, 15, 0]);
 });
-
-test('a key in doubt is neither missing nor counted', () => {
-  const ledger = new Ledger(10);
-  ledger.doubt([ledger.next(2), { number: 5, version: 0 }]);
-  ledger.acknowledge([{ number: 5, version: 0 }]);
-  expect([ledger.isDoubtful(2), ledger.isDoubtful(3), ledger.count(), ledger.missing()]).toEqual([true, false, 8, []]);
-});

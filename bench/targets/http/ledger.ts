@@ -1,8 +1,8 @@
 /**
- * The content that the store must have: the version of every key that was last acknowledged.
+ * The content that the store must have: the version of every key that was last acknowledged, and which connection owns it.
  *
- * Invariant: a key has one writer at a time, the connection that owns it, so its last acknowledged version is known. Where a
- * write was never answered (it failed, and so the run fails), the key is in doubt: it is neither written nor judged any more.
+ * Invariant: a key has one writer at a time, the connection that owns it: the keys of the connections of a row are disjoint, the
+ * numbers that are `connection` modulo `connections`. A write that was never answered has failed the run.
  */
 
 import { Random } from '../../core/generator.ts';
@@ -16,9 +16,8 @@ export interface Write {
 const TEXTS = 64;
 const TEXT_CHARS = 48;
 const DIGITS = 9;
-const SEED = 0x1ed6e7;
 
-const random = new Random(SEED);
+const random = new Random(0x1ed6e7);
 const letter = (): string => String.fromCharCode(97 + random.below(26));
 const texts = Array.from({ length: TEXTS }, () => Array.from({ length: TEXT_CHARS }, letter).join(''));
 
@@ -38,17 +37,13 @@ export function valueText({ number, version }: Write): string {
 
 /** The last acknowledged state of every key of a store. */
 export class Ledger {
-  /** Keys that are there from the beginning: the numbers below it. */
-  readonly base: number;
   readonly #versions: number[];
   /** The sequence of the entry where a receipt gave it, 0 elsewhere. */
   readonly #sequences: number[] = [];
-  readonly #doubtful = new Set<number>();
-  #last_version = 1;
+  #lastVersion = 1;
 
   /** Of a store into which version 1 of the first `base` keys is loaded. */
-  constructor(base: number) {
-    this.base = base;
+  constructor(readonly base: number) {
     this.#versions = new Array<number>(base).fill(1);
   }
 
@@ -69,8 +64,8 @@ export class Ledger {
 
   /** A new value for a key: its version is no other write's. */
   next(number: number): Write {
-    this.#last_version++;
-    return { number, version: this.#last_version };
+    this.#lastVersion++;
+    return { number, version: this.#lastVersion };
   }
 
   /** Notes that these writes were acknowledged, a single one perhaps with its sequence. */
@@ -82,24 +77,14 @@ export class Ledger {
     }
   }
 
-  /** Notes that these writes may have been applied or not. */
-  doubt(writes: readonly Write[]): void {
-    for (const { number } of writes) this.#doubtful.add(number);
-  }
-
-  isDoubtful(number: number): boolean {
-    return this.#doubtful.has(number);
-  }
-
   /** The keys of the base that are absent now. */
   missing(): number[] {
-    const base = Array.from({ length: this.base }, (_, number) => number);
-    return base.filter((number) => this.version(number) === 0 && !this.isDoubtful(number));
+    return Array.from({ length: this.base }, (_, number) => number).filter((number) => this.version(number) === 0);
   }
 
   /** How many keys must be there. */
   count(): number {
-    return this.#versions.filter((version, number) => version !== 0 && !this.isDoubtful(number)).length;
+    return this.#versions.filter((version) => version !== 0).length;
   }
 
   /** Whether an entry is exactly what must be there. */
@@ -107,5 +92,59 @@ export class Ledger {
     const number = numberOf(key);
     const version = this.version(number);
     return version !== 0 && JSON.stringify(value) === valueText({ number, version });
+  }
+}
+
+/** The keys that one connection of a row may write, and its own random numbers. */
+export class Share {
+  /** A share for each of so many connections. */
+  static ofAll(ledger: Ledger, connections: number, seed: number): Share[] {
+    return Array.from({ length: connections }, (_, i) => new Share(ledger, i, connections, seed));
+  }
+
+  readonly random: Random;
+  readonly #own: number;
+  #fresh: number;
+
+  /** Throws when there are more connections than keys. */
+  constructor(
+    readonly ledger: Ledger,
+    private readonly connection: number,
+    private readonly connections: number,
+    seed: number,
+  ) {
+    this.random = new Random(seed + connection * 7919);
+    this.#own = Math.floor((ledger.base - 1 - connection) / connections) + 1;
+    if (this.#own < 1) throw new RangeError(`${ledger.base} keys are too few for ${connections} connections.`);
+    this.#fresh = Math.ceil(ledger.end / connections) * connections + connection;
+  }
+
+  owns(number: number): boolean {
+    return number % this.connections === this.connection;
+  }
+
+  /** A key of the base, drawn at random. */
+  any(): number {
+    return this.several(1)[0] ?? 0;
+  }
+
+  /** Different keys of the base, as many as asked for if there are so many: own neighbours from a random one on. */
+  several(count: number): number[] {
+    const first = this.random.below(this.#own);
+    return Array.from({ length: Math.min(count, this.#own) }, (_, i) => {
+      return ((first + i) % this.#own) * this.connections + this.connection;
+    });
+  }
+
+  /** A key of the base that is there, if one is found near a random one. */
+  present(): number | undefined {
+    return this.several(100).find((number) => this.ledger.version(number) !== 0);
+  }
+
+  /** A key that was never written. */
+  fresh(): number {
+    const number = this.#fresh;
+    this.#fresh += this.connections;
+    return number;
   }
 }
