@@ -6,7 +6,7 @@
  * first: it warms the code up and finds how many calls must be timed as one.
  */
 
-import { timerStepMs } from './clock.ts';
+import { now, timerStepMs, turn } from './clock.ts';
 import {
   type Ability,
   type Access,
@@ -16,6 +16,7 @@ import {
   type Place,
   type SessionOptions,
 } from './engine.ts';
+import { rate } from './figures.ts';
 import type { KeyKind } from './generator.ts';
 import { groupFor, measure, type Round } from './measure.ts';
 import { budgetMs, type Plan } from './plan.ts';
@@ -26,6 +27,8 @@ import { makeTask } from './tasks/make.ts';
 import type { Work } from './work.ts';
 
 const REHEARSAL_MS = 40;
+/** Between two reports of a round that takes long. */
+const SAID_MS = 1000;
 /** Share of the calls that a rehearsal makes at most. */
 const REHEARSAL_PART = 0.2;
 /** Calls timed as one in a rehearsal, of engines that answer at once. */
@@ -53,6 +56,12 @@ export interface Loop {
   /** Where the files of Varve are. Default: as the engine says. */
   readonly storage?: SessionOptions['storage'];
   readonly note?: string;
+  /** Characters of a string key. Default: as the generator makes them. */
+  readonly keyBytes?: number | undefined;
+  /** A round makes all its calls, however long they take. */
+  readonly whole?: true;
+  /** The store is closed and opened before each round. */
+  readonly reopened?: true;
 }
 
 type About = Pick<Suite, 'name' | 'title' | 'quick' | 'asked'>;
@@ -76,7 +85,7 @@ export function registerLoops(about: About, ...loops: readonly Loop[]): void {
 }
 
 /** A loop as a plan wants it: its counts by mode and scale, and what the plan sets in place of the loop's own. */
-interface Tailored extends Omit<Loop, 'entries' | 'calls' | 'reserve'>, Omit<Fixture, 'suite'> {
+interface Tailored extends Omit<Loop, 'entries' | 'calls' | 'reserve' | 'keyBytes'>, Omit<Fixture, 'suite'> {
   readonly calls: number;
 }
 
@@ -95,7 +104,7 @@ export function tailored(loop: Loop, plan: Plan): Tailored {
     entries: custom.entries ?? fewer ?? scaled(loop.entries),
     reserve: loop.reserve === undefined ? 0 : scaled(loop.reserve),
     calls: callsOf(loop, plan, scaled),
-    keyBytes: custom.keyBytes,
+    keyBytes: custom.keyBytes ?? loop.keyBytes,
     storage: loop.storage ?? custom.storage,
   };
 }
@@ -229,25 +238,33 @@ class LoopRun {
 
   async #round(runner: Runner, round: number, text: string): Promise<void> {
     const { plan, access, stages, signal, say } = this.context;
-    const { work, calls, fresh, reserve } = this.loop;
+    const { work, calls, fresh, reserve, whole, reopened } = this.loop;
     const isRehearsal = round < 0;
     const loading = (percent: number): void => say(`${text}, ${percent} % loaded`);
     runner.stage ??= await stages.take(this.#fixture, runner.engine, runner.durability, loading);
     const { stage, engine } = runner;
     if (work.kind === 'points' && work.mix === 'delete') await stage.restore();
+    if (reopened) await stage.reopen(turn);
     const choice = { access, calls, round: Math.max(round, 0), seed: plan.seed, hasReserve: reserve > 0 };
     const task = makeTask(work, stage, choice);
     const together = engine.grouped !== undefined || access === 'inflight';
     const joined = engine.grouped ?? plan.custom.threads ?? IN_FLIGHT;
     const answersAtOnce = stage.session.kind === 'sync' && work.kind === 'points';
     const group = runner.group ?? (answersAtOnce ? REHEARSAL_GROUP : 1);
+    let said_ms = now();
+    const progress = async (): Promise<void> => {
+      if (now() - said_ms < SAID_MS) return;
+      said_ms = now();
+      say(`${text}, ${rate(task.tally.ops)} done`);
+    };
     const timed = (): Promise<Round> =>
       measure(task, {
         group: together ? joined : group,
-        budget_ms: isRehearsal ? REHEARSAL_MS : budgetMs(plan),
+        budget_ms: isRehearsal ? REHEARSAL_MS : whole ? Number.POSITIVE_INFINITY : budgetMs(plan),
         calls_max: isRehearsal ? Math.max(together ? joined : 1, Math.ceil(calls * REHEARSAL_PART)) : calls,
         together,
         signal,
+        sample: whole && progress,
       });
     const result = work.kind === 'open' ? await stage.reopen(timed) : await timed();
     if (isRehearsal) runner.group = together ? joined : groupFor(result.latencies, this.#step_ms);

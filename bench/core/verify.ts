@@ -11,8 +11,8 @@ import { ABSENT, liveInOrder, type State } from './trace.ts';
 
 const PAGE = 1000;
 
-/** A key and its value; undefined: it must be absent. */
-type Due<V = Uint8Array> = readonly (readonly [Key, V])[];
+/** Keys and their values; undefined: the key must be absent. There may be millions, so they come one by one. */
+type Due<V = Uint8Array> = Iterable<readonly [Key, V]>;
 
 /** Compares the store with its state; answers with what is wrong, or undefined. */
 export function verifyStore(
@@ -21,12 +21,15 @@ export function verifyStore(
   dataset: Dataset,
   state: State,
 ): Promise<string | undefined> {
-  const heldBy = (number: number): Uint8Array => at(dataset.pool, at(state, number));
-  const due = Array.from(liveInOrder(dataset, state), (number) => [at(dataset.keys, number), heldBy(number)] as const);
-  const asked = dataset.keys.map((key, number) => {
-    return [key, state[number] === ABSENT ? undefined : heldBy(number)] as const;
-  });
-  return verifyEntries(engine, session, due, asked);
+  const { keys, pool } = dataset;
+  const heldBy = (number: number): Uint8Array => at(pool, at(state, number));
+  function* due(): Generator<readonly [Key, Uint8Array]> {
+    for (const number of liveInOrder(dataset, state)) yield [at(keys, number), heldBy(number)];
+  }
+  function* asked(): Generator<readonly [Key, Uint8Array | undefined]> {
+    for (const [number, key] of keys.entries()) yield [key, state[number] === ABSENT ? undefined : heldBy(number)];
+  }
+  return verifyEntries(engine, session, due(), asked());
 }
 
 /** The same with the entries that are due, in the order of keys. */
@@ -58,7 +61,7 @@ async function verifyByGets(session: Session, asked: Due<Uint8Array | undefined>
 /** A page begins with the last entry of the one before, which is not looked at again. */
 async function verifyByRanges(session: Session, due: Due): Promise<string | undefined> {
   let last: Key | undefined;
-  let place = 0;
+  const entries = due[Symbol.iterator]();
   let wrong: string | undefined;
   for (let count = PAGE; count === PAGE && wrong === undefined; ) {
     const from = last;
@@ -68,15 +71,15 @@ async function verifyByRanges(session: Session, due: Due): Promise<string | unde
         count++;
         if (wrong !== undefined || (from !== undefined && compareKeys(key, from) === 0)) return;
         last = key;
-        const entry = due[place++];
-        if (entry === undefined || compareKeys(entry[0], key) !== 0) {
-          wrong = `The key ${String(key)} came where ${entry === undefined ? 'none' : String(entry[0])} was due.`;
-        } else if (!sameBytes(value, entry[1])) wrong = otherBytes(key);
+        const [wanted, held] = entries.next().value ?? [];
+        if (wanted === undefined || compareKeys(wanted, key) !== 0) {
+          wrong = `The key ${String(key)} came where ${String(wanted ?? 'none')} was due.`;
+        } else if (!sameBytes(value, held as Uint8Array)) wrong = otherBytes(key);
       },
     });
   }
-  if (wrong !== undefined || place >= due.length) return wrong;
-  return `The key ${String(at(due, place)[0])} is missing from the ranges.`;
+  const left = wrong === undefined ? entries.next() : { done: true as const };
+  return left.done ? wrong : `The key ${String(left.value[0])} is missing from the ranges.`;
 }
 
 function otherBytes(key: Key): string {

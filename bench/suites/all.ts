@@ -6,6 +6,6 @@ import './db-bench.ts';
 import './beyond.ts';
 import './compaction/suite.ts';
 import './micro.ts';
-import './scale/suite.ts';
+import './scale.ts';
 import './callers.ts';
 import './lives/suite.ts';
