@@ -32,7 +32,7 @@ use crate::types::{FileKind, FileName, StoreId};
 const FREE_SLOTS_MIN: u32 = 4;
 
 /// See [`SlotPool::set_spare`].
-const SPARE_BYTES: u64 = 3 << 20;
+const SPARE_BYTES: u64 = 1 << 20;
 
 /// While there are spare slots, a segment follows others in a slot only if it begins before this byte. So short
 /// segments share a slot, and a long one leaves a whole slot spare when it is deleted.
@@ -189,7 +189,7 @@ impl<D: Slots> SlotPool<D> {
     }
 
     /// Sets how many bytes spare slots may contain when a file is deleted: this many, or a sixteenth of all bytes if that is more. The rest is
-    /// returned to the host. Default: 3 MiB, because growing a file costs more than writing into one. Nothing is returned unless
+    /// returned to the host. Default: 1 MiB, because growing a file costs more than writing into one. Nothing is returned unless
     /// [`set_room`](Self::set_room) has reported more room than the store takes.
     pub fn set_spare(&mut self, bytes: u64) {
         self.spare_bytes_max = bytes;

@@ -181,10 +181,18 @@ impl<S: Storage> Store<S> {
         self.storage.shrink(keep_bytes)
     }
 
-    /// Notes that there are no writes for a while, or ends that state; a flush ends it, too. While the store is idle, levels are
-    /// merged sooner, so that fewer overwritten entries are kept.
-    pub fn set_idle(&mut self, is_idle: bool) {
-        self.jobs.set_idle(is_idle);
+    /// Notes that there are no writes for a while; the next memtable ends that state. While the store is idle, levels are merged sooner, so
+    /// that fewer overwritten entries are kept. A memtable that is half full is frozen, so that its part of the log is given back, unless
+    /// the storage is full.
+    ///
+    /// # Errors
+    /// The error of the commit of staged writes.
+    pub fn set_idle(&mut self) -> Result<()> {
+        if self.active.borrow().bytes() > self.memtable_bytes / 2 && self.storage.room_when_full().is_none() {
+            self.freeze_active()?;
+        }
+        self.jobs.begin_idle();
+        Ok(())
     }
 
     /// Releases the room that tables were expected to need but do not use. The slot headers still include it until they

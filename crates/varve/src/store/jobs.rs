@@ -181,11 +181,15 @@ impl Jobs {
         self.is_idle
     }
 
-    pub(super) fn set_idle(&mut self, is_idle: bool) {
-        if self.is_idle != is_idle {
-            self.is_idle = is_idle;
-            self.look_again();
-        }
+    /// Nothing is written for a while.
+    pub(super) fn begin_idle(&mut self) {
+        self.is_idle = true;
+        self.look_again();
+    }
+
+    /// Something is written again. Levels may be larger now, so nothing more is due.
+    pub(super) fn end_idle(&mut self) {
+        self.is_idle = false;
     }
 }
 
@@ -425,7 +429,6 @@ impl<S: Storage> Store<S> {
             self.history.add(&frozen.memtable.borrow());
         }
         self.counters.count_flush(&result, self.now_ms);
-        self.set_idle(false);
         let added = result.tables.into_iter().map(|table| (0, table)).collect();
         let committed = self.commit_edit(Edit { added, floors, ..Edit::default() });
         if committed.is_err() {

@@ -534,6 +534,7 @@ impl<S: Storage> Store<S> {
 
     /// Freezes the active memtable and starts a new one with a segment of its own.
     pub(super) fn freeze(&mut self) {
+        self.jobs.end_idle();
         let (segment, end) = {
             let active = self.active.borrow();
             (active.header().segment, active.image().len() as u64)
