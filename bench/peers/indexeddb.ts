@@ -9,6 +9,7 @@
 import type { AsyncSession, Engine } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 import { engineOf } from './library.ts';
+import { getsThenSets, setsOf } from './runs.ts';
 
 const STORE = 'entries';
 /** Sets of one transaction of `indexeddb-grouped`: about as many as fit in 64 KiB of Varve's log. */
@@ -34,15 +35,29 @@ function sessionOf(db: IDBDatabase, durability: 'relaxed' | 'strict'): AsyncSess
   };
   const write = (run: (store: IDBObjectStore) => void): Promise<void> => made(begin('readwrite'), run);
   const read = (): RecordsStore => db.transaction(STORE, 'readonly').objectStore(STORE);
-  const putAll = (store: IDBObjectStore, keys: readonly Key[], values: readonly Uint8Array[]): void => {
-    for (let i = 0; i < keys.length; i++) store.put(values[i], keys[i] as IDBValidKey);
+  const wave: AsyncSession['wave'] = async (calls) => {
+    const values = new Array<Uint8Array | undefined>(calls.length);
+    const mode = calls.some((call) => call.value !== undefined) ? 'readwrite' : 'readonly';
+    await made(begin(mode), (store) =>
+      calls.forEach(({ key, value }, i) => {
+        if (value === null) store.delete(key as IDBValidKey);
+        else if (value !== undefined) store.put(value, key as IDBValidKey);
+        else {
+          const request = store.get(key as IDBValidKey) as Found;
+          request.onsuccess = () => {
+            values[i] = request.result;
+          };
+        }
+      }),
+    );
+    return values;
   };
   return {
     kind: 'async',
     set: (key, value) => write((store) => store.put(value, key as IDBValidKey)),
     get: (key) => result(read().get(key as IDBValidKey)),
     delete: (key) => write((store) => store.delete(key as IDBValidKey)),
-    batch: ({ keys, values }) => write((store) => putAll(store, keys, values)),
+    batch: (entries) => wave(setsOf(entries)),
     deleteRange: (from, to) => write((store) => store.delete(IDBKeyRange.bound(from, to, false, true))),
     range: async (from, limit, sink) => {
       const store = read();
@@ -56,32 +71,8 @@ function sessionOf(db: IDBDatabase, durability: 'relaxed' | 'strict'): AsyncSess
       const keys = await result(store.getAllKeys(range, limit));
       for (const [i, value] of (await values).entries()) sink.take(keys[i] as Key, value);
     },
-    wave: async (calls) => {
-      const values = new Array<Uint8Array | undefined>(calls.length);
-      const mode = calls.some((call) => call.value !== undefined) ? 'readwrite' : 'readonly';
-      await made(begin(mode), (store) =>
-        calls.forEach(({ key, value }, i) => {
-          if (value === null) store.delete(key as IDBValidKey);
-          else if (value !== undefined) store.put(value, key as IDBValidKey);
-          else {
-            const request = store.get(key as IDBValidKey) as Found;
-            request.onsuccess = () => {
-              values[i] = request.result;
-            };
-          }
-        }),
-      );
-      return values;
-    },
-    transact: async ({ keys, values }) => {
-      const store = begin('readwrite');
-      const done = complete(store.transaction);
-      const found = await Promise.all(keys.map((key) => result(store.get(key as IDBValidKey) as Found)));
-      putAll(store, keys, values);
-      store.transaction.commit();
-      await done;
-      return found;
-    },
+    wave,
+    transact: async (entries) => (await wave(getsThenSets(entries))).slice(0, entries.keys.length),
     settle: async () => {
       // The browser decides when IndexedDB compacts; a strict transaction flushes its content.
       await made(begin('readwrite', 'strict'), (store) => store.delete(''));

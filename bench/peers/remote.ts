@@ -3,12 +3,14 @@
  * an application would write it. (SQLite's own "Worker1" is "relatively limited" by its documentation
  * (sqlite.org/wasm/doc/trunk/api-worker1.md): it has no prepared statements and no transaction over calls, so it is slower.)
  *
- * Invariant: responses come in the order of the calls. A worker that fails rejects all waiting and later calls. Values that
- * travel together are in one buffer, which is transferred: cloning hundreds of small arrays would cost more than storing them.
+ * Invariant: values that travel together are in one buffer, which is transferred: cloning hundreds of small arrays would cost
+ * more than storing them. A worker that fails rejects all waiting and later calls.
  */
 
-import type { AsyncSession, SessionOptions } from '../core/engine.ts';
+import { createBirpc } from 'birpc';
+import type { AsyncSession, Place, PointCall, SessionOptions } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
+import { getsThenSets, setsOf } from './runs.ts';
 
 /** Values one behind the other. A length below 0 stands for no value, or for a delete. */
 export interface PackedValues {
@@ -16,9 +18,18 @@ export interface PackedValues {
   readonly lengths: Int32Array;
 }
 
-/** A call of a session by the name of its method. */
-export type Request = readonly [method: string, ...args: unknown[]];
-export type Reply = { readonly result: unknown } | { readonly error: string };
+/** The calls of the worker (peer-worker.ts). */
+export interface PeerCalls {
+  open(peer: string, name: string, options: SessionOptions): unknown;
+  set(key: Key, value: Uint8Array): unknown;
+  get(key: Key): Uint8Array | undefined | Promise<Uint8Array | undefined>;
+  delete(key: Key): unknown;
+  deleteRange(from: Key, to: Key): unknown;
+  range(from: Key | undefined, limit: number): Promise<[keys: Key[], values: PackedValues]>;
+  wave(keys: Key[], values: PackedValues): Promise<PackedValues>;
+  settle(where: Place, entries: number): Promise<boolean>;
+  close(): Promise<void>;
+}
 
 const NONE = -1;
 const DELETE = -2;
@@ -46,62 +57,50 @@ export function unpack({ bytes, lengths }: PackedValues): (Uint8Array | undefine
   });
 }
 
-export function transferOf(parts: readonly unknown[]): Transferable[] {
-  return parts.flatMap((part) =>
-    part instanceof Object && 'lengths' in part ? (part as PackedValues).bytes.buffer : [],
-  );
-}
+/** The arguments of a call, or its result. */
+type Message = { readonly a?: readonly unknown[]; readonly r?: unknown };
 
-type Call = (method: string, ...args: unknown[]) => Promise<unknown>;
-
-function callerOf(worker: Worker): Call {
-  const waiting: { resolve(result: unknown): void; reject(error: Error): void }[] = [];
-  let failed: Error | undefined;
-  worker.onmessage = ({ data }: MessageEvent<Reply>) => {
-    const caller = waiting.shift();
-    if ('result' in data) caller?.resolve(data.result);
-    else caller?.reject(new Error(data.error));
-  };
-  worker.onerror = ({ message }) => {
-    failed = new Error(`The worker of the peer failed: ${message}`);
-    for (const { reject } of waiting.splice(0)) reject(failed);
-  };
-  return (...request) =>
-    new Promise((resolve, reject) => {
-      if (failed !== undefined) return reject(failed);
-      waiting.push({ resolve, reject });
-      worker.postMessage(request satisfies Request, transferOf(request));
-    });
-}
-
-const valuesOf = async (packed: Promise<unknown>): Promise<(Uint8Array | undefined)[]> =>
-  unpack((await packed) as PackedValues).map((value) => value ?? undefined);
+/** Calls between a page and its worker. */
+export const overPort = (port: Worker | DedicatedWorkerGlobalScope) => ({
+  timeout: -1,
+  post: (message: Message) => {
+    const parts = [message.a, message.r].flat() as (Partial<PackedValues> | undefined)[];
+    const transfer = parts.flatMap((part) => (part?.lengths && part.bytes ? part.bytes.buffer : []));
+    port.postMessage(message, { transfer });
+  },
+  on: (take: (message: Message) => void) => {
+    port.onmessage = ({ data }: MessageEvent<Message>) => take(data);
+  },
+});
 
 /** Opens the store `name` of `peer` in a worker of its own. */
 export async function openRemote(peer: string, name: string, options: SessionOptions): Promise<AsyncSession> {
   const worker = new Worker(new URL('./peer-worker.js', import.meta.url), { type: 'module', name });
-  const call = callerOf(worker);
-  await call('open', peer, name, options).catch((error) => {
+  const calls = createBirpc<PeerCalls>({}, overPort(worker));
+  worker.onerror = ({ message }) => calls.$close(new Error(`The worker of the peer failed: ${message}`));
+  await calls.open(peer, name, options).catch((error) => {
     worker.terminate();
     throw error;
   });
+  const wave = async (points: readonly PointCall[]): Promise<(Uint8Array | undefined)[]> => {
+    const keys = points.map(({ key }) => key);
+    const values = await calls.wave(keys, pack(points.map(({ value }) => value)));
+    return unpack(values).map((value) => value ?? undefined);
+  };
   return {
     kind: 'async',
-    set: (key, value) => call('set', key, value),
-    get: (key) => call('get', key) as Promise<Uint8Array | undefined>,
-    delete: (key) => call('delete', key),
-    deleteRange: (from, to) => call('deleteRange', from, to),
-    batch: ({ keys, values }) => call('batch', keys, pack(values)),
-    transact: ({ keys, values }) => valuesOf(call('transact', keys, pack(values))),
+    set: (key, value) => calls.set(key, value),
+    get: (key) => calls.get(key),
+    delete: (key) => calls.delete(key),
+    deleteRange: (from, to) => calls.deleteRange(from, to),
+    batch: (entries) => wave(setsOf(entries)),
+    transact: async (entries) => (await wave(getsThenSets(entries))).slice(0, entries.keys.length),
     range: async (from, limit, sink) => {
-      const [keys, packed] = (await call('range', from, limit)) as [Key[], PackedValues];
+      const [keys, packed] = await calls.range(from, limit);
       for (const [i, value] of unpack(packed).entries()) sink.take(keys[i] as Key, value as Uint8Array);
     },
-    wave: (calls) => {
-      const keys = calls.map(({ key }) => key);
-      return valuesOf(call('wave', keys, pack(calls.map(({ value }) => value))));
-    },
-    settle: (where, entries) => call('settle', where, entries) as Promise<boolean>,
-    close: () => call('close').then(() => worker.terminate()),
+    wave,
+    settle: (where, entries) => calls.settle(where, entries),
+    close: () => calls.close().then(() => worker.terminate()),
   };
 }

@@ -5,7 +5,7 @@
  * a get after a set of the same key in one wave finds the new value.
  */
 
-import type { AsyncSession, PointCall } from '../core/engine.ts';
+import type { AsyncSession, BatchEntries, PointCall } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 
 export interface Run {
@@ -64,6 +64,16 @@ export function waveOfCalls({ get, set, delete: remove }: Points): AsyncSession[
     value === undefined ? get(key) : (value === null ? remove(key) : set(key, value)).then(() => undefined);
   return (calls) => Promise.all(calls.map(one));
 }
+
+/** A batch as calls of a wave. */
+export const setsOf = ({ keys, values }: BatchEntries): PointCall[] =>
+  keys.map((key, i) => ({ key, value: values[i] as Uint8Array }));
+
+/** A transaction as calls of a wave; the first answers are its result. */
+export const getsThenSets = (entries: BatchEntries): PointCall[] => [
+  ...entries.keys.map((key) => ({ key, value: undefined })),
+  ...setsOf(entries),
+];
 
 /** For stores in which every write was awaited: there is nothing to wait for. */
 export const settled = async (): Promise<boolean> => true;

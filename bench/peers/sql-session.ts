@@ -4,7 +4,8 @@
  * Invariant: a call is one transaction. Point calls of a grouped session are joined, up to `group` in a transaction.
  */
 
-import type { BatchEntries, PointCall, SyncSession } from '../core/engine.ts';
+import type { PointCall, SyncSession } from '../core/engine.ts';
+import { getsThenSets, setsOf } from './runs.ts';
 
 /** The prepared statements of a connection. */
 export interface Statements extends Pick<SyncSession, 'set' | 'get' | 'delete' | 'range'> {
@@ -35,15 +36,17 @@ export function sqlSession(statements: Statements, between: Between, group = 1):
     if (joined === group) commit();
     if (joined++ === 0) statements.begin();
   };
-  const together = <T>(calls: () => T): T => {
+  const wave = (calls: readonly PointCall[]): (Uint8Array | undefined)[] => {
     commit();
     statements.begin();
-    const result = calls();
+    const found = calls.map(({ key, value }) => {
+      if (value === undefined) return statements.get(key);
+      if (value === null) statements.delete(key);
+      else statements.set(key, value);
+      return undefined;
+    });
     statements.commit();
-    return result;
-  };
-  const setAll = ({ keys, values }: BatchEntries): void => {
-    for (const [i, key] of keys.entries()) statements.set(key, values[i] as Uint8Array);
+    return found;
   };
   return {
     kind: 'sync',
@@ -64,22 +67,9 @@ export function sqlSession(statements: Statements, between: Between, group = 1):
       statements.deleteRange(from, to);
     },
     range: statements.range,
-    batch: (entries) => together(() => setAll(entries)),
-    transact: (entries) =>
-      together(() => {
-        const found = entries.keys.map(statements.get);
-        setAll(entries);
-        return found;
-      }),
-    wave: (calls) =>
-      together(() =>
-        calls.map(({ key, value }) => {
-          if (value === undefined) return statements.get(key);
-          if (value === null) statements.delete(key);
-          else statements.set(key, value);
-          return undefined;
-        }),
-      ),
+    batch: (entries) => wave(setsOf(entries)),
+    transact: (entries) => wave(getsThenSets(entries)).slice(0, entries.keys.length),
+    wave,
     commit,
     settle: (where, entries) => {
       commit();

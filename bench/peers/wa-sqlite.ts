@@ -7,9 +7,10 @@
  */
 
 import type { AccessHandlePoolVFS } from 'wa-sqlite/src/examples/AccessHandlePoolVFS.js';
-import type { AsyncSession, BatchEntries, SessionOptions } from '../core/engine.ts';
+import type { AsyncSession, PointCall, SessionOptions } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 import { compiledAsset } from './library.ts';
+import { getsThenSets, setsOf } from './runs.ts';
 import {
   CHECKPOINT,
   expectWal,
@@ -27,8 +28,7 @@ const ROW = 100;
 type Api = ReturnType<typeof import('wa-sqlite').Factory>;
 type Statements = Readonly<Record<StatementName, number>>;
 
-/** Calls of a store, as the worker of the peers also makes them. */
-export type ServedSession = AsyncSession & Required<Pick<AsyncSession, 'transact' | 'deleteRange'>>;
+type ServedSession = AsyncSession & Required<Pick<AsyncSession, 'deleteRange'>>;
 
 function sessionOf(api: Api, db: number, statements: Statements, closePool: () => Promise<void>): ServedSession {
   /** A connection takes one call at a time. */
@@ -49,30 +49,26 @@ function sessionOf(api: Api, db: number, statements: Statements, closePool: () =
     await api.reset(statement);
     return value;
   };
-  const together = <T>(calls: () => Promise<T>): Promise<T> =>
+  const wave = (calls: readonly PointCall[]): Promise<(Uint8Array | undefined)[]> =>
     alone(async () => {
+      const values: (Uint8Array | undefined)[] = [];
       await run('begin');
-      const result = await calls();
+      for (const { key, value } of calls) {
+        if (value === undefined) values.push(await run('get', key));
+        else values.push(await (value === null ? run('delete', key) : run('set', key, value)));
+      }
       await run('commit');
-      return result;
+      return values;
     });
-  const setAll = async ({ keys, values }: BatchEntries): Promise<void> => {
-    for (let i = 0; i < keys.length; i++) await run('set', keys[i] as Key, values[i] as Uint8Array);
-  };
   return {
     kind: 'async',
     set: (key, value) => alone(() => run('set', key, value)),
     get: (key) => alone(() => run('get', key)),
     delete: (key) => alone(() => run('delete', key)),
     deleteRange: (from, to) => alone(() => run('deleteRange', from, to)),
-    batch: (entries) => together(() => setAll(entries)),
-    transact: (entries) =>
-      together(async () => {
-        const found: (Uint8Array | undefined)[] = [];
-        for (const key of entries.keys) found.push(await run('get', key));
-        await setAll(entries);
-        return found;
-      }),
+    batch: (entries) => wave(setsOf(entries)),
+    transact: async (entries) => (await wave(getsThenSets(entries))).slice(0, entries.keys.length),
+    wave,
     range: (from, limit, sink) =>
       alone(async () => {
         const statement = statements[from === undefined ? 'first' : 'from'];
@@ -81,15 +77,6 @@ function sessionOf(api: Api, db: number, statements: Statements, closePool: () =
         while ((await api.step(statement)) === ROW)
           sink.take(api.column_text(statement, 0), api.column_blob(statement, 1).slice());
         await api.reset(statement);
-      }),
-    wave: (calls) =>
-      together(async () => {
-        const values: (Uint8Array | undefined)[] = [];
-        for (const { key, value } of calls) {
-          if (value === undefined) values.push(await run('get', key));
-          else values.push(await (value === null ? run('delete', key) : run('set', key, value)));
-        }
-        return values;
       }),
     settle: (where) =>
       alone(async () => {

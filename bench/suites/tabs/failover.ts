@@ -1,5 +1,5 @@
 /**
- * The wait of writers when the tab that leads is closed, killed, or loses its worker.
+ * The wait of writers when the tab that leads is closed or killed.
  *
  *     writes        |-|-|-|-|--------------------|-|-|-|
  *     the command          ^
@@ -22,10 +22,9 @@ import { epochMs, type Written } from './protocol.ts';
 
 const ENDS: Readonly<Record<Cause, string>> = {
   close: 'its tab is closed',
-  terminate: 'its worker is terminated',
   kill: 'its renderer is killed',
 };
-const CAUSES: readonly Cause[] = ['close', 'terminate', 'kill'];
+const CAUSES: readonly Cause[] = ['close', 'kill'];
 const TIMES = { quick: 3, full: 15 };
 const ENTRIES = 10_000;
 const FOLLOWERS = 2;
@@ -54,9 +53,6 @@ export async function runFailovers(context: Context, house: House, engines: read
     try {
       await line.fill();
       for (const cause of CAUSES) {
-        if (cause === 'terminate' && !line.hasLeader) continue;
-        // Frames share the page's process.
-        if (cause === 'kill' && house.place === 'frame') continue;
         const pauses: Pause[] = [];
         for (let time = 0; time < times; time++) {
           step(`multi-tab (${place}): ${engine.name}, leader ended by ${cause}, ${time + 1} of ${times}`);
@@ -125,7 +121,7 @@ class Line {
     await pass(WRITING_MS);
     const command = epochMs();
     await this.house.end(victim, cause);
-    if (this.hasLeader) await this.#succession(cause === 'terminate' ? this.#tabs : followers);
+    if (this.hasLeader) await this.#succession(followers);
     await pass(WRITING_MS);
     const written = await Promise.all(followers.map((tab) => tab.call.stop()));
     const problems = written.flatMap(({ errors }) => errors);
@@ -136,8 +132,6 @@ class Line {
       if (missing > 0) problems.push(`${missing} of ${count} acknowledged writes are not there.`);
     }
     this.#ended++;
-    // A worker that was ended comes again, but not for ever: the next one to lead is in another tab.
-    if (cause === 'terminate') await this.house.end(victim, 'close');
     this.#tabs = followers;
     return { pauses: written.map((one) => pauseOf(one, command)), problems };
   }

@@ -9,7 +9,6 @@
 import { type Engine, IN_FLIGHT } from '../../core/engine.ts';
 import { rotated } from '../../core/loops.ts';
 import { JoinedRounds, type Round } from '../../core/measure.ts';
-import type { Plan } from '../../core/plan.ts';
 import { type Context, register, report } from '../../core/suite.ts';
 import { failoverSteps, runFailovers } from './failover.ts';
 import { House, type RemoteTab } from './house.ts';
@@ -35,7 +34,6 @@ interface Part {
   readonly phase: string;
   /** The tabs whose calls count: one calls and the others have the store open, or all call at once. */
   readonly tabs: readonly RemoteTab[];
-  readonly allCall: boolean;
   readonly rounds: Round[];
 }
 
@@ -64,18 +62,15 @@ async function run(context: Context): Promise<void> {
   }
 }
 
-function stepsOf(plan: Plan, engines: readonly Engine[]): number {
-  const count = enginesOf(engines).length;
-  return TABS[plan.mode].length * (count + count * CALLS.length * plan.rounds);
-}
-
 register({
   name: NAME,
   title: 'one store in several tabs',
   accesses: ['page', 'inflight'],
   steps: (plan, engines, access) => {
-    const able = enginesOf(engines);
-    return stepsOf(plan, able) + (access === 'page' ? failoverSteps(plan, able) : 0);
+    // By hand there is nobody to open tabs.
+    const able = globalThis.varveBenchTabs === undefined ? [] : enginesOf(engines);
+    const count = TABS[plan.mode].length * able.length * (1 + CALLS.length * plan.rounds);
+    return count + (access === 'page' ? failoverSteps(plan, able) : 0);
   },
   run,
 });
@@ -144,15 +139,14 @@ class TabSuite {
     };
     const roles = (['leader', 'follower'] as const).filter((role) => by[role].length > 0);
     const count = tabs.length === 1 ? '1 tab' : `${tabs.length} tabs`;
-    const part = (how: string, own: readonly RemoteTab[], allCall: boolean, name = engine.name): Part => {
-      return { engine: { ...engine, name }, phase: `${count}, ${call}, ${how}`, tabs: own, allCall, rounds: [] };
+    const part = (how: string, own: readonly RemoteTab[], name = engine.name): Part => {
+      return { engine: { ...engine, name }, phase: `${count}, ${call}, ${how}`, tabs: own, rounds: [] };
     };
-    const parts = roles.map((role) => part('one calls', by[role].slice(0, 1), false, `${engine.name} (${role})`));
+    const parts = roles.map((role) => part('one calls', by[role].slice(0, 1), `${engine.name} (${role})`));
     // Peers have no leader.
-    if (roles.length === 0) parts.push(part('one calls', tabs.slice(0, 1), false));
+    if (roles.length === 0) parts.push(part('one calls', tabs.slice(0, 1)));
     if (tabs.length > 1) {
-      for (const role of roles) parts.push(part(`all call (the part of the ${role})`, by[role], true));
-      parts.push(part('all call', tabs, true));
+      parts.push(part('all call', tabs));
     }
     return { engine, call, tabs, parts, group: 1 };
   }
@@ -161,13 +155,8 @@ class TabSuite {
     const { engine, call, tabs, parts } = making;
     this.#progress(`${tabs.length} tabs: ${engine.name} ${call}, round ${round + 1} of ${this.context.plan.rounds}`);
     making.group = this.#waves ? 1 : await this.#groupOf(making);
-    for (const part of parts.filter(({ allCall }) => !allCall)) {
+    for (const part of parts) {
       part.rounds.push(sum(await this.#go(making, part.tabs, round)));
-    }
-    const together = parts.filter(({ allCall }) => allCall);
-    const all = together.length === 0 ? [] : await this.#go(making, tabs, round);
-    for (const part of together) {
-      part.rounds.push(sum(all.filter((_, i) => part.tabs.includes(tabs[i] as RemoteTab))));
     }
   }
 
@@ -205,9 +194,8 @@ class TabSuite {
   }
 
   #conclude({ group, parts }: Making, wrong: string | undefined): void {
-    const frames = this.house.place === 'frame' && { note: 'frames of one page, which share its thread' };
     for (const { engine, phase, rounds } of parts) {
-      const head = { suite: NAME, phase, groupSize: this.#waves ? IN_FLIGHT : group, ...frames };
+      const head = { suite: NAME, phase, groupSize: this.#waves ? IN_FLIGHT : group };
       report(this.context, engine, head, rounds, wrong);
     }
   }

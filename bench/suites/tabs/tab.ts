@@ -35,9 +35,6 @@ export class Tab {
   #prepared: { task: Task; work: Work } | undefined;
   #writer: { stop: boolean; done: Promise<Written> } | undefined;
 
-  /** @param workers all workers that the page has made, those to come included */
-  constructor(private readonly workers: readonly Worker[]) {}
-
   /** Opens a store; the first tab makes it anew and loads it, the others know what was loaded. */
   async open(given: { engine: string; store: string; entries: number; isFirst: boolean }): Promise<void> {
     const { engine: name, store, entries, isFirst } = given;
@@ -130,11 +127,6 @@ export class Tab {
       missing += (await session.wave(calls)).filter((value) => value?.length !== VALUE_BYTES).length;
     }
     return missing;
-  }
-
-  /** Ends the workers of this tab that have an engine, without a word to them. */
-  async terminate(): Promise<void> {
-    for (const worker of this.workers) worker.terminate();
   }
 
   async close({ engine: name, store, remove }: { engine: string; store: string; remove: boolean }): Promise<void> {
