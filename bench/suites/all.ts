@@ -4,7 +4,7 @@ import './core.ts';
 import './ycsb.ts';
 import './db-bench.ts';
 import './beyond.ts';
-import './compaction/suite.ts';
+import './compaction.ts';
 import './micro.ts';
 import './scale.ts';
 import './callers.ts';

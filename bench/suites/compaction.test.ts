@@ -1,20 +1,27 @@
+import { open } from 'varve/synchronous';
 import { expect, test } from 'vitest';
-import { wasm } from '../../../tests/node/support/engine.ts';
-import { planOf } from '../../core/fixture.ts';
-import type { Emit } from '../../core/plan.ts';
-import { Gathered } from '../../core/result.ts';
-import { Stages } from '../../core/stage.ts';
-import { runCompaction } from './suite.ts';
+import { wasm } from '../../tests/node/support/engine.ts';
+import { planOf } from '../core/fixture.ts';
+import type { Key } from '../core/generator.ts';
+import type { Emit } from '../core/plan.ts';
+import { Gathered } from '../core/result.ts';
+import { Stages } from '../core/stage.ts';
+import { syncSession, varveSync } from '../peers/varve-sync.ts';
+import { runCompaction } from './compaction.ts';
 
 test('a compaction leaves one entry for each live key, and says what it did', async () => {
   const found = new Gathered();
   const { rows, problems } = found;
   const plan = planOf(['compaction'], { rounds: 1, custom: { storage: 'memory' } });
+  // Tests have no workers.
+  const options = { storage: 'memory', memoryBytes: 1 << 20, compactor: false, wasm } as const;
+  const opened = async (name: string) => syncSession(await open<Key, Uint8Array>(name, options));
+  const engine = { ...varveSync, open: opened, remove: async () => undefined };
   const emit: Emit = (event) => found.take(event);
   const quiet = { step: () => undefined, say: () => undefined, signal: new AbortController().signal };
   await runCompaction(
     { plan, engines: [], access: 'worker', place: 'worker', emit, ...quiet, stages: new Stages(plan, emit) },
-    { compactor: false, wasm },
+    engine,
   );
   expect(problems).toEqual([]);
   expect(rows.every(({ verified }) => verified)).toBe(true);
