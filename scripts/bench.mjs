@@ -1,5 +1,5 @@
 // `npm run bench -- [options]`: builds the package and the benchmark page, then runs bench/targets/browser/cli.ts, which drives it.
-// `npm run bench -- NAME [options]` runs another target of bench/targets: `fs`, `http`, `deno-kv`, `cloudflare`.
+// `npm run bench -- NAME [options]` runs another target of bench/targets: `fs`, `http`, `deno-kv`.
 // `npm run bench -- scale` is the suite `scale` in the browser, `npm run bench -- micro` the suite `micro` in Node.
 // `npm run bench -- results` runs the browser's suites, fs and http, and writes docs/results.md (scripts/results.mjs).
 
@@ -14,7 +14,7 @@ import { main, root, run } from './tools.mjs';
 
 const target = (/** @type {string} */ folder) => join('targets', folder, 'cli.ts');
 /** Commands in Node. @type {Record<string, string>} */
-const IN_NODE = { fs: target('fs'), micro: target('fs'), http: target('http'), cloudflare: target('durable-object') };
+const IN_NODE = { fs: target('fs'), micro: target('fs'), http: target('http') };
 
 /**
  * The flags of a command that is a suite of another one.

@@ -8,12 +8,14 @@
 import { rate, times } from '../../core/figures.ts';
 import { median } from '../../core/latency.ts';
 import type { Length, Pace } from '../../core/load.ts';
+import type { Round } from '../../core/measure.ts';
 import type { Emit } from '../../core/plan.ts';
 import { report } from '../../core/suite.ts';
 import { bare, type Kind } from './calls.ts';
-import { runConnections } from './connection.ts';
+import { type Outcomes, runConnections } from './connection.ts';
 import { Ledger, Share } from './ledger.ts';
 import type { Options } from './programs/program.ts';
+import { ROWS } from './programs/site.ts';
 import { type RuntimeName, type Server, startServer } from './server.ts';
 import { RemoteStore } from './store.ts';
 import { CRUD, type Phase } from './suites.ts';
@@ -33,7 +35,11 @@ const WARM_UP_SECONDS = 0.2;
 /** Entries of a store. */
 const KEYS = 20_000;
 
-type ServerRound = Awaited<ReturnType<typeof runConnections>>;
+interface ServerRound extends Round {
+  readonly outcomes: Outcomes;
+  /** Rows that an object wrote, which its platform bills. */
+  readonly rows: number;
+}
 
 /** A server, its store, and what that must hold. */
 export class Runner {
@@ -65,9 +71,15 @@ export class Runner {
   async round(kind: Kind, connections: number, length: Length | Pace): Promise<ServerRound> {
     const { ledger, url } = this.store;
     const shares = Share.ofAll(ledger, connections, this.#seed++ * 104_729);
+    const before = await this.#rows();
     const round = await runConnections(url, kind, shares, ledger, length);
+    const rows = (await this.#rows()) - before;
     await this.store.restore();
-    return round;
+    return { ...round, rows };
+  }
+
+  async #rows(): Promise<number> {
+    return this.runtime === 'workerd' ? Number(await (await fetch(this.store.url + ROWS)).text()) : 0;
   }
 
   /** Kills the server (SIGKILL), and compares the store after another one has opened it. */
@@ -157,10 +169,13 @@ function conclude(emit: Emit, suite: string, work: Work, problem: string | undef
     const found = wrong ?? own.find(({ outcomes }) => outcomes.problem !== undefined)?.outcomes.problem;
     report({ emit, place }, { name, role }, { suite, phase: title, errors, ...more }, own, found);
   };
+  const sum = (of: (round: ServerRound) => number): number => rounds.reduce((all, round) => all + of(round), 0);
+  const [billed, ops] = [sum(({ rows }) => rows), sum(({ tally }) => tally.ops)];
   const notes = [
     `${rate(perSecond(rounds))} requests/s`,
     due > 0 && `open loop, ${rate(due)}/s due`,
     floor.length > 0 && `${times(perSecond(rounds) / perSecond(floor))} the bare server`,
+    billed > 0 && `${rate((billed * 1000) / ops)} rows written per 1,000 operations`,
     published && `published, another machine: ${published}`,
   ];
   const note = notes.filter((text) => typeof text === 'string').join('; ');

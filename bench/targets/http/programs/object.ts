@@ -2,7 +2,7 @@
 
 import { type ObjectNamespace, VarveObject } from 'varve/cloudflare';
 import { createHandler, type Handler } from 'varve/http';
-import { site } from './site.ts';
+import { ROWS, site } from './site.ts';
 
 interface Env {
   readonly STORES: ObjectNamespace;
@@ -12,7 +12,8 @@ interface Env {
 export class HttpStore extends VarveObject<Env> {
   #site: Handler | undefined;
 
-  fetch(request: Request): Promise<Response> {
+  async fetch(request: Request): Promise<Response> {
+    if (request.url.endsWith(ROWS)) return new Response(String(this.rowsWritten()));
     this.#site ??= site(createHandler(this.store));
     return this.#site(request);
   }

@@ -9,6 +9,8 @@ import type { Handler } from 'varve/http';
 
 /** The bare path; the number of bytes to answer follows it. */
 export const BARE = '/bare?answer=';
+/** Of an object: the rows that its statements wrote since it was constructed, as the platform bills them. */
+export const ROWS = '/rows-written';
 
 const HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 
