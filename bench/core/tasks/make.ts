@@ -21,6 +21,8 @@ interface RoundChoice {
 /** The store of a round. */
 type Stored = Pick<Stage, 'engine' | 'name' | 'options' | 'session' | 'dataset' | 'state'>;
 
+type Several = Extract<Work, { kind: 'batches' | 'reads' | 'transactions' }>;
+
 /** The task of one round. */
 export function makeTask(work: Work, stage: Stored, { access, calls, round, seed, hasReserve }: RoundChoice): Task {
   const waves = access === 'inflight';
@@ -30,41 +32,59 @@ export function makeTask(work: Work, stage: Stored, { access, calls, round, seed
   switch (work.kind) {
     case 'points':
       return new Points(stage, pointTrace(stage.dataset, work, choice), waves || (isGrouped && isOfPoints(work.mix)));
-    case 'batches':
-      return batches(stage, work.size, choice, waves);
     case 'ranges':
       return ranges(stage, work.size, choice, waves);
     case 'scan':
       return ranges(stage, undefined, choice, false);
     case 'open':
       return opens(stage, calls);
-    case 'reads':
-      return reads(stage, work.size, choice);
-    case 'transactions':
-      return transactions(stage, work.size, choice, waves);
+    default:
+      return several(stage, work, choice, waves);
   }
 }
 
-/** Batches: many entries in one call, applied together. */
-function batches({ session, dataset, state }: Stored, size: number, choice: TraceChoice, waves: boolean): Task {
+/**
+ * Many entries in one call: a batch of sets; gets as of one moment; or a transaction that gets entries and sets all of them, or
+ * nothing. The keys of a round do not come twice before all were used, so calls that are under way together do not touch the same.
+ *
+ * Many gets are a wave where the session has one (one frame of Varve's, one transaction of IndexedDB's), a loop inside one turn
+ * where it answers at once, during which no other caller can write.
+ */
+function several(
+  { session, dataset, state }: Stored,
+  { kind, size }: Several,
+  choice: TraceChoice,
+  waves: boolean,
+): Task {
   const base = new TaskBase(dataset, state);
-  const traces = batchTraces(dataset, size, choice);
+  const [gets, sets] = [kind !== 'batches', kind !== 'reads'];
+  const traces = gets ? scatteredTraces(dataset, size, choice) : batchTraces(dataset, size, choice);
   const entries = traces.map((trace) => entriesOf(dataset, trace));
+  const calls = entries.map(({ keys }) => (sets ? [] : keys.map((key): PointCall => ({ key, value: undefined }))));
+  const run = (call: number): unknown => {
+    if (gets && sets) return session.transact?.(at(entries, call));
+    if (gets)
+      return session.kind === 'async'
+        ? session.wave(at(calls, call))
+        : at(calls, call).map(({ key }) => session.get(key));
+    const written = session.batch(at(entries, call));
+    if (session.kind === 'sync') session.commit();
+    return written;
+  };
   return new Calls<unknown>(base.tally, {
     calls: traces.length,
-    waves,
-    run: (call) => {
-      const written = session.batch(at(entries, call));
-      if (session.kind === 'sync') session.commit();
-      return written;
-    },
-    check: (call) => {
+    waves: waves && sets,
+    run,
+    check: (call, answer) => {
       const { numbers, values } = at(traces, call);
-      numbers.forEach((number, i) => {
-        state[number] = at(values, i);
-      });
-      base.tally.ops += numbers.length;
-      base.tally.bytes += numbers.length * base.entryBytes;
+      const found = gets ? ((answer ?? []) as readonly (Uint8Array | undefined)[]) : [];
+      if (gets) for (const [i, number] of numbers.entries()) base.expect(number, found[i]);
+      if (sets) for (const [i, number] of numbers.entries()) state[number] = at(values, i);
+      const hits = found.filter((value) => value !== undefined).length;
+      base.tally.ops += gets && sets ? 1 : numbers.length;
+      base.tally.reads += gets ? numbers.length : 0;
+      base.tally.hits += hits;
+      base.tally.bytes += (hits + (sets ? numbers.length : 0)) * base.entryBytes;
     },
   });
 }
@@ -125,63 +145,6 @@ function opens({ engine, name, options, dataset, state }: Stored, calls: number)
       if (value !== undefined) base.tally.hits++;
       base.tally.bytes += base.entryBytes;
       await session.close();
-    },
-  });
-}
-
-/**
- * Many gets as one call: a wave where the session has one (one frame of Varve's, one transaction of IndexedDB's), a loop
- * inside one turn where it answers at once, during which no other caller can write.
- */
-function reads({ session, dataset, state }: Stored, size: number, choice: TraceChoice): Task {
-  const base = new TaskBase(dataset, state);
-  const random = new Random(0x4ead5);
-  const traces = scatteredTraces(dataset, size, choice);
-  const planned = traces.map(({ numbers }) =>
-    Array.from(numbers, (number): PointCall => ({ key: at(dataset.keys, number), value: undefined })),
-  );
-  return new Calls<readonly (Uint8Array | undefined)[]>(base.tally, {
-    calls: traces.length,
-    waves: false,
-    run: (call) => {
-      const calls = at(planned, call);
-      return session.kind === 'async' ? session.wave(calls) : calls.map(({ key }) => session.get(key));
-    },
-    check: (call, found) => {
-      const { numbers } = at(traces, call);
-      const hits = found.reduce((sum, value) => sum + Number(value !== undefined), 0);
-      const picked = random.below(numbers.length);
-      base.expect(at(numbers, picked), found[picked]);
-      base.tally.ops += numbers.length;
-      base.tally.reads += numbers.length;
-      base.tally.hits += hits;
-      base.tally.bytes += hits * base.entryBytes;
-    },
-  });
-}
-
-/**
- * Transactions that get a few entries and set all of them, or nothing. The keys of a round do not come twice before all were
- * used, so transactions that are under way together do not touch the same ones.
- */
-function transactions({ session, dataset, state }: Stored, size: number, choice: TraceChoice, waves: boolean): Task {
-  const base = new TaskBase(dataset, state);
-  const traces = scatteredTraces(dataset, size, choice);
-  const entries = traces.map((trace) => entriesOf(dataset, trace));
-  return new Calls<readonly (Uint8Array | undefined)[]>(base.tally, {
-    calls: traces.length,
-    waves,
-    run: (call) => session.transact?.(at(entries, call)) ?? [],
-    check: (call, found) => {
-      const { numbers, values } = at(traces, call);
-      numbers.forEach((number, i) => {
-        base.expect(number, found[i]);
-        state[number] = at(values, i);
-        base.tally.hits += Number(found[i] !== undefined);
-      });
-      base.tally.ops++;
-      base.tally.reads += numbers.length;
-      base.tally.bytes += 2 * numbers.length * base.entryBytes;
     },
   });
 }

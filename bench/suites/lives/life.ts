@@ -106,8 +106,6 @@ export interface Life {
   /** The name of its steps among its rows, where it has others. */
   readonly phase?: string;
   readonly steps: Count;
-  /** It ends after the time of so many rounds of other suites. */
-  readonly rounds: Count;
   readonly valueBytes: number;
   /** The abilities that an engine needs. */
   readonly needs: readonly Ability[];

@@ -27,8 +27,6 @@ const STRIDE = 7919;
 const NOTES = 300;
 const NOTES_A_SESSION = 3;
 
-const ROUNDS = count(20, 60);
-
 const digits = (number: number, length: number): string => String(number).padStart(length, '0');
 
 /** The values of a life, by number: those of the bench, each with a buffer of its own. */
@@ -178,7 +176,6 @@ export const LIVES: readonly Life[] = [
     name: 'queue',
     title: `a queue of ${JOBS} jobs: one more at the tail, the first one read and deleted`,
     steps: count(20_000, 1_000_000),
-    rounds: ROUNDS,
     valueBytes: JOB_BYTES,
     needs: ['set', 'delete', 'batch', 'range'],
     begin: queue,
@@ -188,7 +185,6 @@ export const LIVES: readonly Life[] = [
     title: `a log of ${DAYS} days: ${DAY} entries a day, and the oldest day deleted`,
     phase: 'day',
     steps: count(400, 10_000),
-    rounds: ROUNDS,
     valueBytes: JOB_BYTES,
     needs: ['set', 'batch', 'range', 'deleteRange'],
     begin: rotate,
@@ -198,7 +194,6 @@ export const LIVES: readonly Life[] = [
     title: `${COUNTERS} counters, raised one after another: a get and a set`,
     phase: 'increment',
     steps: count(20_000, 400_000),
-    rounds: ROUNDS,
     valueBytes: 8,
     needs: ['set', 'get', 'mixed', 'batch', 'range'],
     begin: counters,
@@ -207,7 +202,6 @@ export const LIVES: readonly Life[] = [
     name: 'overwrite-steady',
     title: `documents of ${DOCUMENT_BYTES} bytes, all saved again ${SAVES} times, ${SAVES_A_SECOND.full} a second at most`,
     steps: count(DOCUMENTS.quick * SAVES, DOCUMENTS.full * SAVES),
-    rounds: ROUNDS,
     valueBytes: DOCUMENT_BYTES,
     needs: ['set', 'get', 'mixed', 'batch'],
     pace: SAVES_A_SECOND,
@@ -219,7 +213,6 @@ export const LIVES: readonly Life[] = [
     title: `sessions: open, one get, ${NOTES_A_SESSION} sets, close`,
     phase: 'session',
     steps: count(40, 10_000),
-    rounds: count(20, 600),
     valueBytes: JOB_BYTES,
     needs: ['set', 'get', 'mixed', 'batch', 'open'],
     begin: sessions,

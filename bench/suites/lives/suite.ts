@@ -7,15 +7,14 @@
 
 import type { Access, Engine } from '../../core/engine.ts';
 import { budgetMs } from '../../core/plan.ts';
-import { type Context, explain, register, report, titleOf } from '../../core/suite.ts';
+import { type Context, count, explain, register, report, titleOf } from '../../core/suite.ts';
 import { FRESH_SCAN, IDLE_MS, type Life, LifeStore, live, SCAN, WINDOWS } from './life.ts';
 import { LIVES } from './lives.ts';
 import { storyText } from './story.ts';
 
 const DURABILITY = 'relaxed';
-/** Opening a store takes a page tens of milliseconds: fewer sessions, and less time, than on Node show the same. */
-const SESSIONS_MAX = 500;
-const ROUNDS_MAX = 60;
+/** A life ends after the time of so many rounds of other suites. */
+const ROUNDS = count(20, 60);
 
 for (const life of LIVES) {
   register({
@@ -62,11 +61,10 @@ async function runEngine(context: Context, life: Life, engine: Engine): Promise<
   const { plan, step, signal } = context;
   const { mode, custom } = plan;
   const planned = stepsOf(context, life, engine);
-  const inBrowser = typeof self !== 'undefined';
   const extent = {
     mode,
     steps: planned,
-    budget_ms: budgetMs(plan) * Math.min(life.rounds[mode], inBrowser ? ROUNDS_MAX : Number.POSITIVE_INFINITY),
+    budget_ms: budgetMs(plan) * ROUNDS[mode],
     idle_ms: IDLE_MS[mode],
     signal,
     sampled: ({ steps }: { readonly steps: number }) =>
@@ -81,8 +79,7 @@ async function runEngine(context: Context, life: Life, engine: Engine): Promise<
   }
 }
 
-function stepsOf({ plan: { mode, scale, custom } }: Context, { steps, needs }: Life, { opensMax }: Engine): number {
+function stepsOf({ plan: { mode, scale, custom } }: Context, { steps, needs }: Life, engine: Engine): number {
   const planned = custom.calls ?? Math.max(1, Math.round(steps[mode] * scale));
-  if (!needs.includes('open')) return planned;
-  return Math.min(planned, opensMax ?? (typeof self === 'undefined' ? planned : SESSIONS_MAX));
+  return needs.includes('open') ? Math.min(planned, engine.opensMax ?? planned) : planned;
 }

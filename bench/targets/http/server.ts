@@ -5,7 +5,7 @@
  * than the pipe.
  */
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -13,17 +13,14 @@ import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
 import { root } from '../../../scripts/tools.mjs';
 import { versionOf } from '../command.ts';
-import { DIST } from '../workerd.ts';
 import type { Address, Options } from './programs/program.ts';
 
 export const RUNTIMES = ['node', 'deno', 'workerd'] as const;
 export type RuntimeName = (typeof RUNTIMES)[number];
 
 /** Installed packages that a server runs on. */
-const LIBRARIES = { node: ['srvx'], deno: [], workerd: ['workerd', 'miniflare'] } as const satisfies Record<
-  RuntimeName,
-  readonly string[]
->;
+const LIBRARIES = { node: ['srvx'], deno: [], workerd: ['workerd', 'miniflare'] } as const;
+const DIST = join(root, 'dist');
 const OUT = join(root, 'build', 'bench-http');
 
 export interface Server extends Address {
@@ -33,6 +30,8 @@ export interface Server extends Address {
   kill(): Promise<void>;
 }
 
+let bundled: Promise<unknown> | undefined;
+
 /** Starts a server. Throws if the program ends before it answers. */
 export async function startServer(runtime: RuntimeName, options: Options): Promise<Server> {
   bundled ??= bundlePrograms();
@@ -41,13 +40,23 @@ export async function startServer(runtime: RuntimeName, options: Options): Promi
   const [command = '', ...before] = commandOf(runtime, options.directory);
   const args = [...before, join(OUT, `${runtime}.mjs`), JSON.stringify(options)];
   const child = spawn(command, args, { cwd: root, stdio: 'pipe' });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
   const ended = once(child, 'close');
-  const address = await addressOf(child, runtime);
+  // The lines after the first are read, too: a full pipe would stop the program.
+  const lines = createInterface({ input: child.stdout });
+  const failed = ended.then(([code]) => {
+    throw new Error(`The server on ${runtime} ended with ${code} before it answered: ${errors}`);
+  });
+  const [line] = (await Promise.race([once(lines, 'line'), failed])) as [string];
+  failed.catch(() => undefined);
+  const { url, versions } = JSON.parse(line) as Address;
+  const named = [versions, ...LIBRARIES[runtime].map((name) => `${name} ${versionOf(name)}`)];
   return {
-    ...address,
-    versions: [address.versions, ...LIBRARIES[runtime].map((name) => `${name} ${versionOf(name)}`)]
-      .filter(Boolean)
-      .join(', '),
+    url,
+    versions: named.filter(Boolean).join(', '),
     stop: async () => {
       child.stdin.end();
       await ended;
@@ -58,28 +67,6 @@ export async function startServer(runtime: RuntimeName, options: Options): Promi
       await ended;
     },
   };
-}
-
-async function addressOf(child: ChildProcess, runtime: RuntimeName): Promise<Address> {
-  let errors = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-  });
-  // The lines after the first are read, too: a full pipe would stop the program.
-  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
-  return new Promise((resolve, reject) => {
-    child.once('error', (error) => reject(new Error(`${runtime} does not start: ${error.message}. Run npm ci.`)));
-    child.once('close', (code) =>
-      reject(new Error(`The server on ${runtime} ended with ${code} before it answered: ${errors}`)),
-    );
-    lines.once('line', (line) => {
-      try {
-        resolve(JSON.parse(line) as Address);
-      } catch {
-        reject(new Error(`The server on ${runtime} wrote "${line}" instead of its address.`));
-      }
-    });
-  });
 }
 
 /** Deno gets the permissions that docs/guide/servers.md names for a store in files, and the permission to listen. */
@@ -94,8 +81,6 @@ function commandOf(runtime: RuntimeName, directory: string): string[] {
     ...[`--allow-read=${directory},${DIST}`, `--allow-write=${directory}`, '--allow-net=127.0.0.1'],
   ];
 }
-
-let bundled: Promise<unknown> | undefined;
 
 /** Bundles the programs; the package stays as it was built, beside its workers. */
 function bundlePrograms(): Promise<unknown> {
