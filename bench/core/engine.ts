@@ -118,7 +118,7 @@ export interface SessionOptions {
   /** Bytes: Varve's option `memoryBytes`. Default: Varve's own. */
   readonly memoryBytes?: number | undefined;
   /** Where Varve keeps its files. Default: as the engine says. */
-  readonly storage?: 'opfs' | 'indexeddb' | 'memory' | undefined;
+  readonly storage?: 'indexeddb' | 'memory' | undefined;
 }
 
 /** An engine of the bench. */

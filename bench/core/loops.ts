@@ -105,7 +105,6 @@ export function tailored(loop: Loop, plan: Plan): Tailored {
     reserve: loop.reserve === undefined ? 0 : scaled(loop.reserve),
     calls: callsOf(loop, plan, scaled),
     keyBytes: custom.keyBytes ?? loop.keyBytes,
-    storage: loop.storage ?? custom.storage,
   };
 }
 
@@ -168,20 +167,11 @@ function levelOf(engine: Engine, loop: Kind, access: Access): Durability | undef
 /** The engines that can run the loop, with their levels. */
 function ableOf(engines: readonly Engine[], loop: Tailored, access: Access): [Engine, Durability][] {
   return engines.flatMap((engine): [Engine, Durability][] => {
-    if (!isWhereAsked(loop, engine)) return [];
+    // Varve's engines with the name of a storage are of that one.
+    if (loop.storage !== undefined && engine.name.endsWith('indexeddb')) return [];
     const durability = levelOf(engine, loop, access);
     return durability === undefined ? [] : [[engine, durability]];
   });
-}
-
-/** Whether the choice of Varve's storage leaves this engine something to run on. */
-function isWhereAsked({ storage, work }: Tailored, { role, name, accesses }: Engine): boolean {
-  if (storage === undefined || role !== 'varve') return true;
-  // A store in memory is gone when it closes, so there is nothing to open.
-  if (storage === 'memory' && work.kind === 'open') return false;
-  // Engines with the name of a storage are of that one; the synchronous API has no storage that answers later.
-  if (name.endsWith('indexeddb')) return storage === 'indexeddb';
-  return storage !== 'indexeddb' || accesses.includes('page');
 }
 
 /** One engine's part in a loop. */
@@ -248,7 +238,7 @@ class LoopRun {
     const choice = { access, calls, round: Math.max(round, 0), seed: plan.seed, hasReserve: reserve > 0 };
     const task = makeTask(work, stage, choice);
     const together = engine.grouped !== undefined || access === 'inflight';
-    const joined = engine.grouped ?? plan.custom.threads ?? IN_FLIGHT;
+    const joined = engine.grouped ?? IN_FLIGHT;
     const answersAtOnce = stage.session.kind === 'sync' && work.kind === 'points';
     const group = runner.group ?? (answersAtOnce ? REHEARSAL_GROUP : 1);
     let said_ms = now();

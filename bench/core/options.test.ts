@@ -40,7 +40,7 @@ test('the standard plans have the shortest addresses', () => {
 test('what cannot be had is reported in words, and the rest is kept', () => {
   const { plan, problems } = planFrom(
     new URLSearchParams(
-      'auto&mode=full&suites=scan,nothing&value-bytes=1.5&read-ratio=2&entries=10&sizes=3&storage=tape',
+      'auto&mode=full&suites=scan,nothing&value-bytes=1.5&read-ratio=2&entries=10&sizes=3&durability=none',
     ),
   );
   expect(plan).toMatchObject({ mode: 'full', suites: ['scan'], custom: { entries: 10 } });
@@ -50,6 +50,6 @@ test('what cannot be had is reported in words, and the rest is kept', () => {
     'The option value-bytes must be a whole number from 4 to 1048576, and is "1.5".',
     'The option read-ratio must be a number from 0 to 1, and is "2".',
     'There is no option "sizes".',
-    '"tape" is no storage: choose one of opfs, indexeddb, memory.',
+    '"none" is no durability: choose one of memory, relaxed, strict.',
   ]);
 });

@@ -36,14 +36,8 @@ const NOT_OF_A_PLAN: ReadonlySet<string> = new Set(['auto']);
 const list = (name: string, about: string, choices: () => readonly string[], standard: string): Option => {
   return { name, kind: 'list', about, choices, standard };
 };
-const choice = (
-  name: string,
-  field: keyof Custom,
-  about: string,
-  choices: readonly string[],
-  standard = AS_SUITE,
-): Option => {
-  return { name, field, kind: 'choice', about, choices: () => choices, standard };
+const choice = (name: string, field: keyof Custom, about: string, choices: readonly string[]): Option => {
+  return { name, field, kind: 'choice', about, choices: () => choices, standard: AS_SUITE };
 };
 const number = (
   name: string,
@@ -81,8 +75,6 @@ export const OPTIONS: readonly Option[] = [
   choice('durability', 'durability', 'The level that writes reach before they are acknowledged.', [
     ...['memory', 'relaxed', 'strict'],
   ]),
-  choice('storage', 'storage', 'Where Varve keeps its files.', ['opfs', 'indexeddb', 'memory'], 'as the engine says'),
-  number('threads', 'threads', 'Callers at once in the page, or calls in flight.', [1, 10_000]),
   number('rounds', undefined, 'Interleaved rounds; the row shows their median.', [1, 101], String(ROUNDS)),
   number(
     'round-ms',

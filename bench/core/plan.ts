@@ -40,10 +40,6 @@ export interface Custom {
   /** Bytes that Varve may use for memtables and cache. */
   readonly memoryBytes?: number;
   readonly durability?: Durability;
-  /** Where Varve keeps its files. */
-  readonly storage?: 'opfs' | 'indexeddb' | 'memory';
-  /** Callers at once in the page, or calls in flight. */
-  readonly threads?: number;
   /** The longest that a round may take, in milliseconds. */
   readonly round_ms?: number;
 }

@@ -109,7 +109,7 @@ export class Stage {
     const stats = reports ? await session.report?.() : undefined;
     await session.close();
     // Files in memory or in a database cannot be weighed.
-    const hasFiles = options.storage === undefined || options.storage === 'opfs';
+    const hasFiles = options.storage === undefined;
     const diskBytes = hasFiles ? ((await engine.disk?.(this.name))?.bytes ?? 0) : 0;
     await engine.remove(this.name);
     const entries = state.reduce((sum, value) => sum + (value === ABSENT ? 0 : 1), 0);

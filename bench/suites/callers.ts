@@ -53,21 +53,20 @@ interface Subject {
   asked: number;
 }
 
-/** Runs the suite, engine by engine within each round. A plan's `threads` are the readers. */
-async function runCallers(context: Context, usual: Callers): Promise<void> {
+/** Runs the suite, engine by engine within each round. */
+async function runCallers(context: Context, callers: Callers): Promise<void> {
   const { plan, engines, step } = context;
-  const callers = { ...usual, readers: plan.custom.threads ?? usual.readers };
   const { seed, scale, custom, mode, rounds } = plan;
   const entries = custom.entries ?? Math.round(ENTRIES[mode] * scale);
   const valueBytes = custom.valueBytes ?? VALUE_BYTES;
   const dataset = makeDataset('random', entries, valueBytes, { seed, keyBytes: custom.keyBytes });
-  const where = { memoryBytes: custom.memoryBytes, storage: custom.storage };
+  const { memoryBytes } = custom;
   const subjects: Subject[] = [];
   try {
     for (const engine of callable(engines)) {
       step(`${engine.name} loads`);
       const name = `bench-callers-${engine.name}`;
-      const choice = { engine, name, dataset, durability: DURABILITY, load: 'anywhere', seed, ...where } as const;
+      const choice = { engine, name, dataset, durability: DURABILITY, load: 'anywhere', seed, memoryBytes } as const;
       subjects.push({ stage: await Stage.open(choice), reads: [], writes: [], open: [], asked: 0 });
     }
     for (let round = 0; round < rounds; round++) {

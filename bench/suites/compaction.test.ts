@@ -12,7 +12,7 @@ import { runCompaction } from './compaction.ts';
 test('a compaction leaves one entry for each live key, and says what it did', async () => {
   const found = new Gathered();
   const { rows, problems } = found;
-  const plan = planOf(['compaction'], { rounds: 1, custom: { storage: 'memory' } });
+  const plan = planOf(['compaction'], { rounds: 1, custom: {} });
   // Tests have no workers.
   const options = { storage: 'memory', memoryBytes: 1 << 20, compactor: false, wasm } as const;
   const opened = async (name: string) => syncSession(await open<Key, Uint8Array>(name, options));

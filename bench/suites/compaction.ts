@@ -61,7 +61,7 @@ interface Part {
 /** Runs the suite on `varve/synchronous`. */
 export async function runCompaction(context: Context, engine: Engine = varveSync): Promise<void> {
   const { plan, step } = context;
-  const { memoryBytes = MEMORY_BYTES, storage } = plan.custom;
+  const { memoryBytes = MEMORY_BYTES } = plan.custom;
   const batch = batchOf(memoryBytes);
   const dataset = makeDataset('random', TABLES_MAX * batch, VALUE_BYTES, { seed: plan.seed });
   const phases: Readonly<Record<string, (on: Compaction) => Promise<void>>> = {
@@ -72,7 +72,7 @@ export async function runCompaction(context: Context, engine: Engine = varveSync
   };
   for (const [phase, run] of Object.entries(phases)) {
     step(`${NAME}: ${phase}`);
-    const options = { durability: 'relaxed', load: 'nothing', memoryBytes, storage } as const;
+    const options = { durability: 'relaxed', load: 'nothing', memoryBytes } as const;
     const stage = await Stage.open({ engine, name: `bench-${NAME}`, dataset, ...options });
     try {
       await run(new Compaction(context, stage));

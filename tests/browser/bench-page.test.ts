@@ -114,7 +114,7 @@ test('the address follows the choice, no run begins with a wrong figure, and the
 test('millions of pairs, here a few thousand, are a suite like any other', async () => {
   const { plan } = planFrom(new URLSearchParams('suites=scale&engines=varve-sync&access=worker&entries=5000'));
   vi.spyOn(console, 'log').mockReturnValue();
-  const { saved: run } = await runPlanInBrowser(plan, { headed: false, profile: undefined, site: PAGES });
+  const { saved: run } = await runPlanInBrowser(plan, { profile: undefined, site: PAGES });
   vi.restoreAllMocks();
   expect(run.problems).toEqual([]);
   expect(run.rows.map(({ phase }) => phase)).toEqual(
@@ -129,7 +129,7 @@ test('a signal ends a run of the command line with what was measured until then'
   const printed = vi.spyOn(console, 'log').mockReturnValue();
   vi.spyOn(console, 'error').mockReturnValue();
   const before = process.listeners('SIGTERM');
-  const running = runPlanInBrowser(plan, { headed: false, profile: undefined, site: PAGES });
+  const running = runPlanInBrowser(plan, { profile: undefined, site: PAGES });
   const isSecondRow = expect.stringMatching(/^ {2}read-seq-mem \(in the worker\) map/);
   await vi.waitFor(() => expect(printed).toHaveBeenCalledWith(isSecondRow), { timeout: 60_000 });
   // Vitest has its own listeners, which a real signal would reach too.

@@ -183,7 +183,7 @@ class Contender {
 
   /** How many calls are timed as one, so that they last long enough for the timer. */
   async #sizeOf(call: DocumentCall, signal: AbortSignal): Promise<number> {
-    if (this.isTogether) return this.plan.custom.threads ?? CLIENTS;
+    if (this.isTogether) return CLIENTS;
     // Documents of a mix change from call to call: each is prepared after the one before it.
     if (call === 'mix') return 1;
     return groupFor((await this.#measured(call, REHEARSED, REHEARSED, 0, signal)).latencies);

@@ -17,7 +17,6 @@ import { drive, inBrowser, SITE } from './session.ts';
 import { offerTabs } from './tabs.ts';
 
 export interface RunOptions {
-  readonly headed: boolean;
   /** The folder for a trace; none is taken without it. */
   readonly profile: string | undefined;
   /** The folder of the built pages. Default: that of `npm run build`. */
@@ -46,14 +45,14 @@ export interface Run {
 
 type Ended = Extract<PageEvent, { readonly type: 'ended' }>;
 
-export function runPlanInBrowser(plan: Plan, { headed, profile, site = SITE }: RunOptions): Promise<Run> {
+export function runPlanInBrowser(plan: Plan, { profile, site = SITE }: RunOptions): Promise<Run> {
   let wasCancelled = false;
   // As a person does: the result is what was measured until then, and a problem says that it was cancelled.
   const cancel = (page: Page): void => {
     wasCancelled = true;
     page.click('#cancel').catch(({ message }: Error) => console.error(`The run could not be cancelled: ${message}`));
   };
-  return inBrowser({ headed, site, cancel }, async (page, origin) => {
+  return inBrowser({ site, cancel }, async (page, origin) => {
     await offerTabs(page);
     const params = paramsOf(plan);
     params.set('mode', plan.mode);

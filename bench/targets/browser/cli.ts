@@ -21,13 +21,13 @@ function planFor({ compare }: Flags, params: URLSearchParams): Plan {
 }
 
 /** The results of a plan that ran so often, one browser after the other; each report is printed. */
-async function measure(plan: Plan, { runs, headed }: Flags, profile?: string) {
+async function measure(plan: Plan, { runs }: Flags, profile?: string) {
   const saved: SavedRun[] = [];
   const texts: string[] = [];
   let wasCancelled = false;
   for (let n = 0; n < runs && !wasCancelled; n++) {
     if (runs > 1) console.log(`\nRun ${n + 1} of ${runs}`);
-    const run = await runPlanInBrowser(plan, { headed: headed === true, profile });
+    const run = await runPlanInBrowser(plan, { profile });
     saved.push(run.saved);
     texts.push(`${run.markdown}\n${provenanceText(run.saved)}\n`);
     console.log(`\n${texts.at(-1)}`);

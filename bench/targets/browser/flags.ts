@@ -27,7 +27,6 @@ export interface Flags {
   readonly failOver: number;
   readonly saveBaseline?: string;
   readonly profile?: string;
-  readonly headed?: true;
   readonly list?: true;
 }
 
@@ -55,7 +54,6 @@ export function benchCommand(): Command {
     .option('--fail-over <share>', 'How much slower is still let pass, such as 10% or 0.1.', shareOf, 0.1)
     .option('--save-baseline <file>', 'Writes the ratios of the run as a baseline to compare with.')
     .option('--profile <folder>', 'Writes a trace of every thread, for DevTools, Perfetto or speedscope.')
-    .option('--headed', 'Shows the browser.')
     .option('--list', 'Prints the suites and engines.')
     .addHelpText(
       'after',

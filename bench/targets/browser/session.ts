@@ -22,7 +22,6 @@ const CLOSING_MS = 15_000;
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 interface Session {
-  readonly headed: boolean;
   /** The folder of the built pages. Default: that of `npm run build`. */
   readonly site?: string | undefined;
   /** Asks the page to end early with what it has. Called at the first signal to end; the next one ends the process. */
@@ -31,7 +30,7 @@ interface Session {
 
 /** Serves the pages and hands one over, empty, with the address they are served at. */
 export async function inBrowser<T>(
-  { headed, site = SITE, cancel }: Session,
+  { site = SITE, cancel }: Session,
   use: (page: Page, origin: string) => Promise<T>,
 ): Promise<T> {
   const executablePath = await findBrowser();
@@ -41,7 +40,6 @@ export async function inBrowser<T>(
   const remove = (): void => rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
   const context = await chromium.launchPersistentContext(profile, {
     executablePath,
-    headless: !headed,
     args: browserFlags(),
     handleSIGINT: false,
     handleSIGTERM: false,
