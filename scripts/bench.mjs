@@ -1,10 +1,9 @@
 // `npm run bench -- [options]`: builds the package and the benchmark page, then runs bench/targets/browser/cli.ts, which drives it.
-// `npm run bench -- NAME [options]` runs another target of bench/targets: `fs`, `http`, `deno-kv`.
+// `npm run bench -- NAME [options]` runs another target of bench/targets: `fs`, `http`.
 // `npm run bench -- scale` is the suite `scale` in the browser, `npm run bench -- micro` the suite `micro` in Node.
 // `npm run bench -- results` runs the browser's suites, fs and http, and writes docs/results.md (scripts/results.mjs).
 
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { build, DIST } from './build.mjs';
@@ -27,18 +26,6 @@ const SUITES = {
     ...args.map((arg) => arg.replace(/^--pairs/, '--entries')),
   ],
 };
-
-/** On a database in a folder that is removed afterwards. */
-async function runInDeno() {
-  const folder = mkdtempSync(join(tmpdir(), 'varve-bench-'));
-  const allowed = [`--allow-read=${folder},${join(root, 'dist')}`, `--allow-write=${folder}`];
-  const program = [join(root, 'bench', 'targets', 'deno-kv', 'deno-kv.mjs'), join(folder, 'kv.db')];
-  try {
-    await run('deno', ['run', '--no-prompt', '--no-config', '--no-lock', '--unstable-kv', ...allowed, ...program]);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
 
 /**
  * Bundles a file of bench/ and runs it with the package as it was built, not its sources.
@@ -71,10 +58,9 @@ await main(async () => {
   // Commands that only print or combine results need no browser, and no new build if one exists.
   const isPrinted = args.some((arg) => /^--(help|list|from)\b/.test(arg));
   const inNode = Object.hasOwn(IN_NODE, first) ? IN_NODE[first] : undefined;
-  await setup({ wasm: true, browser: !isPrinted && inNode === undefined && first !== 'deno-kv' });
+  await setup({ wasm: true, browser: !isPrinted && inNode === undefined });
   if (!isPrinted || !existsSync(DIST)) await build();
-  if (first === 'deno-kv') await runInDeno();
-  else if (first === 'results') await measureResults(rest, runEntry, target);
+  if (first === 'results') await measureResults(rest, runEntry, target);
   else if (inNode !== undefined) await runEntry(inNode, flags);
   else await runEntry(target('browser'), Object.hasOwn(SUITES, first) ? flags : args);
 });

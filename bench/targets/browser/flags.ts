@@ -57,7 +57,7 @@ export function benchCommand(): Command {
     .option('--list', 'Prints the suites and engines.')
     .addHelpText(
       'after',
-      '\nOther benchmarks: npm run bench -- NAME, where NAME is one of scale, micro, fs, http, deno-kv, results.\n' +
+      '\nOther benchmarks: npm run bench -- NAME, where NAME is one of scale, micro, fs, http, results.\n' +
         'bench/README.md says what each measures.',
     );
 }

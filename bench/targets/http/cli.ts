@@ -52,7 +52,7 @@ async function onRuntime(
   folder: string,
   emit: Emit,
 ): Promise<string> {
-  const durability = runtime === 'workerd' ? 'strict' : 'relaxed';
+  const durability = runtime === 'workerd' || runtime === 'deno-kv' ? 'strict' : 'relaxed';
   const runner = await Runner.start(runtime, { directory: join(folder, runtime), durability });
   try {
     for (const [name, works] of Object.entries({ 'http-single': SINGLE, 'http-batch': BATCH })) {

@@ -15,11 +15,11 @@ import { root } from '../../../scripts/tools.mjs';
 import { versionOf } from '../command.ts';
 import type { Address, Options } from './programs/program.ts';
 
-export const RUNTIMES = ['node', 'deno', 'workerd'] as const;
+export const RUNTIMES = ['node', 'deno', 'deno-kv', 'workerd'] as const;
 export type RuntimeName = (typeof RUNTIMES)[number];
 
 /** Installed packages that a server runs on. */
-const LIBRARIES = { node: ['srvx'], deno: [], workerd: ['workerd', 'miniflare'] } as const;
+const LIBRARIES = { node: ['srvx'], deno: [], 'deno-kv': [], workerd: ['workerd', 'miniflare'] } as const;
 const DIST = join(root, 'dist');
 const OUT = join(root, 'build', 'bench-http');
 
@@ -38,7 +38,8 @@ export async function startServer(runtime: RuntimeName, options: Options): Promi
   await bundled;
   mkdirSync(options.directory, { recursive: true });
   const [command = '', ...before] = commandOf(runtime, options.directory);
-  const args = [...before, join(OUT, `${runtime}.mjs`), JSON.stringify(options)];
+  const given = { ...options, inDenoKv: runtime === 'deno-kv' };
+  const args = [...before, join(OUT, `${programOf(runtime)}.mjs`), JSON.stringify(given)];
   const child = spawn(command, args, { cwd: root, stdio: 'pipe' });
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -69,15 +70,17 @@ export async function startServer(runtime: RuntimeName, options: Options): Promi
   };
 }
 
+const programOf = (runtime: RuntimeName): string => (runtime === 'deno-kv' ? 'deno' : runtime);
+
 /** Deno gets the permissions that docs/guide/servers.md names for a store in files, and the permission to listen. */
 function commandOf(runtime: RuntimeName, directory: string): string[] {
-  if (runtime !== 'deno') return [process.execPath];
+  if (programOf(runtime) !== 'deno') return [process.execPath];
   const modules = join(root, 'node_modules', '@deno');
   const platform = `${process.platform}-${process.arch}`;
   const binaries = [join(modules, `${platform}-glibc`, 'deno'), join(modules, platform, 'deno')];
   return [
     binaries.find((path) => existsSync(path)) ?? 'deno',
-    ...['run', '--no-prompt', '--no-config', '--no-lock', '--unstable-no-legacy-abort'],
+    ...['run', '--no-prompt', '--no-config', '--no-lock', '--unstable-no-legacy-abort', '--unstable-kv'],
     ...[`--allow-read=${directory},${DIST}`, `--allow-write=${directory}`, '--allow-net=127.0.0.1'],
   ];
 }
@@ -85,7 +88,7 @@ function commandOf(runtime: RuntimeName, directory: string): string[] {
 /** Bundles the programs; the package stays as it was built, beside its workers. */
 function bundlePrograms(): Promise<unknown> {
   return build({
-    entryPoints: RUNTIMES.map((name) => join(root, 'bench', 'targets', 'http', 'programs', `${name}.ts`)),
+    entryPoints: RUNTIMES.map((name) => join(root, 'bench', 'targets', 'http', 'programs', `${programOf(name)}.ts`)),
     outdir: OUT,
     outExtension: { '.js': '.mjs' },
     bundle: true,
@@ -98,7 +101,7 @@ function bundlePrograms(): Promise<unknown> {
       {
         name: 'built-package',
         setup: ({ onResolve }) => {
-          onResolve({ filter: /^varve(\/\w+)?$/ }, ({ path }) => {
+          onResolve({ filter: /^varve(\/[\w-]+)?$/ }, ({ path }) => {
             const file = join(DIST, `${path.split('/')[1] ?? 'index'}.js`);
             return { path: `./${relative(OUT, file)}`, external: true };
           });

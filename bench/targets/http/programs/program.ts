@@ -14,6 +14,8 @@ export interface Options {
   readonly directory: string;
   /** The level of writes that name none; a Durable Object knows only `strict`. */
   readonly durability: Durability;
+  /** Of Deno: the store is in a database of Deno KV in the folder, not in files. */
+  readonly inDenoKv?: boolean;
 }
 
 export interface Address {
