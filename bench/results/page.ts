@@ -108,17 +108,14 @@ function daysOf({ dates }: Results): string {
   return [...new Set(dates.map((date) => date.slice(0, 10)))].join(', ');
 }
 
-/** The options of the runs, each with its suites if they differ. */
+/** The options of the runs, each with its suites. */
 function plansText(plans: readonly PlanNote[]): string {
-  const textOf = ({ mode, rounds, seed, scale, custom }: PlanNote): string => {
+  const texts = plans.map(({ mode, rounds, seed, scale, custom, suites }) => {
     const round = custom.round_ms === undefined ? '' : ` of at most ${custom.round_ms} ms`;
-    return `${mode}, ${rounds} interleaved rounds${round}, seed ${seed}${scale === 1 ? '' : `, scale ${scale}`}`;
-  };
-  const groups = groupsBy(plans, textOf).map((group) => {
-    const suites = [...new Set(group.flatMap((plan) => plan.suites))];
-    return { text: textOf(group[0] as PlanNote), suites: suites.join(', ') };
+    const options = `${mode}, ${rounds} interleaved rounds${round}, seed ${seed}${scale === 1 ? '' : `, scale ${scale}`}`;
+    return plans.length === 1 ? options : `${options} (${suites.join(', ')})`;
   });
-  return groups.map(({ text, suites }) => (groups.length === 1 ? text : `${text} (${suites})`)).join('; ');
+  return texts.join('; ');
 }
 
 /** The figures of the README. */

@@ -8,7 +8,7 @@
  */
 
 import { now, turn } from '../../core/clock.ts';
-import type { Ability, DiskUse, Engine, Session, SessionOptions, StoreNumbers } from '../../core/engine.ts';
+import type { Ability, DiskUse, Engine, Session, SessionOptions } from '../../core/engine.ts';
 import { type Key, sameBytes } from '../../core/generator.ts';
 import { percentilesOf } from '../../core/latency.ts';
 import { groupFor, JoinedRounds, type Limits, measure, type Round, roundOf, SAMPLE_MS } from '../../core/measure.ts';
@@ -24,7 +24,7 @@ export type Pair = readonly [key: string, value: Uint8Array];
 /** A store that is opened and closed in the course of its life. */
 export class LifeStore {
   readonly name: string;
-  #opened: Session | undefined;
+  opened: Session | undefined;
 
   constructor(
     readonly engine: Engine,
@@ -36,37 +36,23 @@ export class LifeStore {
 
   /** Throws while it is closed. */
   get session(): Session {
-    if (this.#opened === undefined) throw new Error(`The store ${this.name} is closed.`);
-    return this.#opened;
+    if (this.opened === undefined) throw new Error(`The store ${this.name} is closed.`);
+    return this.opened;
   }
 
   /** Opens it, new or as `close` left it. */
   async open(): Promise<void> {
-    this.#opened = await this.engine.open(this.name, this.options);
+    this.opened = await this.engine.open(this.name, this.options);
   }
 
   async close(): Promise<void> {
-    const session = this.#opened;
-    this.#opened = undefined;
+    const session = this.opened;
+    this.opened = undefined;
     await session?.close();
   }
 
-  remove(): Promise<void> {
-    return this.engine.remove(this.name);
-  }
-
-  /** The size of its files, where they can be seen. */
-  async disk(): Promise<DiskUse | undefined> {
-    return this.engine.disk?.(this.name);
-  }
-
-  /** The numbers that it reports about itself; undefined while it is closed. */
-  async report(): Promise<StoreNumbers | undefined> {
-    return this.#opened?.report?.();
-  }
-
   commit(): void {
-    if (this.#opened?.kind === 'sync') this.#opened.commit();
+    if (this.opened?.kind === 'sync') this.opened.commit();
   }
 
   /** The first `limit` entries from a key on. */
@@ -165,7 +151,7 @@ export async function live(life: Life, extent: LifeExtent, storeOf: (name: strin
   const stores = fresh === undefined ? [store] : [store, fresh];
   try {
     for (const one of stores) {
-      await one.remove();
+      await one.engine.remove(one.name);
       await one.open();
       await fill(one, course.holds());
     }
@@ -175,7 +161,7 @@ export async function live(life: Life, extent: LifeExtent, storeOf: (name: strin
   } finally {
     for (const one of stores) {
       await one.close();
-      await one.remove();
+      await one.engine.remove(one.name);
     }
   }
 }
@@ -326,7 +312,7 @@ class Living {
       await this.#window(Math.min(every, steps - this.#steps.tally.ops), budget_ms - this.#steps.elapsed_ms);
     }
     const idle = this.life.idles ? await this.#idle() : undefined;
-    const stats = await this.store.report();
+    const stats = await this.store.opened?.report?.();
     const given = this.#loadedBytes + this.#steps.writtenBytes;
     if (this.#openings !== undefined) await this.store.open();
     const held = this.course.holds();
@@ -351,11 +337,11 @@ class Living {
       // The end of a pause is no reason to look once more.
       if (now() - looked_ms < SAMPLE_MS) return;
       looked_ms = now();
-      const seen = await this.store.disk();
+      const seen = await this.store.engine.disk?.(this.store.name);
       if (seen !== undefined && seen.bytes >= (disk?.bytes ?? 0)) disk = seen;
     };
     const { tally, elapsed_ms, latencies } = await this.#steps.goOn(steps, left_ms, signal, look);
-    const stats = await this.store.report();
+    const stats = await this.store.opened?.report?.();
     const sample: LifeSample = {
       steps: this.#steps.tally.ops,
       at_ms: this.#steps.elapsed_ms,
@@ -379,7 +365,7 @@ class Living {
     const { idle_ms, signal } = this.extent;
     await new Promise((resolve) => setTimeout(resolve, idle_ms));
     signal.throwIfAborted();
-    const disk = await this.store.disk();
+    const disk = await this.store.engine.disk?.(this.store.name);
     return disk && { after_ms: idle_ms, bytes: disk.bytes };
   }
 }

@@ -5,17 +5,22 @@
  * A missed target is no failure.
  */
 
-import { writeFileSync } from 'node:fs';
-import { baselineText, makeBaseline } from '../../core/baseline.ts';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { type Baseline, baselineText, makeBaseline, parseBaseline } from '../../core/baseline.ts';
 import type { Plan } from '../../core/plan.ts';
 import { command, provenanceText, writeFiles } from '../command.ts';
 import { runPlanInBrowser, type SavedRun } from './browser-run.ts';
 import { type Flags, listText, parseFlags, planOf } from './flags.ts';
-import { gatePlan, judgeRun, readBaseline } from './gate.ts';
+import { judgeRun } from './gate.ts';
 
-/** The plan of a command line: as the baseline says, or everything that it does not leave out. */
-function planFor({ compare }: Flags, params: URLSearchParams): Plan {
-  if (compare !== undefined) return gatePlan(readBaseline(compare), params);
+/** The baseline of a flag. */
+function readBaseline(file: string): Baseline {
+  if (!existsSync(file)) throw new Error(`There is no baseline ${file}: write one with --save-baseline ${file}.`);
+  return parseBaseline(readFileSync(file, 'utf8'), file);
+}
+
+/** The plan of a command line: everything that it does not leave out. */
+function planFor(params: URLSearchParams): Plan {
   if (!params.has('mode')) params.set('mode', 'full');
   return planOf(params);
 }
@@ -40,17 +45,19 @@ async function main(): Promise<void> {
   const { flags, params } = parseFlags(process.argv.slice(2));
   const { runs, compare, saveBaseline } = flags;
   if (flags.list) return console.log(listText());
-  const plan = planFor(flags, params);
+  const baseline = compare === undefined ? undefined : readBaseline(compare);
+  if (baseline && params.size > 0) throw new Error('With --compare the baseline says what is run.');
+  const plan = baseline?.plan ?? planFor(params);
   const { saved, text, wasCancelled } = await measure(plan, flags, flags.profile);
   let judged = '';
   let isSlower = false;
-  if (compare !== undefined && !wasCancelled) {
+  if (baseline !== undefined && !wasCancelled) {
     const again = async (part: Plan) => {
       const more = await measure(part, flags);
       if (more.wasCancelled) throw new Error('The comparison was cancelled: it has no verdict.');
       return more.saved[0]?.rows ?? [];
     };
-    const judgement = await judgeRun(readBaseline(compare), plan, saved[0]?.rows ?? [], flags.failOver, again);
+    const judgement = await judgeRun(baseline, saved[0]?.rows ?? [], flags.failOver, again);
     judged = `\n${judgement.text}`;
     isSlower = !judgement.passed;
     console.log(judged);

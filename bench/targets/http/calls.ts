@@ -137,8 +137,8 @@ export function batchGet(size: number): Kind {
 const writesOf = (share: Share, size: number): Write[] =>
   share.several(size).map((number) => share.ledger.next(number));
 
-/** `POST /batch` of `size` sets, each with its own result. */
-export function batchSet(size: number): Kind {
+/** `POST /batch` of `size` sets, each with its own result, or all or none. */
+export function batchSet(size: number, isAtomic = false): Kind {
   return (share) => {
     const writes = writesOf(share, size);
     const check = (body: string): boolean => {
@@ -148,15 +148,8 @@ export function batchSet(size: number): Kind {
         results.every(({ error, sequence = 0 }) => error === undefined && sequence > 0)
       );
     };
-    return { ...batchOf(writes.map(setOf), false, writes), check };
-  };
-}
-
-/** `POST /batch?atomic=true` of `size` sets. */
-export function batchAtomic(size: number): Kind {
-  return (share) => {
-    const writes = writesOf(share, size);
-    return batchOf(writes.map(setOf), true, writes);
+    const call = batchOf(writes.map(setOf), isAtomic, writes);
+    return isAtomic ? call : { ...call, check };
   };
 }
 

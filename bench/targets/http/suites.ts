@@ -5,7 +5,6 @@
  */
 
 import {
-  batchAtomic,
   batchGet,
   batchSet,
   get,
@@ -50,7 +49,7 @@ export const SINGLE: readonly Work[] = [
 export const BATCH: readonly Work[] = [10, 100].flatMap((size) => [
   { title: `${size} gets`, kind: batchGet(size), ...(size === 10 ? { published: '140/s, 7 ms' } : {}) },
   { title: `${size} sets`, kind: batchSet(size) },
-  { title: `${size} sets, atomic`, kind: batchAtomic(size) },
+  { title: `${size} sets, atomic`, kind: batchSet(size, true) },
 ]);
 
 const MIX_80_20: Kind = mix([
