@@ -22,18 +22,11 @@ export type Durability = 'memory' | 'relaxed' | 'strict';
  * The abilities of an engine; a suite runs on those that have all it needs. `miss`: says itself that a key is absent;
  * `mixed`: reads what it was just given; `tuple`: takes tuples as keys; `transaction`: has `transact`; `deleteRange`: has that.
  */
-export type Ability =
-  | 'set'
-  | 'get'
-  | 'miss'
-  | 'mixed'
-  | 'delete'
-  | 'batch'
-  | 'range'
-  | 'deleteRange'
-  | 'open'
-  | 'tuple'
-  | 'transaction';
+export const ABILITIES = [
+  ...(['set', 'get', 'miss', 'mixed', 'delete', 'batch'] as const),
+  ...(['range', 'deleteRange', 'open', 'tuple', 'transaction'] as const),
+] as const;
+export type Ability = (typeof ABILITIES)[number];
 
 export type Role = 'varve' | 'peer' | 'floor';
 

@@ -51,19 +51,8 @@ test('every name of the workloads is there', () => {
   const names = suites().map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   for (const letter of 'abcdef') expect(names).toContain(`ycsb-${letter}`);
-  const expected = [
-    ...[
-      'fillseq',
-      'fillrandom',
-      'overwrite',
-      'readrandom',
-      'readseq',
-      'readwhilewriting',
-      'seekrandom',
-      'deleterandom',
-    ],
-    ...['compaction', 'durability', 'txn', 'scale-txn', 'concurrent', 'open-cold', 'main-vs-worker', 'multi-tab'],
-    ...['custom', 'scale', 'micro', 'documents', 'queue', 'rotate', 'counters', 'overwrite-steady', 'sessions'],
-  ];
-  expect(names).toEqual(expect.arrayContaining(expected));
+  const expected =
+    'fillseq fillrandom overwrite readrandom readseq readwhilewriting seekrandom deleterandom compaction durability txn scale-txn ' +
+    'concurrent open-cold main-vs-worker multi-tab custom scale micro documents queue rotate counters overwrite-steady sessions';
+  expect(names).toEqual(expect.arrayContaining(expected.split(' ')));
 });

@@ -68,21 +68,13 @@ export const OPTIONS: readonly Option[] = [
   number(
     'memory-bytes',
     'memoryBytes',
-    'Bytes that Varve may use for memtables and cache.',
+    'Bytes of memtables and cache of Varve.',
     [2 ** 20, 2 ** 30],
     'as Varve chooses',
   ),
-  choice('durability', 'durability', 'The level that writes reach before they are acknowledged.', [
-    ...['memory', 'relaxed', 'strict'],
-  ]),
+  choice('durability', 'durability', 'The level of an acknowledged write.', ['memory', 'relaxed', 'strict']),
   number('rounds', undefined, 'Interleaved rounds; the row shows their median.', [1, 101], String(ROUNDS)),
-  number(
-    'round-ms',
-    'round_ms',
-    'Milliseconds of a round at most, also when calls are left.',
-    [20, 60_000],
-    '120 quick, 2000 full',
-  ),
+  number('round-ms', 'round_ms', 'The longest that a round may take.', [20, 60_000], '120 quick, 2000 full'),
   number('seed', undefined, 'Every dataset and every order of calls follows from it.', [0, 0xffff_ffff], '1'),
 ];
 

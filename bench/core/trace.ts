@@ -126,24 +126,27 @@ export interface BatchTrace {
 }
 
 /** Batches over the keys in the order of their numbers, around again when they are used up. */
-export function batchTraces(
-  dataset: Dataset,
-  size: number,
-  { calls, round, seed, there = dataset.keys.length }: TraceChoice,
-): BatchTrace[] {
-  const random = new Random(salted(0xba7c4 + round, seed));
-  return Array.from({ length: calls }, (_, call) => ({
-    numbers: Uint32Array.from({ length: size }, (_, i) => (call * size + i) % there),
-    values: Uint16Array.from({ length: size }, () => random.below(dataset.pool.length)),
-  }));
+export function batchTraces(dataset: Dataset, size: number, choice: TraceChoice): BatchTrace[] {
+  const { there = dataset.keys.length } = choice;
+  return tracesOf(dataset, size, choice, new Random(salted(0xba7c4 + choice.round, choice.seed)), (i) => i % there);
 }
 
 /** Batches of different keys, drawn at random: each concerns `size` of them. */
-export function scatteredTraces(dataset: Dataset, size: number, { calls, round, seed }: TraceChoice): BatchTrace[] {
-  const random = new Random(salted(0x7c4 + round, seed));
+export function scatteredTraces(dataset: Dataset, size: number, choice: TraceChoice): BatchTrace[] {
+  const random = new Random(salted(0x7c4 + choice.round, choice.seed));
   const path = shuffled(dataset.keys.length, random);
+  return tracesOf(dataset, size, choice, random, (i) => at(path, i % path.length));
+}
+
+function tracesOf(
+  { pool }: Dataset,
+  size: number,
+  { calls }: TraceChoice,
+  random: Random,
+  number: (i: number) => number,
+): BatchTrace[] {
   return Array.from({ length: calls }, (_, call) => ({
-    numbers: Uint32Array.from({ length: size }, (_, i) => at(path, (call * size + i) % path.length)),
-    values: Uint16Array.from({ length: size }, () => random.below(dataset.pool.length)),
+    numbers: Uint32Array.from({ length: size }, (_, i) => number(call * size + i)),
+    values: Uint16Array.from({ length: size }, () => random.below(pool.length)),
   }));
 }

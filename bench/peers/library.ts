@@ -6,16 +6,12 @@
  * peer what it costs its users.
  */
 
-import type { Ability, Access, Engine, SessionOptions } from '../core/engine.ts';
+import { ABILITIES, type Ability, type Access, type Engine, type SessionOptions } from '../core/engine.ts';
 
 /** From each library's package.json; only the built pages have it (scripts/peers.mjs). */
 declare const PEER_VERSIONS: Readonly<Record<string, string>>;
 
 const ACCESSES: readonly Access[] = ['worker', 'page', 'inflight'];
-const ABILITIES: readonly Ability[] = [
-  ...(['set', 'get', 'miss', 'mixed', 'delete', 'batch'] as const),
-  ...(['range', 'deleteRange', 'open', 'tuple', 'transaction'] as const),
-];
 
 type Usual = 'role' | 'accesses' | 'abilities' | 'durabilities';
 

@@ -148,13 +148,6 @@ export const commandOf = (name: string, about: string): Command =>
 /** A list that may be given in parts. */
 export const joined = (text: string, before?: string): string => (before === undefined ? text : `${before},${text}`);
 
-/** The flags of every target without a browser, and the texts of its own. */
-export type Values<Own extends string> = {
-  readonly directory: string;
-  readonly json?: string;
-  readonly markdown?: string;
-} & { readonly [name in Own]?: string };
-
 /** A target without a browser. */
 export interface Target<Own extends string> {
   readonly name: string;
@@ -162,14 +155,12 @@ export interface Target<Own extends string> {
   readonly place: string;
   /** Its own flags, in the form of commander, and what they say. */
   readonly flags: Readonly<Record<Own, readonly [form: string, about: string]>>;
-  /** Measures with files in `folder`. */
-  run(values: Values<Own>, folder: string, emit: Emit): Promise<Measured>;
-}
-
-interface Measured {
-  readonly versions: Readonly<Record<string, string>>;
-  /** For the notes below the tables. */
-  readonly engines?: readonly Engine[];
+  /** Measures with files in `folder`; resolves with versions of runtimes and libraries, and engines for the notes below the tables. */
+  run(
+    values: { readonly [name in Own]?: string },
+    folder: string,
+    emit: Emit,
+  ): Promise<{ readonly versions: Readonly<Record<string, string>>; readonly engines?: readonly Engine[] }>;
 }
 
 /** Runs a target: reads its flags, prints and writes its result, and fails if a row is wrong. */
@@ -180,15 +171,15 @@ export function runTarget<Own extends string>({ name, place, flags, run }: Targe
       .option('--json <file>', 'writes the result')
       .option('--markdown <file>', 'writes the tables that are printed');
     for (const [form, text] of Object.values<readonly [string, string]>(flags)) program.option(form, text, joined);
-    const values = program.parse().opts<Values<Own>>();
+    const values = program.parse().opts<{ directory: string; json?: string; markdown?: string }>();
     const gathered = new Gathered();
     const print = printer();
-    const { versions, engines = [] } = await inFolder(values.directory, (folder) =>
-      run(values, folder, (event) => {
-        gathered.take(event);
-        print(event);
-      }),
-    );
+    const emit: Emit = (event) => {
+      gathered.take(event);
+      print(event);
+    };
+    const made = await inFolder(values.directory, (folder) => run(program.opts(), folder, emit));
+    const { versions, engines = [] } = made;
     const { rows, problems } = gathered;
     const result: ServerResult = { date: new Date().toISOString(), ...provenance(), versions, rows, problems };
     const named = Object.entries(versions).map(([name, version]) => `${name}: ${version}`);

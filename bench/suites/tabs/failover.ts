@@ -40,16 +40,18 @@ export async function runFailovers(context: Context, house: House, engines: read
     for (const cause of CAUSES) {
       const pauses_ms: number[] = [];
       let wrong: string | undefined;
+      let gone = '';
       for (let time = 0; time < times; time++) {
         step(`multi-tab (${place}): ${engine.name}, leader ended by ${cause}, ${time + 1} of ${times}`);
         const found = await failover(house, engine.name, cause);
         pauses_ms.push(...found.pauses_ms);
         wrong ??= found.wrong;
+        gone = found.gone;
       }
       const elapsed_ms = pauses_ms.reduce((sum, ms) => sum + ms, 0);
       const microseconds = pauses_ms.map((ms) => ms * 1000);
       const round = roundOf({ ops: pauses_ms.length }, elapsed_ms, microseconds);
-      const phase = `pause of ${TABS - 1} writers, the leader is gone: ${ENDS[cause]}`;
+      const phase = `pause of ${TABS - 1} writers, the ${gone} is gone: ${ENDS[cause]}`;
       report(context, engine, { suite: 'multi-tab', phase }, [round], wrong);
     }
   }
@@ -86,7 +88,8 @@ async function failover(house: House, engine: string, cause: Cause) {
     await tab.call.close({ engine, store, remove: i === followers.length - 1 });
     await house.end(tab, 'close');
   }
-  return { pauses_ms: written.map((one) => pauseOf(one, command_ms)), wrong: problems[0] };
+  const gone = leader === undefined ? 'first tab' : 'leader';
+  return { pauses_ms: written.map((one) => pauseOf(one, command_ms)), wrong: problems[0], gone };
 }
 
 async function leaderOf(engine: string, tabs: readonly RemoteTab[]): Promise<RemoteTab | undefined> {
