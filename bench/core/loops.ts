@@ -20,9 +20,9 @@ import { rate } from './figures.ts';
 import type { KeyKind } from './generator.ts';
 import { groupFor, measure, type Round } from './measure.ts';
 import { budgetMs, type Plan } from './plan.ts';
-import type { Row } from './row.ts';
+import { caseName, type Row } from './row.ts';
 import type { Fixture, Stage } from './stage.ts';
-import { type Context, type Count, explain, register, report, type Suite, titleOf } from './suite.ts';
+import { type Context, type Count, explain, register, report, type Suite } from './suite.ts';
 import { makeTask } from './tasks/make.ts';
 import type { Work } from './work.ts';
 
@@ -198,7 +198,7 @@ class LoopRun {
     private readonly loop: Tailored,
   ) {
     this.#fixture = { ...loop, suite };
-    this.#title = titleOf({ suite, ...loop }, context.place);
+    this.#title = caseName({ suite, ...loop, access: context.place });
   }
 
   async run(): Promise<void> {

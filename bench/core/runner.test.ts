@@ -90,7 +90,7 @@ test('an engine that cannot be opened is named, and the others go on', async () 
   const absent: Engine = { ...map, name: 'liar', open: () => Promise.reject(new Error('There is no OPFS here.')) };
   const { rows, problems } = await run(['write-rand'], [absent, map]);
   expect(rows.map(({ engine }) => engine)).toEqual(['map']);
-  expect(problems).toEqual(['write-rand (worker) on liar: Error: There is no OPFS here.']);
+  expect(problems).toEqual(['write-rand (in the worker) on liar: Error: There is no OPFS here.']);
 });
 
 test('inserts, reads before updates, batched reads and the names of others are verified as well', async () => {

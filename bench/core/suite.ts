@@ -7,7 +7,7 @@
 import type { Access, Engine } from './engine.ts';
 import type { Round } from './measure.ts';
 import type { Emit, Plan } from './plan.ts';
-import { makeRow, type Row, type RowHead } from './row.ts';
+import { caseName, makeRow, type Row, type RowHead } from './row.ts';
 import type { Stages } from './stage.ts';
 
 /** A count in the quick mode and in the full one. */
@@ -93,15 +93,10 @@ export function report(
   const fixed = { access: place, durability: 'relaxed', unit: 'ops', groupSize: 1, engine: name, role } as const;
   const row = makeRow({ ...fixed, ...(version && { engineVersion: version }), ...head }, rounds, wrong === undefined);
   if (!row.verified) {
-    const text = `${titleOf(head, place)} on ${name}: ${wrong ?? 'a read gave something else than was written.'}`;
+    const text = `${caseName(row)} on ${name}: ${wrong ?? 'a read gave something else than was written.'}`;
     emit({ type: 'problem', text });
   }
   emit({ type: 'row', row });
-}
-
-/** The name of a suite, or of a part of it, in progress and problems. */
-export function titleOf({ suite, phase }: Pick<Row, 'suite' | 'phase'>, place: string): string {
-  return `${suite}${phase === undefined ? '' : `, ${phase}`} (${place})`;
 }
 
 /** An error in words. */

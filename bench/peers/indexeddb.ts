@@ -12,8 +12,8 @@ import { engineOf } from './library.ts';
 import { getsThenSets, setsOf } from './runs.ts';
 
 const STORE = 'entries';
-/** Sets of one transaction of `indexeddb-grouped`: about as many as fit in 64 KiB of Varve's log. */
-const GROUP = 500;
+/** Point calls of one transaction in the grouped peers: about as many as fit in 64 KiB of Varve's log. */
+export const GROUP = 500;
 
 /** `getAllRecords`, which the DOM types do not have yet. */
 interface RecordsStore extends IDBObjectStore {

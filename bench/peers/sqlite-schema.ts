@@ -10,6 +10,7 @@
  */
 
 import type { Engine, Session, SessionOptions } from '../core/engine.ts';
+import { GROUP } from './indexeddb.ts';
 import { engineOf, inWorker } from './library.ts';
 import { folderUse, removeEntry } from './opfs.ts';
 import { openRemote } from './remote.ts';
@@ -55,9 +56,6 @@ export const SQL = {
 } as const;
 
 export type StatementName = keyof typeof SQL;
-
-/** Point calls of one transaction in the grouped engines: about as many as fit in 64 KiB of Varve's log. */
-const GROUP = 500;
 
 type Texts = Pick<Engine, 'name' | 'url' | 'recommended' | 'groupsInFlight'> & { readonly build: string };
 

@@ -3,7 +3,7 @@
  * `--json` wrote. Without `--from` scripts/results.mjs measures first.
  */
 
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { root } from '../../scripts/tools.mjs';
@@ -21,19 +21,18 @@ interface Flags {
 }
 
 await command(async () => {
-  const values = commandOf('results', 'Makes the results page, its chart and the figures of the README.')
+  const values = commandOf(
+    'results',
+    'Makes the results page, its chart and the figures of the README. Without --from it measures first, with the flags of the browser.',
+  )
     .requiredOption('--from <list>', 'Builds the page from these files, which --json wrote, instead of measuring.')
     .option('--out <folder>', "Where the page and its data go (docs; then the README's figures are written as well).")
-    .option('--quick', 'Measures the quick suites only.')
-    .option('--rounds <number>', "Interleaved rounds of the browser's suites (5).")
     .option('--problem <text...>', 'A part that could not be measured.', [])
     .parse()
     .opts<Flags>();
   const runs = values.from.split(',').map((file) => parseRuns(file, readFileSync(file, 'utf8')));
   const results = resultsOf(runs, ENGINES, values.problem);
   const out = resolve(values.out ?? join(root, 'docs'));
-  // The check accepts no charts of an earlier run.
-  rmSync(join(out, 'results'), { recursive: true, force: true });
   const write = (file: string, content: string | Buffer): void => {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);

@@ -4,7 +4,7 @@
  * Invariant: the check makes the files with the code that wrote them. In the README only the text between the markers changes.
  */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { CHART, comparisonsIn, headlinesOf, pageText, readmeText } from './page.ts';
@@ -31,17 +31,12 @@ export function readmeWith(readme: string, results: Results | undefined): string
   return `${readme.slice(0, begin + BEGIN.length)}\n${readmeText(results)}\n${readme.slice(end)}`;
 }
 
-/** A sentence for each file that differs from the data. `charts` are the names in docs/results. */
-export function problemsOf(
-  results: Results | undefined,
-  read: (path: string) => string | undefined,
-  charts: readonly string[],
-): string[] {
+/** A sentence for each file that differs from the data. */
+export function problemsOf(results: Results | undefined, read: (path: string) => string | undefined): string[] {
   const files = results === undefined ? new Map<string, string>() : pageFiles(results);
   files.set(README, readmeWith(read(README) ?? '', results));
   const changed = [...files].filter(([path, text]) => read(path) !== text).map(([path]) => path);
-  const shown = [PAGE, ...charts.map((name) => `${CHARTS}/${name}`)];
-  const left = shown.filter((path) => !files.has(path) && read(path) !== undefined);
+  const left = [PAGE, `${CHARTS}/${CHART}`].filter((path) => !files.has(path) && read(path) !== undefined);
   return [
     ...changed.map((path) => `${path} is not what ${DATA} gives.`),
     ...left.map((path) => `${path} belongs to no run: ${DATA} does not give it.`),
@@ -50,12 +45,11 @@ export function problemsOf(
 
 /** The same for the repository, as a part of `npm run check`. */
 export function checkResults(root: string): string[] {
-  const charts = join(root, CHARTS);
   const read = (path: string): string | undefined => {
     const file = join(root, path);
     return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
   };
   const data = join(root, DATA);
   const results = existsSync(data) ? parseResults(gunzipSync(readFileSync(data)).toString()) : undefined;
-  return problemsOf(results, read, existsSync(charts) ? readdirSync(charts) : []);
+  return problemsOf(results, read);
 }

@@ -6,13 +6,12 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Engine, Session } from '../../bench/core/engine.ts';
 import type { Key } from '../../bench/core/generator.ts';
-import { peerEngine, varveEngines } from '../../bench/targets/fs/engines.ts';
+import { PEERS, varveEngines } from '../../bench/targets/fs/engines.ts';
 
 const ENGINES: Readonly<Record<string, (directory: string) => Engine | undefined | Promise<Engine>>> = {
   'varve-sync': (directory) => varveEngines(directory)[0],
   varve: (directory) => varveEngines(directory)[1],
-  sqlite: (directory) => peerEngine('sqlite', directory),
-  leveldb: (directory) => peerEngine('leveldb', directory),
+  ...PEERS,
 };
 const LEVELS = ['relaxed', 'strict'] as const;
 const CASES = Object.keys(ENGINES).flatMap((name) => LEVELS.map((level) => [name, level] as const));

@@ -249,8 +249,8 @@ test('in the browser a life gives its rows, its story on the first; an engine wi
   ]);
   expect(rows[0]).toMatchObject({ ops: 40, note: expect.stringMatching(/^40\.0 of 40\.0 steps; .*on disk at most/) });
   expect(rows[0]?.life?.samples).toHaveLength(WINDOWS.quick);
-  expect(notes).toEqual(['rotate (worker) is without without, which has no deleteRange.']);
-  expect(problems).toEqual(['rotate (worker) on broken: Error: no']);
+  expect(notes).toEqual(['rotate (in the worker) is without without, which has no deleteRange.']);
+  expect(problems).toEqual(['rotate (in the worker) on broken: Error: no']);
   expect(judge(rows).map(({ cells }) => cells[0])).toEqual([
     'rotate: median of a scan, of one of a fresh store: worst, rotate, scan (in the worker) able',
     'rotate: p99 of a scan, of one of a fresh store: worst, rotate, scan (in the worker) able',

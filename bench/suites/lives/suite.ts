@@ -7,7 +7,8 @@
 
 import type { Access, Engine } from '../../core/engine.ts';
 import { budgetMs } from '../../core/plan.ts';
-import { type Context, count, explain, register, report, titleOf } from '../../core/suite.ts';
+import { caseName } from '../../core/row.ts';
+import { type Context, count, explain, register, report } from '../../core/suite.ts';
 import { FRESH_SCAN, IDLE_MS, type Life, LifeStore, live, SCAN, WINDOWS } from './life.ts';
 import { LIVES } from './lives.ts';
 import { storyText } from './story.ts';
@@ -42,7 +43,7 @@ function lackingOf({ needs }: Life, { abilities }: Engine): string[] {
 async function runLife(context: Context, life: Life): Promise<void> {
   const { engines, access, place, emit, signal } = context;
   for (const engine of candidatesOf(engines, access)) {
-    const title = titleOf({ suite: life.name }, place);
+    const title = caseName({ suite: life.name, access: place });
     const lacking = lackingOf(life, engine);
     if (lacking.length > 0) {
       emit({ type: 'note', text: `${title} is without ${engine.name}, which has no ${lacking.join(', ')}.` });

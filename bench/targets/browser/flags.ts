@@ -11,7 +11,7 @@ import type { Plan } from '../../core/plan.ts';
 import { suites } from '../../core/suite.ts';
 import { ENGINES } from '../../peers/all.ts';
 import '../../suites/browser.ts';
-import { commandOf, joined } from '../command.ts';
+import { commandOf, joined, numberOf } from '../command.ts';
 
 const SEE_HELP = '`npm run bench -- --list` prints the suites and engines.';
 
@@ -46,7 +46,12 @@ export function benchCommand(): Command {
     .option('--peers <list>', 'Only these peers and floors beside Varve; "none" for Varve alone.', joined)
     .option('--json <file>', 'Writes the result as JSON.')
     .option('--markdown <file>', 'Writes the tables that are printed.')
-    .option('--runs <number>', 'Runs the whole so often, each time in a new browser.', countOf, 1)
+    .option(
+      '--runs <number>',
+      'Runs the whole so often, each time in a new browser.',
+      (text) => numberOf('runs', text),
+      1,
+    )
     .option(
       '--compare <file>',
       'Runs what this baseline was made of, and fails where Varve has become slower beside the same floors.',
@@ -75,12 +80,6 @@ export function parseFlags(args: readonly string[], command = benchCommand()) {
     params.set('engines', [...varve, flags.peers].join());
   }
   return { flags, params };
-}
-
-function countOf(text: string): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= 1 && value <= 20) return value;
-  throw new InvalidArgumentError('It must be a whole number from 1 to 20.');
 }
 
 function shareOf(text: string): number {

@@ -8,11 +8,11 @@
 
 import type { Plan } from '../../core/plan.ts';
 import { runSuites } from '../../core/runner.ts';
-import { suites } from '../../core/suite.ts';
+import { explain, suites } from '../../core/suite.ts';
 import '../../suites/all.ts';
 import { map } from '../../peers/map.ts';
 import { namesOf, numberOf, runTarget } from '../command.ts';
-import { bareFile, PEERS, peerEngine, varveEngines } from './engines.ts';
+import { bareFile, PEERS, varveEngines } from './engines.ts';
 
 const LOOPS = 'write-seq,write-rand,write-batch,read-rand-disk,range-100,mixed-70,delete,strict-set,open,durability';
 const LIVES = 'queue,rotate,counters,overwrite-steady,sessions';
@@ -25,7 +25,7 @@ await runTarget({
   name: 'fs',
   place: 'on Node',
   flags: {
-    peers: ['--peers <list>', `of ${PEERS.join(', ')}, beside Varve (default: bare file calls)`],
+    peers: ['--peers <list>', `of ${Object.keys(PEERS).join(', ')}, beside Varve (default: bare file calls)`],
     suite: ['--suite <list>', `of ${KNOWN.join(', ')} (default: ${LOOPS}; with peers also ${LIVES})`],
     quick: ['--quick', 'fewer calls and shorter rounds'],
     rounds: ['--rounds <number>', 'interleaved rounds (default 5; with --quick 3)'],
@@ -33,11 +33,13 @@ await runTarget({
   async run({ peers, suite, quick, rounds = quick ? '3' : '5' }, folder, emit) {
     const engines = varveEngines(folder);
     if (peers === undefined) engines.push(bareFile(folder), map);
-    for (const name of peers === undefined ? [] : namesOf('peers', peers, PEERS)) {
-      await peerEngine(name, folder).then(
-        (engine) => engines.push(engine),
-        (error: Error) => emit({ type: 'problem', text: `${name}: ${error.message}` }),
-      );
+    for (const name of peers === undefined ? [] : namesOf('peers', peers, Object.keys(PEERS))) {
+      try {
+        const engine = await PEERS[name]?.(folder);
+        if (engine !== undefined) engines.push(engine);
+      } catch (error) {
+        emit({ type: 'problem', text: `${name}: ${explain(error)}` });
+      }
     }
     const mode = quick ? 'quick' : 'full';
     const usual = peers === undefined ? LOOPS : `${LOOPS},${LIVES}`;

@@ -41,9 +41,6 @@ const LAST = '\u{10ffff}';
 /** libsql 0.5 keeps some two files open of each database that was closed, and a process may have as few as 1024. */
 const LIBSQL_OPENS_MAX = 200;
 
-export const PEERS = ['sqlite', 'leveldb'] as const;
-type PeerName = (typeof PEERS)[number];
-
 const TABLE = 'CREATE TABLE IF NOT EXISTS entries (k TEXT NOT NULL PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID';
 
 type Open = (folder: string, options: SessionOptions) => Promise<Session>;
@@ -88,11 +85,6 @@ export function varveEngines(directory: string): Engine[] {
       return varveSession(await open<Key, Uint8Array>('bench', { storage, durability, memoryBytes }));
     }),
   ];
-}
-
-/** A peer. Throws if it is unavailable. */
-export function peerEngine(name: PeerName, directory: string): Promise<Engine> {
-  return name === 'sqlite' ? sqlite(directory) : Promise.resolve(leveldb(directory));
 }
 
 /** The floor: the same bytes by one write call each, and fdatasync at `strict`; a get is one read call at a place that is known. */
@@ -204,3 +196,6 @@ function sqliteSession(db: Libsql.Database, isStrict: boolean): SyncSession {
     close: async () => void db.close(),
   });
 }
+
+/** The peers by name; a promise rejects if the peer is unavailable. */
+export const PEERS: Readonly<Record<string, (directory: string) => Engine | Promise<Engine>>> = { sqlite, leveldb };
