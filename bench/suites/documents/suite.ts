@@ -17,15 +17,10 @@ import type { Row } from '../../core/row.ts';
 import { type Context, register, report } from '../../core/suite.ts';
 import { atLeast, atMost, type FigureOf, registerThresholds } from '../../core/targets.ts';
 import { Calls, emptyTally, type Tally, type Task } from '../../core/tasks/task.ts';
-import { dexieDocuments } from './dexie.ts';
 import { idOf, type Person, personOf, samePerson, teamOf } from './document.ts';
-import { indexedDbDocuments } from './indexeddb.ts';
-import type { DocumentEngine, DocumentStore } from './store.ts';
-import { varveDocuments } from './varve.ts';
+import { type DocumentEngine, type DocumentStore, ENGINES } from './store.ts';
 
 const NAME = 'documents';
-/** Engines of the suite; they run where the plan has engines of their names. */
-const ENGINES: readonly DocumentEngine[] = [varveDocuments, indexedDbDocuments, dexieDocuments];
 const DOCUMENTS = { quick: 1000, full: 10_000 };
 const CALLS = { quick: 300, full: 5000 };
 const BATCH = 100;

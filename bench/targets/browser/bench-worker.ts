@@ -4,6 +4,7 @@ import { createBirpc } from 'birpc';
 import type { Emit, Plan } from '../../core/plan.ts';
 import { runSuites } from '../../core/runner.ts';
 import { ENGINES } from '../../peers/all.ts';
+import { overPort } from '../../peers/remote.ts';
 import '../../suites/all.ts';
 
 const cancelled = new AbortController();
@@ -19,7 +20,4 @@ const calls = {
 
 export type BenchWorker = typeof calls;
 
-const page = createBirpc<{ emit: Emit }, BenchWorker>(calls, {
-  post: (message) => self.postMessage(message),
-  on: (take) => self.addEventListener('message', ({ data }) => take(data)),
-});
+const page = createBirpc<{ emit: Emit }, BenchWorker>(calls, overPort(self as unknown as DedicatedWorkerGlobalScope));

@@ -1,14 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Baseline } from '../../core/baseline.ts';
-import { rowOf } from '../../core/fixture.ts';
-import { standardPlan } from '../../core/options.ts';
-import type { Plan } from '../../core/plan.ts';
+import { planOf, rowOf } from '../../core/fixture.ts';
 import type { Row } from '../../core/row.ts';
-import '../../peers/all.ts';
-import '../../suites/browser.ts';
 import { judgeRun } from './gate.ts';
 
-const plan: Plan = { ...standardPlan('quick'), suites: ['write-rand', 'read-rand-mem'], rounds: 5 };
+const plan = planOf(['write-rand', 'read-rand-mem'], { rounds: 5 });
 const about = (rate: number): number[] => [1, 1.01, 0.99, 1.005, 0.995].map((share) => rate * share);
 
 /** Both suites, with these rates of Varve beside a floor of 1000 a second. */

@@ -11,6 +11,7 @@ import type { Emit, Plan, RunEvent } from '../../core/plan.ts';
 import { type Environment, Gathered, type Result } from '../../core/result.ts';
 import { runSuites, stepsOf } from '../../core/runner.ts';
 import { ENGINES } from '../../peers/all.ts';
+import { overPort } from '../../peers/remote.ts';
 import '../../suites/browser.ts';
 import type { BenchWorker } from './bench-worker.ts';
 
@@ -52,14 +53,7 @@ export async function runPlan(plan: Plan, emit: Emit, signal: AbortSignal): Prom
 
 async function runInWorker(plan: Plan, emit: Emit, signal: AbortSignal): Promise<void> {
   const worker = new Worker(new URL('./bench-worker.js', import.meta.url), { type: 'module', name: 'bench' });
-  const calls = createBirpc<BenchWorker, { emit: Emit }>(
-    { emit },
-    {
-      timeout: -1,
-      post: (message) => worker.postMessage(message),
-      on: (take) => worker.addEventListener('message', ({ data }) => take(data)),
-    },
-  );
+  const calls = createBirpc<BenchWorker, { emit: Emit }>({ emit }, overPort(worker));
   const cancel = (): void => void calls.cancel.asEvent();
   signal.addEventListener('abort', cancel, { once: true });
   try {
