@@ -22,10 +22,11 @@ const ROOMS = [
   ['transaction', 'transaction/', 'errors runtime types options codec protocol'],
   ['portable', 'portable/', 'errors types options codec protocol transaction'],
   ['changes', 'changes/', 'errors runtime types codec protocol client'],
+  ['cache', 'cache/', 'runtime codec protocol client'],
   [
     'store',
     'store/',
-    'errors runtime device types options codec protocol tools client share transaction portable changes',
+    'errors runtime device types options codec protocol tools client share transaction portable changes cache',
   ],
   [
     'synchronous',
@@ -39,7 +40,7 @@ const ROOMS = [
   [
     'entries',
     '(cloudflare|common|deno-kv|fs|index|inline|shards|storage-adapter|synchronous)[.]ts',
-    'errors device types options codec storage wasm tools engine client share server transaction portable changes store synchronous cloudflare shards',
+    'errors device types options codec storage wasm tools engine client share server transaction portable changes cache store synchronous cloudflare shards',
   ],
   // The contract of storages opens stores as a program does.
   ['testing', 'testing(/|[.])', 'errors runtime device types options wasm entries'],

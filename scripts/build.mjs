@@ -198,7 +198,8 @@ async function bundleEntries(dir) {
 
 /**
  * The chunk of a module, by the entries that load it at once. A page without a bundler fetches each file, so they are few: one has
- * what a page alone needs, three have what it shares with other entries, and the code that a page may never use is one file more.
+ * what a page alone needs, three have what it shares with other entries, and the code that a page may never use is one file more. The
+ * cache is a file of its own: a page loads it when its store is open.
  * The entries themselves import and export: a bundler leaves out each file of which nothing is used.
  * @param {string} id
  * @param {import('rolldown').ChunkingContext} context
@@ -214,6 +215,7 @@ function chunkOf(id, context) {
     if (loads('http.ts', 'shards.ts')) return 'chunk-codec';
     return loads('synchronous.ts', 'cloudflare.ts') ? 'chunk-common' : 'chunk-client';
   }
+  if (loads('cache/read-cache.ts')) return loads('http.ts', 'collections.ts') ? 'chunk-base' : 'chunk-cache';
   if (loads('http.ts', 'collections.ts')) return loads('inline.ts') ? 'chunk-turns' : null;
   if (loads('deno-kv.ts')) return loads('inline.ts') ? 'chunk-journal' : null;
   if (loads('server/inline.ts')) return loads('synchronous.ts', 'cloudflare.ts') ? 'chunk-engine' : 'chunk-inline';

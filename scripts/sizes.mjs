@@ -19,13 +19,13 @@ export const CLOSURES = join(root, 'build', 'closures.json');
  * file is its size plus a tenth.
  */
 export const GZIP_BYTES_MAX = new Map([
-  ['varve.wasm', 122.35 * 1024],
+  ['varve.wasm', 122.6 * 1024],
   ['index.js', 26 * 1024],
   ['http.js', 20 * 1024],
   ['collections.js', 11.75 * 1024],
   ['deno-kv.js', 13 * 1024],
   ['varve-tools.wasm', 80 * 1024],
-  ['engine-worker.js', 32 * 1024],
+  ['engine-worker.js', 34.5 * 1024],
   ['broker-worker.js', 1024],
   ['compactor-worker.js', 8 * 1024],
   ['file-compactor-worker.js', 8 * 1024],

@@ -112,6 +112,8 @@ export interface SessionOptions {
   readonly memoryBytes?: number | undefined;
   /** Where Varve keeps its files. Default: as the engine says. */
   readonly storage?: 'indexeddb' | 'memory' | undefined;
+  /** Whether a page answers reads from its cache. Default: no, so that suites measure the engine. */
+  readonly cache?: boolean | undefined;
 }
 
 /** An engine of the bench. */

@@ -55,6 +55,8 @@ export interface Loop {
   readonly phase?: string;
   /** Where the files of Varve are. Default: as the engine says. */
   readonly storage?: SessionOptions['storage'];
+  /** Whether Varve's pages use their caches. Default: no. */
+  readonly cache?: SessionOptions['cache'];
   readonly note?: string;
   /** Characters of a string key. Default: as the generator makes them. */
   readonly keyBytes?: number | undefined;

@@ -34,6 +34,7 @@ interface StageOptions {
   readonly seed?: number;
   readonly memoryBytes?: number | undefined;
   readonly storage?: SessionOptions['storage'];
+  readonly cache?: SessionOptions['cache'];
   /** Called now and then while a load takes long; an error that it throws ends the load, and the store is removed. */
   readonly loading?: (percent: number) => void;
 }
@@ -55,9 +56,9 @@ export class Stage {
 
   /** Opens a new store and loads it. */
   static async open(wanted: StageOptions): Promise<Stage> {
-    const { engine, name, dataset, durability, memoryBytes, storage } = wanted;
+    const { engine, name, dataset, durability, memoryBytes, storage, cache } = wanted;
     await engine.remove(name);
-    const options = { durability, valueBytes: dataset.valueBytes, memoryBytes, storage };
+    const options = { durability, valueBytes: dataset.valueBytes, memoryBytes, storage, cache };
     const stage = new Stage(engine, name, dataset, options, await engine.open(name, options));
     if (wanted.load === 'nothing') return stage;
     try {
@@ -199,6 +200,7 @@ export interface Fixture {
   /** Characters of a string key; undefined: as the generator makes them. */
   readonly keyBytes: number | undefined;
   readonly storage?: SessionOptions['storage'];
+  readonly cache?: SessionOptions['cache'];
 }
 
 export class Stages {
@@ -234,9 +236,9 @@ export class Stages {
     const name = `bench-${engine.name}-${this.#stores++}`;
     const { seed, custom } = this.plan;
     const { memoryBytes } = custom;
-    const { load, entries, storage } = fixture;
+    const { load, entries, storage, cache } = fixture;
     const dataset = this.#datasetOf(fixture);
-    return Stage.open({ engine, name, dataset, durability, load, entries, seed, memoryBytes, storage, loading });
+    return Stage.open({ engine, name, dataset, durability, load, entries, seed, memoryBytes, storage, cache, loading });
   }
 
   /** Keeps the stage of a suite that is done. */
@@ -274,7 +276,7 @@ function keyOf(fixture: Fixture, engine: Engine, durability: Durability): string
 }
 
 function fixtureKey(fixture: Fixture): string {
-  return `${fixture.load} ${fixture.storage} ${datasetKey(fixture)}`;
+  return `${fixture.load} ${fixture.storage} ${fixture.cache} ${datasetKey(fixture)}`;
 }
 
 function datasetKey({ keys, entries, reserve, valueBytes, keyBytes }: Fixture): string {

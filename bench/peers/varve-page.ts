@@ -2,7 +2,7 @@
 
 import { deleteStore, open, type Store } from 'varve';
 import { open as openInline } from 'varve/inline';
-import type { AsyncSession, Engine } from '../core/engine.ts';
+import type { AsyncSession, Engine, SessionOptions } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 import { engineOf, openOptions } from './library.ts';
 import { storeFiles } from './opfs.ts';
@@ -42,13 +42,15 @@ export function varveSession(store: Store<Key, Uint8Array>): AsyncSession {
   };
 }
 
+const pageOptions = (options: SessionOptions) => ({ ...openOptions(options), cache: options.cache === true });
+
 export const varvePage = engineOf({
   name: 'varve',
   about: 'varve from the page: the engine in its worker; calls of one turn travel in one frame.',
   role: 'varve',
   accesses: ['page', 'inflight'],
   durabilities: ['memory', 'relaxed', 'strict'],
-  open: async (name, options) => varveSession(await open<Key, Uint8Array>(name, openOptions(options))),
+  open: async (name, options) => varveSession(await open<Key, Uint8Array>(name, pageOptions(options))),
   disk: storeFiles,
   remove: async (name) => void (await deleteStore(name)),
 });
@@ -58,7 +60,7 @@ const overIndexedDb = (name: string, about: string, opens: typeof open): Engine 
   name,
   about,
   open: async (store, options) =>
-    varveSession(await opens<Key, Uint8Array>(store, openOptions({ ...options, storage: 'indexeddb' }))),
+    varveSession(await opens<Key, Uint8Array>(store, pageOptions({ ...options, storage: 'indexeddb' }))),
   // The files of IndexedDB cannot be seen.
   disk: undefined,
 });

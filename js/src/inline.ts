@@ -7,7 +7,7 @@
  * Invariant: the same stores, files and semantics. OPFS needs a dedicated worker: elsewhere new stores go to IndexedDB.
  */
 
-import * as cache from './changes/cache.ts';
+import * as cache from './cache/read-cache.ts';
 import * as changes from './changes/changes.ts';
 import * as index from './index.ts';
 import { checkOptions, type Known } from './options.ts';

@@ -351,16 +351,6 @@ export interface StoreStats {
   readonly snapshotAge: number | undefined;
 }
 
-/** How `open({ cache })` keeps values in the tab. A number that is not given has its default. */
-export interface CacheOptions {
-  /** Values kept at most. Default 1000. */
-  maxEntries?: number | undefined;
-  /** Bytes of keys and values kept at most. Default 4 MiB. */
-  maxBytes?: number | undefined;
-  /** How long a value may be returned from the cache without asking the store, in milliseconds. Default 5000. */
-  ttl?: number | undefined;
-}
-
 /** Options of `open` that all entry points have. `K` and `V` follow the codecs; `U` is the kind of function that upgrades a store. */
 export interface CommonOpenOptions<K = Key, V = unknown, U = unknown> extends WaitOptions {
   /** Default durability level of writes. `memory` for a store means: no log at all. Default `relaxed`. */

@@ -85,6 +85,38 @@ test('calls to a leader that is frozen without a warning fail after five seconds
   expect(await first.evaluate(() => db.getMany([1, 3]))).toEqual(['one', 'three']);
 });
 
+test('a tab that does not respond delays a write of what it keeps until its lease has ended, also under the next leader', async () => {
+  const [first, second, third] = [await openTab('leased'), await openTab('leased'), await openTab('leased')];
+  /** Freezes the third tab, which keeps the value, while another tab writes. Returns how long that took. */
+  const writeBeside = async (value: string, before: () => Promise<unknown>): Promise<number> => {
+    await expect
+      .poll(() => third.evaluate(async () => [await db.get(1), db.peek(1)]).then(([got, kept]) => got === kept))
+      .toBe(true);
+    const browser = await profile.processId();
+    const id = await processOf(browser, '--type=renderer', (run, bytes) => third.evaluate(run, bytes));
+    // What it keeps must be under a lease when it is stopped.
+    await third.evaluate(() => db.get(1));
+    process.kill(id, 'SIGSTOP');
+    try {
+      await before();
+      return await second.evaluate(async (next) => {
+        const start = performance.now();
+        await db.set(1, next);
+        return performance.now() - start;
+      }, value);
+    } finally {
+      process.kill(id, 'SIGCONT');
+      expect(await third.evaluate(() => [db.peek(1), db.get(1)] as const).then(([kept]) => kept)).toBeUndefined();
+      expect(await third.evaluate(() => db.get(1))).toBe(value);
+    }
+  };
+  await second.evaluate(() => db.set(1, 'one'));
+  const delay = await writeBeside('two', async () => undefined);
+  expect(delay).toBeGreaterThan(200);
+  expect(delay).toBeLessThan(5000);
+  expect(await writeBeside('three', () => first.close())).toBeLessThan(10_000);
+});
+
 // The error used to name a worker that does not share the store, which sent users looking for one.
 test('a tab that opens a store whose leader does not answer gets an error, and opens it when the leader answers', async () => {
   const first = await openTab('slow');

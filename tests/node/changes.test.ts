@@ -26,7 +26,7 @@ afterEach(async () => {
 async function opened(options: OpenOptions<Key, unknown> = {}, spawn = spawnServer): Promise<Store<Key, unknown>> {
   const store = await openStore<Key, unknown>(
     'test',
-    { wasm, storage: 'memory', memoryBytes: 2 ** 20, ...options },
+    { wasm, storage: 'memory', memoryBytes: 2 ** 20, cache: false, ...options },
     spawn,
   );
   stores.push(store);

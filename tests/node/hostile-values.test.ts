@@ -47,7 +47,7 @@ const NEIGHBOURS: readonly (readonly [Key, unknown])[] = [
 
 describe.each<[string, () => Promise<Subject>]>([
   ['the asynchronous store', asynchronous],
-  ['the asynchronous store with a cache', () => asynchronous({ cache: { ttl: 1e9 } })],
+  ['the asynchronous store without a cache', () => asynchronous({ cache: false })],
   ['the synchronous store', synchronous],
   ['a collection', collected],
 ])('%s', (_, open) => {

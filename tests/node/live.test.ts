@@ -18,7 +18,8 @@ afterEach(async () => {
 });
 
 async function opened(spawn: () => Port = spawnServer): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('live', { wasm, storage: 'memory', memoryBytes: 2 ** 20 }, spawn);
+  const options = { wasm, storage: 'memory', memoryBytes: 2 ** 20, cache: false } as const;
+  const store = await openStore<Key, unknown>('live', options, spawn);
   stores.push(store);
   return store;
 }

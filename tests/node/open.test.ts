@@ -199,7 +199,7 @@ describe('the page', () => {
     vi.stubGlobal('removeEventListener', page.removeEventListener.bind(page));
     vi.stubGlobal('document', document);
     const engine = new FakeEngine();
-    const db = await openStore<string, number>('notes', {}, () => engine);
+    const db = await openStore<string, number>('notes', { cache: false }, () => engine);
     const hidden = (): number => engine.messages.filter(({ type }) => type === 'hidden').length;
 
     const write = db.set('a', 1);

@@ -41,7 +41,7 @@ const varveDocuments: DocumentEngine = {
   name: 'varve',
   role: 'varve',
   async open(name) {
-    const db = await open<Key, unknown>(name);
+    const db = await open<Key, unknown>(name, { cache: false });
     const people = collection<Person>()(db, 'people', {
       key: 'id',
       indexes: {

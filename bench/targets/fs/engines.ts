@@ -82,7 +82,7 @@ export function varveEngines(directory: string): Engine[] {
       return syncSession(await openSyncStore<Key, Uint8Array>('bench', options), true);
     }),
     engineOf(directory, awaited, async (folder, { durability, memoryBytes, storage = files(folder) }) => {
-      return varveSession(await open<Key, Uint8Array>('bench', { storage, durability, memoryBytes }));
+      return varveSession(await open<Key, Uint8Array>('bench', { storage, durability, memoryBytes, cache: false }));
     }),
   ];
 }

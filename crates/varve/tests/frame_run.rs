@@ -157,6 +157,39 @@ fn a_scan_brings_expiries_and_a_set_takes_one_as_it_was() {
 }
 
 #[test]
+fn an_answer_says_whether_an_entry_in_it_expires() {
+    let mut store = open(MemorySlots::new(12));
+    let keys = |names: &[&[u8; 4]]| {
+        let mut list = (names.len() as u32).to_le_bytes().to_vec();
+        for name in names {
+            list.extend_from_slice(&[&4_u32.to_le_bytes()[..], &name[..]].concat());
+        }
+        list
+    };
+    let frame = Frame::default()
+        .op(4, b"last", b"plain")
+        .op(10, b"", &keys(&[b"at__", b"last"]))
+        .op(7, &CURSOR, &scan(4))
+        .op(6, b"", &expiring_set(5, 9_000, b"at__"))
+        .op(10, b"", &keys(&[b"none", b"last"]))
+        .op(10, b"", &keys(&[b"at__", b"last"]))
+        .op(7, &CURSOR, &scan(2 | 4))
+        .op(7, &CURSOR, &scan(1 | 2))
+        .op(7, &CURSOR, &scan(0));
+    let mut response = Vec::new();
+    run(&mut store, &frame.bytes(), &mut response).expect("a well-formed frame runs");
+    let mut expires = Vec::new();
+    let mut at = 8;
+    while at < response.len() {
+        assert_eq!(response[at + 4], 0);
+        expires.push(response[at + 5]);
+        let length = u32::from_le_bytes(response[at + 8..at + 12].try_into().expect("four bytes"));
+        at += 16 + (length as usize).next_multiple_of(4);
+    }
+    assert_eq!(expires, [0, 0, 0, 0, 0, 1, 1, 1, 1]);
+}
+
+#[test]
 fn a_full_storage_refuses_sets_and_takes_deletes() {
     let mut store = open(MemorySlots::with_limit(12, 2 << 20));
     let value = vec![9; 50_000];

@@ -13,10 +13,13 @@
  */
 
 import { closedError, toWire, VarveError } from '../errors.ts';
+import type { PlainFootprint } from '../protocol/footprint.ts';
 import { Status, transferOf } from '../protocol/frame.ts';
 import { FrameReader, malformed } from '../protocol/frame-reader.ts';
 import { FrameWriter, type Operation } from '../protocol/frame-writer.ts';
+import { RequestFlag, ResponseFlag } from '../protocol/lease.ts';
 import type { Request, Response } from '../protocol/messages.ts';
+import type { ScanBatch, ScanRequest } from '../protocol/scan.ts';
 import { soon } from '../runtime/turn.ts';
 import type { SharingReport } from '../types.ts';
 import { Numbers, randomClient } from './numbers.ts';
@@ -55,12 +58,27 @@ interface Asked {
   readonly progress: Callback | undefined;
 }
 
+/** Keeps reads, and answers them again while its lease runs: see `protocol/lease.ts`. */
+export interface ReadKeeper {
+  /** The last operation of the frame was called. Returns a function to be called when it has ended, if its value can be kept then. */
+  called(code: number, writer: FrameWriter): ((isGranted: boolean) => void) | undefined;
+  /** An answer was granted whose request was sent at that time of `performance.now()`. */
+  granted(sentAt: number, isNew: boolean): void;
+  /** Other clients are about to write these. */
+  revoked(footprint: PlainFootprint): void;
+  /** There is no leader any more that grants anything. */
+  lost(): void;
+  /** The whole answer to a scan, if it is kept. */
+  batch(request: ScanRequest): ScanBatch | undefined;
+}
+
 /** One engine's client, serving one store. */
 export class Client {
   /** 0 if no other engine can take over. Then the log need not record which client made a write. */
   readonly id: number;
   /** The scans and snapshots that the engine has open for this client. */
   readonly numbers = new Numbers();
+  keeper: ReadKeeper | undefined;
   readonly #writer: FrameWriter;
   readonly #asked = new Map<number, Asked>();
   /** Frames that are packed but not completely answered, oldest first. */
@@ -121,6 +139,7 @@ export class Client {
   /** Uses this link from now on. Frames and requests that were not answered through the previous link are sent again. */
   connect(link: Link): void {
     if (this.#isOver) return;
+    this.keeper?.lost();
     this.#link = undefined;
     this.#send();
     const waiting = this.#pending.filter(({ frame }) => frame !== undefined);
@@ -146,6 +165,7 @@ export class Client {
   /** There is no leader: calls from now on wait for `connect`. */
   disconnect(): void {
     this.#link = undefined;
+    this.keeper?.lost();
   }
 
   /** Throws when the store was closed or its worker died. */
@@ -168,9 +188,11 @@ export class Client {
     }
     this.#request = (request + 1) >>> 0;
     const pending = this.#packing;
+    const ended = this.keeper?.called(operation.code, this.#writer);
     const promise = new Promise<T>((resolve, reject) => {
-      pending.add(resolve as Callback, reject, operation.read);
+      pending.add(resolve as Callback, reject, ended === undefined ? operation.read : readThen(operation, ended));
     });
+    if (ended !== undefined) promise.catch(() => ended(false));
     if (signal !== undefined) this.#watch(promise, pending, request, signal);
     if (this.#writer.bytes >= FRAME_BYTES_MAX) this.#send();
     else if (!this.#isScheduled) {
@@ -205,6 +227,7 @@ export class Client {
   fail(error: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.keeper?.lost();
     this.#refusal ??= error;
     this.#link = undefined;
     this.abortCalls(error);
@@ -262,7 +285,8 @@ export class Client {
     this.#isScheduled = false;
     if (this.#writer.count === 0) return;
     const pending = this.#packing;
-    pending.frame = this.#writer.take((this.#pending[0] ?? pending).first);
+    const flags = this.keeper !== undefined && this.#hasSuccessors ? RequestFlag.lease : 0;
+    pending.frame = this.#writer.take((this.#pending[0] ?? pending).first, flags);
     this.#pending.push(pending);
     this.#packing = new PendingFrame(this.#request);
     if (this.#link !== undefined) this.#postFrame(pending);
@@ -274,6 +298,7 @@ export class Client {
     // A frame is sent again if its answer does not come. So it is kept, and a copy is transferred.
     const isKept = this.#hasSuccessors && transferOf(frame).length > 0;
     const sent = isKept ? frame.slice(0) : frame;
+    if (this.keeper !== undefined) pending.sentAt = performance.now();
     try {
       this.#link.post(sent, transferOf(sent));
     } catch (error) {
@@ -283,10 +308,16 @@ export class Client {
 
   #answers(answer: FrameReader): void {
     let pending: PendingFrame | undefined = this.#pending[0];
+    // All answers of a response are those of one frame.
+    let { isGranted } = answer;
     while (answer.next()) {
       const { request } = answer;
       if (pending?.has(request) !== true) pending = this.#pending.find((one) => one.has(request));
       if (pending === undefined) throw malformed();
+      if (isGranted) {
+        this.keeper?.granted(pending.sentAt, (answer.flags & ResponseFlag.isNew) !== 0);
+        isGranted = false;
+      }
       pending.respond(request, answer.status === Status.error ? answer.error() : undefined, answer);
     }
     this.#pending = this.#pending.filter((one) => one.left > 0);
@@ -294,6 +325,10 @@ export class Client {
 
   #response(response: Response): void {
     if (response.type === 'dead') return this.fail(VarveError.fromWire(response.error));
+    if (response.type === 'revoke') {
+      this.keeper?.revoked(response.footprint);
+      this.#link?.post({ type: 'revoked', revocation: response.revocation } satisfies Request, []);
+    }
     if (!('id' in response)) return;
     const asked = this.#asked.get(response.id);
     // The caller was already rejected by `abortCalls`.
@@ -315,6 +350,14 @@ export class Client {
     signal.addEventListener('abort', abort, { once: true });
     promise.then(ended, ended);
   }
+}
+
+/** Reads an answer, after the keeper was informed that the operation has ended. */
+function readThen<T>({ read }: Pick<Operation<never, never, T>, 'read'>, ended: (isGranted: boolean) => void) {
+  return (answer: FrameReader): T => {
+    ended(answer.isGranted);
+    return read(answer);
+  };
 }
 
 function unlucky(): VarveError {

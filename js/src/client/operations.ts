@@ -157,7 +157,7 @@ function write<K, V>(
 }
 
 /** The keys of getMany: u32 count, then { u32 length, key, pad to 4 }. */
-function keyList<K>(format: KeyFormat<K>): Encoder<readonly K[]> {
+export function keyList<K>(format: Encoder<K>): Encoder<readonly K[]> {
   return {
     write(keys, sink) {
       const origin = sink.at;

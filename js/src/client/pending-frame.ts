@@ -20,6 +20,8 @@ export class PendingFrame {
   left = 0;
   /** The frame, while it may have to be sent again. */
   frame: ArrayBuffer | undefined;
+  /** When it was sent to the engine that answers it: a time of `performance.now()`. */
+  sentAt = 0;
   /** How many engines it was sent to again. */
   sent = 0;
   readonly #resolve: (Callback | undefined)[] = [];

@@ -18,7 +18,9 @@ import {
   RESPONSE_HEADER_BYTES,
   Status,
 } from './frame.ts';
+import { ResponseFlag } from './lease.ts';
 
+const FLAGS = ResponseFlag.granted | ResponseFlag.isNew;
 const CONFLICT = codeNumber('VARVE_CONFLICT');
 
 /** One frame; after `next()` its fields describe the next answer. */
@@ -32,6 +34,10 @@ export class FrameReader {
   request = 0;
   /** A `Status`. */
   status = 0;
+  /** The frame's `ResponseFlag`s. */
+  readonly flags: number;
+  /** Whether an entry in the answer to a getMany or to the opening of a scan expires. */
+  expires = false;
   /** The start of the payload in `bytes`. */
   start = 0;
   end = 0;
@@ -40,7 +46,14 @@ export class FrameReader {
     this.bytes = new Uint8Array(frame);
     this.#view = new DataView(frame);
     if (frame.byteLength < RESPONSE_HEADER_BYTES || this.u32(0) !== FRAME_MAGIC) throw malformed();
-    this.#left = this.u32(4);
+    const count = this.u32(4);
+    this.flags = count & FLAGS;
+    this.#left = count & ~FLAGS;
+  }
+
+  /** Whether the client may keep what it has read with this frame. */
+  get isGranted(): boolean {
+    return (this.flags & ResponseFlag.granted) !== 0;
   }
 
   /** Steps to the next answer; false when there is none left. */
@@ -55,6 +68,7 @@ export class FrameReader {
     this.#left--;
     this.request = this.u32(at);
     this.status = this.bytes[at + 4] as number;
+    this.expires = this.bytes[at + 5] !== 0;
     this.start = at + ANSWER_HEADER_BYTES;
     const length = this.u32(at + 8);
     if (length > size - this.start || this.status > Status.error) throw malformed();

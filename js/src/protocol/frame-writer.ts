@@ -43,6 +43,8 @@ export const word: Encoder<number> = { write: (value, sink) => sink.u32(value) }
 export class FrameWriter {
   #sink = new ByteSink(4096);
   #count = 0;
+  /** Where the operation begins that was added last. */
+  #last = 0;
   #writing = false;
   readonly #client: number;
 
@@ -87,6 +89,7 @@ export class FrameWriter {
       sink.setU32(start + 12, valueBytes);
       sink.pad4();
       this.#count++;
+      this.#last = start;
     } catch (error) {
       sink.at = start;
       throw error;
@@ -106,11 +109,25 @@ export class FrameWriter {
     return true;
   }
 
-  /** Returns the frame as a buffer of its own. All requests before `answered` have their answers. The writer is empty afterwards. */
-  take(answered = 0): ArrayBuffer {
+  /** The key and the value of the operation that was added last: views that the next call makes stale. */
+  get last(): { readonly key: Uint8Array; readonly value: Uint8Array } {
+    const { bytes } = this.#sink;
+    const keyAt = this.#last + OP_HEADER_BYTES;
+    const view = new DataView(bytes.buffer, bytes.byteOffset);
+    const valueAt = keyAt + view.getUint32(this.#last + 8, true);
+    const end = valueAt + view.getUint32(this.#last + 12, true);
+    return { key: bytes.subarray(keyAt, valueAt), value: bytes.subarray(valueAt, end) };
+  }
+
+  /**
+   * Returns the frame as a buffer of its own. All requests before `answered` have their answers; `flags` are for the server. The writer
+   * is empty afterwards.
+   */
+  take(answered = 0, flags = 0): ArrayBuffer {
     if (this.#writing) throw reentered();
     this.#sink.setU32(4, this.#count);
     this.#sink.setU32(16, answered);
+    this.#sink.setU32(20, flags);
     const frame = this.#sink.copy().buffer as ArrayBuffer;
     if (this.#sink.bytes.length > SINK_BYTES_KEPT) this.#sink = new ByteSink(4096);
     this.#begin();

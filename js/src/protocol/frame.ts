@@ -3,12 +3,14 @@
  *
  * Invariant: little-endian; every operation and every answer begins at a multiple of four.
  *
- *   request   u32 "VRF2" | u32 count | u64 client | u32 answered | u32 0 | operation*
+ *   request   u32 "VRF2" | u32 count | u64 client | u32 answered | u32 flags | operation*
  *             client: the sender, a random number for each opening; answered: all requests before it have their answers
+ *             flags: `RequestFlag`s for the server, which sets them to 0 for the engine
  *   operation u32 request | u8 op | u8 durability | u16 snapshot | u32 key_len | u32 value_len | key | value | pad to 4
  *             snapshot: of a read, of a batch's transaction, or the one to open or release; 0 for none
- *   response  u32 "VRF2" | u32 count | answer*
- *   answer    u32 request | u8 status | u8[3] 0 | u32 payload_len | u32 0 | payload | pad to 4
+ *   response  u32 "VRF2" | u32 count | answer*; the server puts `ResponseFlag`s into the two highest bits of the count
+ *   answer    u32 request | u8 status | u8 expires | u16 0 | u32 payload_len | u32 0 | payload | pad to 4
+ *             expires: 1 if an entry expires that getMany or the first batch of a scan brings
  *
  * Numbers of requests rise by one and wrap. The client chooses the numbers of scans and snapshots; each client has its own numbers.
  *

@@ -6,12 +6,14 @@
 
 import type { WireError } from '../errors.ts';
 import type { CommonOpenOptions, RecoveryReport, StorageKind, StorageReport } from '../types.ts';
+import type { PlainFootprint } from './footprint.ts';
 
 /**
  * The names of the engine's methods outside frames. `stop` ends the check with the given number, or without a number the repair.
  * `after` is answered with the state of the store as soon as that differs from the given state; without a given state, at once.
+ * `renew` asks for more time for the client's lease, and is answered with whether it goes on.
  */
-export type CallMethod = 'stats' | 'compact' | 'check' | 'stop' | 'after';
+export type CallMethod = 'stats' | 'compact' | 'check' | 'stop' | 'after' | 'renew';
 
 /** The state of a store. Two states are equal only if nothing was written or lost between them. */
 export interface StoreState {
@@ -83,6 +85,8 @@ export type Request =
   | { readonly type: 'visible' }
   /** The scans and snapshots that the client had open are open again. Not answered. */
   | { readonly type: 'returned' }
+  /** The client keeps nothing any more of what the revocation named. Not answered. */
+  | { readonly type: 'revoked'; readonly revocation: number }
   /** To its own worker: ask again which worker leads. Not answered. */
   | { readonly type: 'seek' }
   /** Answered by `pong` at once, whatever else is running. */
@@ -105,6 +109,8 @@ export type Response =
   | { readonly type: 'failed'; readonly id: number; readonly error: WireError }
   /** The engine cannot go on (not the answer to one request): everything pending is rejected with it. */
   | { readonly type: 'dead'; readonly error: WireError }
+  /** Another client is about to write these: the client drops what it keeps of them, and sends `revoked`. */
+  | { readonly type: 'revoke'; readonly revocation: number; readonly footprint: PlainFootprint }
   /** The leader has accepted the client. */
   | { readonly type: 'welcome' }
   | { readonly type: 'pong' }

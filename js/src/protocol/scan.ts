@@ -49,15 +49,21 @@ export interface ScanRequest {
 const NO_LIMIT = 0xffff_ffff;
 const NOTHING = new Uint8Array(0);
 
-/** Appends the opening of a scan. */
-export function writeScanOpen(scan: ScanRequest, sink: ByteSink): void {
+/** The `ScanFlag`s of an opening. */
+export function flagsOf(scan: ScanRequest): number {
   const { lower, upper } = scan.range;
   let flags =
     (scan.reverse ? ScanFlag.reverse : 0) | (scan.keys ? ScanFlag.keys : 0) | (scan.values ? ScanFlag.values : 0);
   if (lower !== undefined) flags |= ScanFlag.lower | (lower.exclusive ? ScanFlag.lowerExclusive : 0);
   if (scan.expiries) flags |= ScanFlag.expiries;
   if (upper !== undefined) flags |= ScanFlag.upper | (upper.exclusive ? ScanFlag.upperExclusive : 0);
-  sink.u32(flags | (scan.snapshot << 16));
+  return flags;
+}
+
+/** Appends the opening of a scan. */
+export function writeScanOpen(scan: ScanRequest, sink: ByteSink): void {
+  const { lower, upper } = scan.range;
+  sink.u32(flagsOf(scan) | (scan.snapshot << 16));
   sink.u32(Math.min(scan.limit ?? NO_LIMIT, NO_LIMIT));
   sink.u32(scan.batchBytes);
   sink.u32(lower?.key.length ?? 0);

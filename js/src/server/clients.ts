@@ -42,6 +42,7 @@ export class Clients {
   /** Wakes the call of `returned` that waits for clients. */
   #wake: () => void = () => undefined;
   #isOver = false;
+  readonly #ended = new AbortController();
 
   constructor(store: string, member: string, server: EngineServer) {
     this.#store = store;
@@ -76,12 +77,22 @@ export class Clients {
     );
   }
 
-  /** Resolves when all clients have reopened their snapshots and scans, or after two seconds. */
-  async returned(): Promise<void> {
+  /** The clients that live. The server gets to know them, and which of them end. */
+  async living(): Promise<number[]> {
     const { held = [] } = await navigator.locks.query();
     const prefix = clientLock(this.#store, 0).slice(0, -1);
     const ids = held.map(({ name = '' }) => (name.startsWith(prefix) ? name.slice(prefix.length) : ''));
-    const expected = ids.filter((id) => /^\d+$/.test(id)).map(Number);
+    const clients = ids.filter((id) => /^\d+$/.test(id)).map(Number);
+    for (const client of clients) {
+      whenFree(clientLock(this.#store, client), this.#ended.signal, () => this.#server.forgot(client));
+    }
+    this.#server.know(clients);
+    return clients;
+  }
+
+  /** Resolves when these clients have reopened their snapshots and scans, or after two seconds. */
+  async returned(clients: Promise<readonly number[]>): Promise<void> {
+    const expected = await clients;
     const end = Date.now() + RETURN_MS;
     while (!this.#isOver && !expected.every((client) => this.#returned.has(client)) && Date.now() < end) {
       await new Promise<void>((resolve) => {
@@ -97,6 +108,7 @@ export class Clients {
   /** Accepts no more clients. The clients that came before are still answered. */
   end(): void {
     this.#isOver = true;
+    this.#ended.abort();
     this.#wake();
     for (const { gone } of this.#joined.values()) gone.abort();
   }

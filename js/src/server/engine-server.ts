@@ -11,6 +11,8 @@ import { EngineHost } from '../engine/engine-host.ts';
 import { type FrameOwner, type FrameRunner, ImmediateRunner } from '../engine/frame-runner.ts';
 import { closedError, toWire, VarveError } from '../errors.ts';
 import { transferOf } from '../protocol/frame.ts';
+import { readsOf, writesOf } from '../protocol/frame-footprint.ts';
+import { markResponse, RequestFlag, takeFlags } from '../protocol/lease.ts';
 import type { OpenReport, Request, StoreState } from '../protocol/messages.ts';
 import { deleteShared } from '../share/delete-store.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
@@ -23,6 +25,7 @@ import { type RepairWatch, repairStore } from '../tools/repair.ts';
 import type { CheckOptions } from '../tools/types.ts';
 import type { StoreStats } from '../types.ts';
 import { Connection, type Send } from './connection.ts';
+import { Leases } from './leases.ts';
 
 /** A message or frame from a client. */
 export type Incoming = Request | ArrayBuffer;
@@ -55,6 +58,9 @@ export class EngineServer implements FrameOwner {
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
   readonly #clients = new Set<Connection>();
+  /** The leases of its clients; undefined if it can have one client only. */
+  readonly #leases: Leases<Connection, Waiting> | undefined;
+  #leaseTimer: ReturnType<typeof setTimeout> | undefined;
   /** The timers that release the requests of clients that left. */
   readonly #away = new Map<number, ReturnType<typeof setTimeout>>();
   readonly #queue: Waiting[] = [];
@@ -83,6 +89,23 @@ export class EngineServer implements FrameOwner {
     this.#clients.add(this.own);
     this.#compactor = compactor;
     this.#adapter = adapter;
+    if (this.own.client === 0) return;
+    this.#leases = new Leases({
+      now: () => performance.now(),
+      wakeAt: (time) => this.#wakeLeasesAt(time),
+      isAlone: () => this.#clients.size === 1,
+      onFree: (_, waiting) => this.#admitAgain(waiting),
+    });
+  }
+
+  /** Called when it is known which clients live. They may have leases of the former leader. */
+  know(clients: readonly number[]): void {
+    this.#leases?.know(clients);
+  }
+
+  /** A client keeps nothing of the former leader's time: it has joined this leader, or is gone. */
+  forgot(client: number): void {
+    this.#leases?.forgot(client);
   }
 
   /** How many clients it has. */
@@ -97,6 +120,10 @@ export class EngineServer implements FrameOwner {
       this.#clients.add(from);
       clearTimeout(this.#away.get(from.client));
       this.#away.delete(from.client);
+    }
+    if (!(data instanceof ArrayBuffer)) {
+      if (data.type === 'revoked') return this.#leases?.confirm(from, data.revocation);
+      if (data.type === 'join' || data.type === 'returned') this.forgot(from.client);
     }
     // A `stop` is answered at once. It does not wait for the work that it ends.
     if (!(data instanceof ArrayBuffer) && data.type === 'call' && data.method === 'stop') {
@@ -139,6 +166,7 @@ export class EngineServer implements FrameOwner {
   leave(connection: Connection, mayReturn: boolean): void {
     if (!this.#clients.delete(connection)) return;
     connection.leave();
+    this.#leases?.leave(connection);
     const { client } = connection;
     this.#host?.releaseClient(client, mayReturn);
     if (!mayReturn) return;
@@ -154,6 +182,7 @@ export class EngineServer implements FrameOwner {
   replace(connection: Connection): void {
     this.#clients.delete(connection);
     connection.leave();
+    this.#leases?.leave(connection);
   }
 
   /** Answers what came so far, closes the store, and ignores later messages: another worker is to lead. */
@@ -165,7 +194,7 @@ export class EngineServer implements FrameOwner {
     // Clients repeat their running requests with the next leader. So they must not get an error because the work ends here.
     for (const client of this.#clients) client.leave();
     this.#isDead = true;
-    for (const timer of this.#away.values()) clearTimeout(timer);
+    for (const timer of [this.#leaseTimer, ...this.#away.values()]) clearTimeout(timer);
     await this.#closeHost();
   }
 
@@ -184,7 +213,8 @@ export class EngineServer implements FrameOwner {
       if (data instanceof ArrayBuffer) {
         const running = this.#frame(data, from);
         if (running !== undefined) await running;
-      } else if (data.type === 'hidden') this.#host?.upkeep.hidden();
+      } else if (this.#leases?.admit(from, next) === false) continue;
+      else if (data.type === 'hidden') this.#host?.upkeep.hidden();
       else if (data.type === 'returned') this.onReturned(from.client);
       else await this.#answer(data, from);
     }
@@ -198,7 +228,27 @@ export class EngineServer implements FrameOwner {
       this.onFailure(closedError());
       return undefined;
     }
-    return this.#frames.run(new Uint8Array(request), ({ buffer }) => from.send(buffer, transferOf(buffer)));
+    const bytes = new Uint8Array(request);
+    const leases = this.#leases;
+    if (leases?.admit(from, { data: request, from }, () => writesOf(bytes)) === false) return undefined;
+    const wantsLease = (takeFlags(bytes) & RequestFlag.lease) !== 0;
+    const grant = wantsLease ? leases?.begin(from, () => readsOf(bytes)) : undefined;
+    return this.#frames.run(bytes, (response) => {
+      if (grant !== undefined) markResponse(response, leases?.grant(from, grant) ?? 0);
+      from.send(response.buffer, transferOf(response.buffer));
+    });
+  }
+
+  /** Handles messages that were held, before the later ones of their client. */
+  #admitAgain(waiting: readonly Waiting[]): void {
+    this.#queue.unshift(...waiting);
+    if (!this.#busy && !this.#isDead) this.#drained = this.#drain();
+  }
+
+  #wakeLeasesAt(time: number): void {
+    clearTimeout(this.#leaseTimer);
+    if (this.#isDead) return;
+    this.#leaseTimer = setTimeout(() => this.#leases?.wake(), Math.max(0, time - performance.now()));
   }
 
   /** The frames of the store need an answer again. */
@@ -256,7 +306,7 @@ export class EngineServer implements FrameOwner {
     this.#queue.length = 0;
     this.#frames?.abort();
     this.#ended.abort();
-    for (const timer of this.#away.values()) clearTimeout(timer);
+    for (const timer of [this.#leaseTimer, ...this.#away.values()]) clearTimeout(timer);
     for (const client of this.#clients) client.leave();
     this.#host?.close().catch(() => undefined);
   }
@@ -292,7 +342,10 @@ export class EngineServer implements FrameOwner {
           } else if (request.method === 'check') {
             const options = request.args[0] as CheckOptions & { readonly number: number };
             void this.#stoppable(id, from, options.number, (watch) => this.#opened().check({ ...options, ...watch }));
-          } else from.send({ type: 'result', id, value: await this.#stats() });
+          } else {
+            const value = request.method === 'renew' ? this.#leases?.renew(from) : await this.#stats();
+            from.send({ type: 'result', id, value });
+          }
           return;
         case 'list':
           from.send({ type: 'result', id, value: await listStores(this.#adapter) });

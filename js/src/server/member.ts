@@ -158,8 +158,11 @@ export class Member {
     clients.listen(this.#line);
     if (isSuccessor && this.#line === undefined) this.#askForLine();
     this.#say({ type: 'lead' });
+    const living = clients.living();
+    // If that fails, the first write waits until every lease of the former leader has ended.
+    living.catch(() => undefined);
     try {
-      const hold = isSuccessor ? () => clients.returned() : undefined;
+      const hold = isSuccessor ? () => clients.returned(living) : undefined;
       const report = await server.open(request, { lock: { release: lock }, hold });
       this.#send({ type: 'leads', report }, []);
       if (!this.#isVisible) this.#see(false);

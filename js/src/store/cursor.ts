@@ -39,6 +39,31 @@ export interface BatchSource {
   fail(error: unknown): void;
 }
 
+/** A whole scan that need not be asked for. */
+export class KeptBatch implements BatchSource {
+  error: unknown;
+  #batch: ScanBatch | undefined;
+
+  constructor(batch: ScanBatch) {
+    this.#batch = batch;
+  }
+
+  async take(): Promise<ScanBatch | undefined> {
+    const batch = this.#batch;
+    this.#batch = undefined;
+    if (this.error !== undefined) throw this.error;
+    return batch;
+  }
+
+  close(): void {
+    this.#batch = undefined;
+  }
+
+  fail(error: unknown): void {
+    this.error = error;
+  }
+}
+
 /** A scan in the engine. */
 export class Cursor implements BatchSource, Restorable {
   readonly #client: Client;

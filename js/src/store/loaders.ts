@@ -9,6 +9,6 @@ export const loaders = {
   transactions: (): Promise<typeof import('./transaction.ts')> => import('./transaction.ts'),
   changes: (): Promise<typeof import('../changes/changes.ts')> => import('../changes/changes.ts'),
   live: (): Promise<typeof import('./live.ts')> => import('./live.ts'),
-  cache: (): Promise<typeof import('../changes/cache.ts')> => import('../changes/cache.ts'),
+  cache: (): Promise<typeof import('../cache/read-cache.ts')> => import('../cache/read-cache.ts'),
   portable: (): Promise<typeof import('./portable.ts')> => import('./portable.ts'),
 };

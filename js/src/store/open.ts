@@ -17,6 +17,10 @@ import type { OpenOptions } from './open-options.ts';
 import { checkCache, checkName, lockTimeoutOf, OPEN, repairRequest, resolveOptions } from './options.ts';
 import { Store } from './store.ts';
 
+const MEMORY_BYTES_DEFAULT = 32 * 2 ** 20;
+/** The cache of a tab in proportion to `memoryBytes`. */
+const CACHE_SHARE = 1 / 8;
+
 /** Starts the worker that a store runs in. */
 export type Spawn = (name: string) => Port;
 
@@ -31,8 +35,8 @@ export async function openStore<K, V>(
   sharing?: Sharing,
 ): Promise<Store<K, V>> {
   const engine = resolveOptions(name, options, OPEN);
-  const { version, upgrade, signal, cache } = options;
-  if (cache !== undefined) checkCache(cache);
+  const { version, upgrade, signal, cache, memoryBytes = MEMORY_BYTES_DEFAULT } = options;
+  checkCache(cache);
   let store: Store<K, V>;
   if (sharing !== undefined && options.storage !== 'memory' && !isAdapter(options.storage) && canShare()) {
     signal?.throwIfAborted();
@@ -46,9 +50,8 @@ export async function openStore<K, V>(
     store = new Store(name, client, report, options, watchPage(client));
   }
   try {
-    if (cache !== undefined) await store.cacheReads(cache);
-    if (version === undefined) return store;
-    await store.upgradeTo(version, upgrade, signal);
+    if (version !== undefined) await store.upgradeTo(version, upgrade, signal);
+    if (cache !== false) store.cacheReads(memoryBytes * CACHE_SHARE);
     return store;
   } catch (error) {
     // The reason why it did not open matters more than an error of `close`.

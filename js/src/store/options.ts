@@ -12,7 +12,7 @@ import type { ExportOptions } from '../portable/types.ts';
 import type { EngineOptions, RepairRequest } from '../protocol/messages.ts';
 import { isAdapter, LOCK_TIMEOUT_DEFAULT } from '../storage/adapter.ts';
 import type { CheckOptions, RepairOptions } from '../tools/types.ts';
-import type { CacheOptions, CommonOpenOptions, DeleteOptions, ListOptions } from '../types.ts';
+import type { CommonOpenOptions, DeleteOptions, ListOptions } from '../types.ts';
 import type { OpenOptions } from './open-options.ts';
 
 /** Longest name of a store, in the percent-encoded form that names its directory. */
@@ -91,16 +91,9 @@ export function resolveOptions<K, V>(
   return { durability, storage: kind, lockTimeout, memoryBytes, historyBytes, wasm: place };
 }
 
-const CACHE: Known<CacheOptions> = { maxEntries: 1, maxBytes: 1, ttl: 1 };
-
-/** Throws unless these are limits of a cache. */
-export function checkCache(options: CacheOptions): void {
-  checkOptions(options, CACHE);
-  const { maxEntries = 1, maxBytes = 0, ttl = 0 } = options;
-  if (!(Number.isInteger(maxEntries) && maxEntries > 0))
-    throw invalid(`cache.maxEntries is an integer from 1, not ${shown(maxEntries)}.`);
-  checkBytes('cache.maxBytes', maxBytes);
-  if (!(ttl >= 0)) throw invalid(`cache.ttl is a number of milliseconds from 0, not ${shown(ttl)}.`);
+/** Throws unless it says whether there is a cache. */
+export function checkCache(cache: unknown): void {
+  if (cache !== undefined && typeof cache !== 'boolean') throw invalid(`cache is true or false, not ${shown(cache)}.`);
 }
 
 /** The request of a repair. Throws unless its name and its options are valid. */

@@ -20,7 +20,7 @@ import { COUNT, checkLimit, checkOptions, SCAN, several, WAIT } from '../options
 import type { Operation } from '../protocol/frame-writer.ts';
 import { COUNT_BATCH } from '../protocol/scan.ts';
 import type { CountOptions, Entry, ScanOptions, StoreIterator, WaitOptions } from '../types.ts';
-import { Cursor, firstBatchBytes } from './cursor.ts';
+import { type BatchSource, Cursor, firstBatchBytes, KeptBatch } from './cursor.ts';
 import { entriesOf, keysOf, ScanIterator, type Unpack, valuesOf } from './scan-iterator.ts';
 import { levelOfSnapshot } from './snapshot-handle.ts';
 
@@ -120,7 +120,7 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
   }
 
   /** Opens a scan; undefined for a scan without results. */
-  #cursor(operations: ScanOperations, range: ByteRange, course: Course): Cursor | undefined {
+  #cursor(operations: ScanOperations, range: ByteRange, course: Course): BatchSource | undefined {
     const { reverse = false, limit, signal } = course;
     checkLimit(limit);
     this.#ensureOpen();
@@ -128,7 +128,9 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
     if (range.empty || limit === 0) return undefined;
     const batchBytes = operations === scanCount ? COUNT_BATCH : firstBatchBytes(limit);
     const snapshot = this.#state.number;
-    return new Cursor(this.#client, operations, { range, reverse, limit, snapshot, batchBytes, ...operations.parts });
+    const request = { range, reverse, limit, snapshot, batchBytes, ...operations.parts };
+    const kept = this.#client.keeper?.batch(request);
+    return kept === undefined ? new Cursor(this.#client, operations, request) : new KeptBatch(kept);
   }
 
   #submit<A, B, T>(operation: Operation<A, B, T>, key: A, value: B, options?: WaitOptions): Promise<T> {

@@ -6,6 +6,7 @@
  */
 
 import type { Writes } from '../api.ts';
+import type { ReadCache } from '../cache/read-cache.ts';
 import type { ChangeIterator, ChangesOptions, Live, LiveOptions, LiveRange, WatchOptions } from '../changes/types.ts';
 import type { Client } from '../client/client.ts';
 import { batchOperation, deleteRange, Operations, scanEntries, syncOperation } from '../client/operations.ts';
@@ -35,7 +36,6 @@ import { asyncDispose } from '../runtime/dispose.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
 import type { CheckOptions, CheckReport, ToolsProgress } from '../tools/types.ts';
 import type {
-  CacheOptions,
   CompactOptions,
   CompactProgress,
   DeleteKeyOptions,
@@ -100,6 +100,7 @@ export class Store<K, V> extends ReadView<K, V> implements Writes<K, V>, AsyncDi
   readonly #onClose: () => void;
   /** The module for updates and transactions, once it is loaded. */
   #loaded: typeof import('./transaction.ts') | undefined;
+  #cache: ReadCache<K, V> | undefined;
   /** How many checks were started: a signal stops only the check that it was given to. */
   #checks = 0;
 
@@ -307,10 +308,25 @@ export class Store<K, V> extends ReadView<K, V> implements Writes<K, V>, AsyncDi
     return liveQuery(prepare, options?.initial, query, options);
   }
 
-  /** @internal Makes reads use values that are kept here. */
-  async cacheReads(options: CacheOptions): Promise<void> {
-    const { cacheReads } = await loaders.cache();
-    cacheReads(this.#client, this.#operations, changesNow, options);
+  /**
+   * Returns the value of a key at once, if it is in this tab's cache and is the newest one; otherwise undefined. So a function that
+   * renders can use it. The cache has what was read or written here shortly before: see `open({ cache })`. Throws for an invalid key.
+   *
+   * @example
+   * const note = db.peek(['note', id]) ?? use(db.get(['note', id]));
+   */
+  peek(key: K): V | undefined {
+    return this.#cache?.peek(key);
+  }
+
+  /** @internal Answers reads from at most this many bytes that are kept here. Until the code has come, the engine answers them. */
+  cacheReads(bytesMax: number): void {
+    loaders.cache().then(
+      ({ ReadCache }) => {
+        this.#cache = new ReadCache(this.#client, this.#operations, bytesMax);
+      },
+      () => undefined,
+    );
   }
 
   /**

@@ -138,6 +138,7 @@ export class FakeEngine implements Port {
       case 'line':
       case 'returned':
       case 'seek':
+      case 'revoked':
         return undefined;
       case 'list':
         return { type: 'result', id: request.id, value: ['a', 'b'] };

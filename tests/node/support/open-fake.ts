@@ -1,4 +1,4 @@
-/** Opens a store over a fake engine. */
+/** Opens a store over a fake engine: without a cache, so that the engine gets every read. */
 
 import { openStore } from '../../../js/src/store/open.ts';
 import type { OpenOptions } from '../../../js/src/store/open-options.ts';
@@ -11,6 +11,6 @@ export async function openFake<K = Key, V = unknown>(
   options: OpenOptions<K, V> = {},
 ): Promise<{ db: Store<K, V>; engine: FakeEngine }> {
   const engine = new FakeEngine();
-  const db = await openStore('test', options, () => engine);
+  const db = await openStore('test', { cache: false, ...options }, () => engine);
   return { db, engine };
 }

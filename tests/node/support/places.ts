@@ -51,7 +51,7 @@ function clock() {
 }
 
 function options({ memoryBytes, durability, cache }: OpenSpec, more: object = {}) {
-  return { wasm, memoryBytes, durability, ...(cache ? { cache: {} } : {}), ...more };
+  return { wasm, memoryBytes, durability, cache, ...more };
 }
 
 /** A folder of stores in files, and of foreign files in it. */

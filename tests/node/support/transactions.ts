@@ -32,7 +32,8 @@ export async function openTabs(
   const opened: Store<Key, unknown>[] = [];
   const [first, ...others] = tabs(count) as [() => Port, ...(() => Port)[]];
   for (const spawn of [held(first, before), ...others]) {
-    opened.push(await openStore<Key, unknown>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 }, spawn));
+    const options = { wasm, storage: 'memory', memoryBytes: 2 ** 20, cache: false } as const;
+    opened.push(await openStore<Key, unknown>('test', options, spawn));
   }
   stores.push(...opened);
   return opened;

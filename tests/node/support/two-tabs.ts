@@ -1,5 +1,5 @@
 /**
- * Two clients of one engine, like those of two tabs.
+ * Two clients of one engine, like those of two tabs. They get no leases, so they must not have a cache.
  *
  * Invariant: frames of both go to the server in the order in which they were sent. It answers in that order, and so an answer finds its
  * client. Other requests are distinguished by their numbers.

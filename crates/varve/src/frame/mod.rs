@@ -8,7 +8,8 @@
 //!           kind:  0 delete, 1 set, 2 delete from the key up to the value (empty: the end)
 //!                  3 the transaction read the key, 4 it read the keys up to the value (empty: the end)
 //!           value: u64 expires in ms (since 1970, if flags & 4), if flags & 1 | u64 sequence that the key must have (0: absent), if flags & 2 | value
-//! response: u32 "VRF2" | u32 count | { u32 request | u8 status | u8 0 * 3 | u32 payload len | u32 0 | payload | pad 4 }*
+//! response: u32 "VRF2" | u32 count | { u32 request | u8 status | u8 expires | u16 0 | u32 payload len | u32 0 | payload | pad 4 }*
+//!           expires: 1 if an entry expires that get many or the first batch of a scan brings
 //! ```
 //!
 //! The client number names the sender: a random number, one each time a page opens the store, or 0 for a sender that cannot

@@ -7,7 +7,7 @@ use crate::options::Receipt;
 const OK: u8 = 0;
 const MISSING: u8 = 1;
 const ERROR: u8 = 2;
-/// u32 request | u8 status | u8[3] 0 | u32 payload bytes | u32 0
+/// u32 request | u8 status | u8 1 if an entry in it expires | u8[2] 0 | u32 payload bytes | u32 0
 const HEADER_BYTES: usize = 16;
 
 /// Builds a response frame; responses are appended in the order of their requests.
@@ -78,6 +78,11 @@ impl<'a> Responses<'a> {
     /// Where the payload of the last response begins.
     pub(super) fn last_at(&self) -> usize {
         self.last
+    }
+
+    /// An entry in the last response expires.
+    pub(super) fn expires(&mut self) {
+        self.out[self.last - HEADER_BYTES + 5] = 1;
     }
 
     pub(super) fn receipt(&mut self, request: u32, receipt: Receipt) {

@@ -425,12 +425,16 @@ impl<S: Storage> Runner<'_, S> {
     fn get_many(&mut self, request: &Request<'_>, responses: &mut Responses<'_>) -> Result<()> {
         let keys = parse_keys(request.value)?;
         let snapshot = self.snapshot_for(request, request.snapshot)?;
+        let mut expires = false;
         responses.try_ok(request.request, |out| {
             out.extend_from_slice(&(keys.len() as u32).to_le_bytes());
             let start = out.len();
             let mut add = |key| -> Result<()> {
                 self.store.find_in(self.name(snapshot), key, |entry| match entry {
-                    Some(entry) => put_value(out, start, entry.value),
+                    Some(entry) => {
+                        expires |= entry.expires.is_some();
+                        put_value(out, start, entry.value)
+                    }
                     None => {
                         out.extend_from_slice(&u32::MAX.to_le_bytes());
                         Ok(())
@@ -442,7 +446,11 @@ impl<S: Storage> Runner<'_, S> {
                 add(key).map_err(|failure| come_upon(failure, keys.by_ref().map(&mut add)))?;
             }
             Ok(())
-        })
+        })?;
+        if expires {
+            responses.expires();
+        }
+        Ok(())
     }
 
     /// Writes the next batch of a scan to the response, and copies it to `kept`. If there is no memory for it, the scan is closed:
@@ -459,6 +467,7 @@ impl<S: Storage> Runner<'_, S> {
         let name = self.name(cursor);
         let (progress, batch) = self.store.next_of_cursor(name, bytes)?;
         let more = if progress == Progress::More { cursor } else { 0 };
+        let expires = batch.expires();
         let answered = responses.try_ok(request, |out| {
             if let Some(read_point) = read_point {
                 put_read_point(read_point, out);
@@ -474,6 +483,8 @@ impl<S: Storage> Runner<'_, S> {
         });
         if answered.is_err() {
             self.store.close_cursor(name);
+        } else if expires {
+            responses.expires();
         }
         answered
     }

@@ -19,6 +19,7 @@ pub struct Batch {
     want_keys: bool,
     want_values: bool,
     want_expiries: bool,
+    expires: bool,
     count: u32,
     keys: Vec<u8>,
     values: Vec<u8>,
@@ -38,6 +39,7 @@ impl Batch {
         self.want_keys = want_keys;
         self.want_values = want_values;
         self.want_expiries = false;
+        self.expires = false;
         self.count = 0;
         self.keys.clear();
         self.values.clear();
@@ -50,9 +52,10 @@ impl Batch {
         self.want_expiries = want;
     }
 
-    /// Adds an expiry, if wanted, before the value that is pushed next.
+    /// Notes the expiry of the entry that is pushed next, and adds it before its value if it is wanted.
     #[inline]
     pub(crate) fn push_expiry(&mut self, expires: Option<u64>) {
+        self.expires |= expires.is_some();
         if self.want_expiries {
             self.values.extend_from_slice(&expires.unwrap_or(0).to_le_bytes());
         }
@@ -77,6 +80,12 @@ impl Batch {
             append(&mut self.values, value);
             self.value_ends.extend_from_slice(&(self.values.len() as u32).to_le_bytes());
         }
+    }
+
+    /// Whether an entry expires.
+    #[must_use]
+    pub fn expires(&self) -> bool {
+        self.expires
     }
 
     /// Entries so far.

@@ -372,6 +372,7 @@ impl Cursor {
         // Versions of a key come oldest first: the last one at or below the snapshot decides.
         let mut key: Vec<u8> = Vec::new();
         let mut value: Vec<u8> = Vec::new();
+        let mut expires = None;
         let mut live = false;
         let mut open = false;
         let mut steps = 0;
@@ -381,6 +382,7 @@ impl Cursor {
             let same = in_range && open && next.is_some_and(|source| equal(source.key(), &key));
             if open && !same {
                 if live {
+                    batch.push_expiry(expires);
                     batch.push(&key, &value);
                     self.left -= 1;
                     if run.deaths > 0 {
@@ -419,6 +421,7 @@ impl Cursor {
             if source.sequence() <= self.snapshot {
                 live = self.is_live(source, deleting);
                 if live {
+                    expires = source.expires();
                     value.clear();
                     value.extend_from_slice(source.value());
                 }
