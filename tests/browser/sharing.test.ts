@@ -94,7 +94,7 @@ test('a tab that does not respond delays a write of what it keeps until its leas
       .toBe(true);
     const browser = await profile.processId();
     const id = await processOf(browser, '--type=renderer', (run, bytes) => third.evaluate(run, bytes));
-    // What it keeps must be under a lease when it is stopped.
+    // It must have a lease on its values when it is stopped.
     await third.evaluate(() => db.get(1));
     process.kill(id, 'SIGSTOP');
     try {

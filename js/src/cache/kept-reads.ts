@@ -1,5 +1,5 @@
 /**
- * What a client keeps of its reads, while its lease runs (protocol/lease.ts), by ids: the text of a key, or of a range.
+ * The answers that a client keeps while its lease runs (protocol/lease.ts), by ids: the text of a key, or of a range.
  *
  * Invariants:
  * - Something is returned from here only while the lease runs, and only if it equals what the leader would answer.

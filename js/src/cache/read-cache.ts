@@ -26,6 +26,12 @@ const TURN_MS = 4;
 const EVERYTHING: TextRange = ['', undefined];
 const NOTHING = new Uint8Array(0);
 const rawKeys = keyList(rawBytes);
+/** The writes that are no batch, as a batch would name them. */
+const KINDS: ReadonlyMap<number, number> = new Map([
+  [Op.set, BatchKind.set],
+  [Op.delete, BatchKind.delete],
+  [Op.deleteRange, BatchKind.deleteRange],
+]);
 
 /** The reads of one client, of a store with keys `K` and values `V`. */
 export class ReadCache<K, V> implements ReadKeeper {
@@ -66,12 +72,9 @@ export class ReadCache<K, V> implements ReadKeeper {
   called(code: number, writer: FrameWriter): ((isGranted: boolean) => void) | undefined {
     // A store that is filled is seldom read meanwhile.
     if (this.#kept.isIdle) return undefined;
-    if (code === Op.set) return this.#called([{ kind: BatchKind.set, ...writer.last, isExpiring: false }]);
-    if (code === Op.delete) return this.#called([{ kind: BatchKind.delete, ...writer.last, isExpiring: false }]);
-    if (code === Op.deleteRange)
-      return this.#called([{ kind: BatchKind.deleteRange, ...writer.last, isExpiring: false }]);
     if (code === Op.batch) return this.#called(writesOfBatch(writer.last.value));
-    return undefined;
+    const kind = KINDS.get(code);
+    return kind === undefined ? undefined : this.#called([{ kind, ...writer.last, isExpiring: false }]);
   }
 
   granted(sentAt: number, isNew: boolean): void {
@@ -203,7 +206,7 @@ export class ReadCache<K, V> implements ReadKeeper {
     if (this.#isAlone || answer.isGranted) this.#kept.keep(ticket, kept);
   }
 
-  /** What is here, for a caller that may await one read after another: then timers and messages need a turn in between. */
+  /** As `#find`, for a caller that may await one read after another: then timers and messages need a turn in between. */
   #answer(id: string): Kept | undefined {
     const kept = this.#find(id);
     if (kept === undefined) return undefined;
@@ -218,7 +221,7 @@ export class ReadCache<K, V> implements ReadKeeper {
     return usedAt - this.#turnAt > TURN_MS ? undefined : kept;
   }
 
-  /** What is here, exactly. Whoever finds something uses the lease: so it is renewed in time. */
+  /** The answer that is kept, if the lease runs. Each look at it renews a lease that is half over. */
   #find(id: string): Kept | undefined {
     const kept = this.#kept.get(id);
     if (kept !== undefined && this.#kept.isOld && !this.#isRenewing) this.#renew();

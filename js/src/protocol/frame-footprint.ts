@@ -1,5 +1,5 @@
 /**
- * What the operations of a request frame read and write: for leases.
+ * The keys and ranges that the operations of a request frame read and write: for leases.
  *
  * Invariant: nothing that an operation writes is missing. Of what it reads, only what its client may keep is here: points and scans of
  * the present.
@@ -66,7 +66,7 @@ function partsOf({ bytes }: FrameOperation): { snapshot: number; key: Uint8Array
   return { snapshot: view.getUint16(6, true), key: bytes.subarray(OP_HEADER_BYTES, valueAt), value };
 }
 
-/** What a frame writes. */
+/** The keys and ranges that a frame writes. */
 export function writesOf(frame: Uint8Array): Footprint {
   const all = new Footprint();
   for (const operation of operationsOf(frame)) {
@@ -86,7 +86,7 @@ export function writesOf(frame: Uint8Array): Footprint {
   return all;
 }
 
-/** What a frame reads. */
+/** The keys and ranges that a frame reads. */
 export function readsOf(frame: Uint8Array): Footprint {
   const all = new Footprint();
   for (const operation of operationsOf(frame)) {
@@ -122,7 +122,7 @@ function addScan(opening: Uint8Array, all: Footprint): void {
   all.addRange(...scanRange(flags, opening.subarray(lowerAt, upperAt), upper));
 }
 
-/** What a scan with these `ScanFlag`s reads: at most one key more than it does. */
+/** The range of a scan with these `ScanFlag`s: at most one key more than the scan reads. */
 export function scanRange(flags: number, lower: Uint8Array, upper: Uint8Array): TextRange {
   const end = (flags & ScanFlag.upper) === 0 ? undefined : textOfBytes(upper);
   // The next text after that of an inclusive bound.

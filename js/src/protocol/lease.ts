@@ -7,7 +7,7 @@
  *     client -> leader   `revoked`
  *
  * Invariant: a write is executed only when every other client that may keep something of its footprint has dropped it, or its lease
- * has ended. So whoever reads a kept value reads the newest one. It relies on this:
+ * has ended. So a kept value is the newest one. This relies on the following:
  *
  * - Messages of one client arrive in the order in which they were sent, both ways.
  * - The clocks of both sides go on at the same rate (`performance.now()`). They need not show the same time: the client counts from
