@@ -178,7 +178,7 @@ impl<'a> Session<'a> {
             })?,
             Op::Release => self
                 .attempt(op, |store| {
-                    store.set_idle()?;
+                    store.begin_idle()?;
                     store.shrink(64 << 10)
                 })
                 .map(|_| ())?,

@@ -127,7 +127,7 @@ pub fn varve_fold_log(h: u32) -> i32 {
 pub fn varve_shrink(h: u32, idle: bool) -> i32 {
     with(h, &mut |open| {
         if idle {
-            open.store.set_idle()?;
+            open.store.begin_idle()?;
         }
         open.store.shrink(SPARE_BYTES).map(|()| 0)
     })

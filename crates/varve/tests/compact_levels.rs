@@ -328,7 +328,7 @@ fn while_idle_little_is_kept_of_what_was_overwritten() {
     store.flush().expect("flushed");
     while store.run_slice(1000).expect("a job") {}
     let before_bytes = bytes(&store);
-    store.set_idle().expect("idle");
+    store.begin_idle().expect("idle");
     while store.run_slice(1000).expect("a job") {}
     let idle_bytes = bytes(&store);
     assert!(
@@ -348,14 +348,14 @@ fn an_idle_store_flushes_a_memtable_that_is_half_full_and_gives_its_log_back() {
     let mut model = Model::new();
     let mut store = open(MemorySlots::new(64));
     fill(&mut store, &mut model, 0..2);
-    store.set_idle().expect("idle");
+    store.begin_idle().expect("idle");
     assert_eq!(store.stats().frozen, 0);
     let half = store.stats().memtable_bytes_max / 2;
     while store.stats().memtable_bytes <= half {
         fill(&mut store, &mut model, 0..1);
     }
     let log_bytes = store.stats().wal_segment_bytes;
-    store.set_idle().expect("idle");
+    store.begin_idle().expect("idle");
     while store.run_slice(1000).expect("a job") {}
     let left_bytes = store.stats().wal_segment_bytes;
     assert!(left_bytes < log_bytes / 4, "{left_bytes} bytes of {log_bytes}");

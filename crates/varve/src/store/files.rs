@@ -187,7 +187,7 @@ impl<S: Storage> Store<S> {
     ///
     /// # Errors
     /// The error of the commit of staged writes.
-    pub fn set_idle(&mut self) -> Result<()> {
+    pub fn begin_idle(&mut self) -> Result<()> {
         if self.active.borrow().bytes() > self.memtable_bytes / 2 && self.storage.room_when_full().is_none() {
             self.freeze_active()?;
         }

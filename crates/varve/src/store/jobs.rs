@@ -116,7 +116,7 @@ pub(super) struct Jobs {
     pub(super) level_zero_full: bool,
     /// No compaction was due after this many edits.
     none_due_at: Option<u64>,
-    /// See [`Store::set_idle`].
+    /// See [`Store::begin_idle`].
     is_idle: bool,
 }
 
