@@ -117,7 +117,7 @@ export class Leases<C extends Lessee, T> {
     const waits = this.#revoke(from, footprint);
     if (waits.size === 0 && !waitsForFormer) return true;
     this.#held.set(from, { writes: footprint, waits, items: [item], isFree: false });
-    this.#schedule();
+    this.#schedule(waitsForFormer);
     return false;
   }
 
@@ -180,14 +180,15 @@ export class Leases<C extends Lessee, T> {
         for (const { waits } of this.#held.values()) waits.delete(revocation);
       }
     }
-    if (!this.#waitsForFormer()) {
+    const waitsForFormer = this.#waitsForFormer();
+    if (!waitsForFormer) {
       for (const [from, held] of this.#held) {
         if (held.isFree || held.waits.size > 0) continue;
         held.isFree = true;
         this.#lessor.onFree(from, held.items.splice(0));
       }
     }
-    this.#schedule();
+    this.#schedule(waitsForFormer);
   }
 
   /** Revokes what other clients may keep of a footprint. Returns the revocations to wait for. */
@@ -237,12 +238,15 @@ export class Leases<C extends Lessee, T> {
     return this.#former?.size !== 0 && this.#lessor.now() < this.#formerUntil;
   }
 
-  /** Asks to be woken when the first lease ends that a frame waits for. */
-  #schedule(): void {
+  /**
+   * Asks to be woken when the first lease ends that a frame waits for. Whether that is one of the former leader's is not looked up again:
+   * the clock goes on, and a timer that fires a moment early would be the last one.
+   */
+  #schedule(waitsForFormer: boolean): void {
     let first = Number.POSITIVE_INFINITY;
     for (const { waits, isFree } of this.#held.values()) {
       for (const { until } of waits) first = Math.min(first, until);
-      if (!isFree && this.#waitsForFormer()) first = Math.min(first, this.#formerUntil);
+      if (!isFree && waitsForFormer) first = Math.min(first, this.#formerUntil);
     }
     if (first < Number.POSITIVE_INFINITY) this.#lessor.wakeAt(first);
   }
