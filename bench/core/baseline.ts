@@ -117,18 +117,13 @@ export function comparedText({ commit, dates, browser }: Baseline, rows: readonl
   const counts = groupsBy(rows, ({ verdict }) => verdict).map((group) => `${group.length} ${group[0]?.verdict}`);
   const lines = rows.map((row) => {
     const { against, ratio, now, change, verdict } = row;
-    const interval = `${signed(change.low)} to ${signed(change.high)}`;
-    return {
-      cells: [
-        `${caseName(row)} ${row.engine}`,
-        against,
-        times(ratio),
-        times(now ?? 0),
-        signed(change.ratio),
-        interval,
-        verdict,
-      ],
-    };
+    const figures = [
+      times(ratio),
+      times(now ?? 0),
+      signed(change.ratio),
+      `${signed(change.low)} to ${signed(change.high)}`,
+    ];
+    return { cells: [`${caseName(row)} ${row.engine}`, against, ...figures, verdict] };
   });
   return [
     '## Compared with the baseline',

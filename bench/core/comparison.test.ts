@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { besideText, bestPeers, type Comparison, comparisonsOf, countText, ratioText, slowerOf } from './comparison.ts';
+import { bestPeers, type Comparison, comparisonsOf, countText, ratioText, slowerOf } from './comparison.ts';
 import { rowOf } from './fixture.ts';
 import type { Row } from './row.ts';
 
@@ -78,12 +78,4 @@ test('Varve is slower where the whole interval says so, and a ratio below one ne
   expect(slowerOf(comparisons).map((one) => one.peer.engine)).toEqual(['peer']);
   expect(countText(comparisons)).toBe('slower in 1 of 2 comparisons with a peer');
   expect(ratioText(0.9999)).toBe('0.999x');
-});
-
-test('the ratio beside a row is that of the first row of Varve', () => {
-  const peer = row('peer', 'peer', 100);
-  const rows = [peer, varve, row('varve-sync-each', 'varve', 900)];
-  expect(besideText(peer, rows)).toBe('3.00x');
-  expect(besideText(varve, rows)).toBe('');
-  expect(besideText(peer, [peer])).toBe('');
 });

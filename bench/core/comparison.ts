@@ -23,10 +23,8 @@ export interface Comparison<R extends Comparable = Row> extends Ratio {
 /** Larger ones are not shown as they are. */
 const RATIO_MAX = 9999;
 
-/** Peers that keep their data in IndexedDB, those of stored results included. */
-const OVER_INDEXEDDB: ReadonlySet<string> = new Set([
-  ...['indexeddb', 'indexeddb-grouped', 'idb', 'idb-keyval', 'localforage', 'dexie', 'browser-level'],
-]);
+/** Peers that keep their data in IndexedDB. */
+const OVER_INDEXEDDB = new Set(['indexeddb', 'indexeddb-grouped', 'idb-keyval', 'dexie', 'browser-level']);
 
 /** Every comparison that groups of rows allow, in their order. The rows of a group did the same work. */
 export function comparisonsOf<R extends Comparable>(groups: readonly (readonly R[])[]): Comparison<R>[] {
@@ -71,12 +69,6 @@ export function slowerOf<R extends Comparable>(comparisons: readonly Comparison<
 /** The one count that the page, the results page and the README share. */
 export function countText(comparisons: readonly Comparison<Comparable>[]): string {
   return `slower in ${slowerOf(comparisons).length} of ${comparisons.length} comparisons with a peer`;
-}
-
-/** How many times the rate of a peer or floor the first row of Varve in its group reaches, in words; nothing for other rows. */
-export function besideText<R extends Comparable>({ role, opsPerSecond }: R, group: readonly R[]): string {
-  const varve = group.find((row) => row.role === 'varve');
-  return varve === undefined || role === 'varve' ? '' : ratioText(varve.opsPerSecond / opsPerSecond);
 }
 
 /** A ratio in words. A slower one never reads as 1.00x; the end of an interval of few rounds can be any number, and is cut off. */

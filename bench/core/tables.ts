@@ -5,7 +5,7 @@
  * Invariant: every row of a run is shown once. Nothing that a cell holds can end it early.
  */
 
-import { besideText, bestPeers, type Comparison, comparisonsOf, intervalText, ratioText } from './comparison.ts';
+import { bestPeers, type Comparison, comparisonsOf, intervalText, ratioText } from './comparison.ts';
 import { bytes, duration, percent, rate } from './figures.ts';
 import { caseName, casesOf, placeText, type Row, spreadOf } from './row.ts';
 import type { StorageReport } from './storage.ts';
@@ -27,7 +27,9 @@ export interface Table {
 }
 
 /** Columns whose cells are words, which stand to the left; the first one always does. */
-const WORDS = new Set('case,Varve,peer,durability,where,part,engine,note,row,beside,verdict'.split(','));
+const WORDS = new Set(
+  'case,Varve,peer,best peer,durability,where,part,engine,note,row,beside,verdict,commit,runs,suites'.split(','),
+);
 
 /** Whether a column holds words. */
 export function isWords(column: string, index: number): boolean {
@@ -83,6 +85,14 @@ function targetTable(rows: readonly Row[]): Table {
 /** The cell of a row in its case. */
 type CellOf = (row: Row, group: readonly Row[]) => string;
 
+/** Of a row of Varve, beside its best peer. */
+const beside =
+  (text: (best: Comparison) => string): CellOf =>
+  (row, group) => {
+    const best = bestPeers(comparisonsOf([group])).find(({ varve }) => varve === row);
+    return best === undefined ? '' : text(best);
+  };
+
 const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
   ['engine', ({ engine }) => engine],
   ['where', ({ access }) => placeText(access)],
@@ -101,17 +111,22 @@ const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
   ['errors', ({ errors }) => (errors === undefined ? '' : String(errors))],
   ['verified', ({ verified }) => (verified ? 'yes' : 'NO')],
   ['group', ({ groupSize }) => (groupSize === 1 ? '' : String(groupSize))],
-  ['Varve is', besideText],
+  ['best peer', beside(({ peer }) => peer.engine)],
+  ['its rate', beside(({ peer }) => rate(peer.opsPerSecond))],
+  ['Varve is', beside(({ ratio }) => ratioText(ratio))],
+  ['95% interval', beside(intervalText)],
   ['note', ({ note = '' }) => note],
 ];
 
-/** The rows of a suite. `shown`: only these columns. */
-export function suiteTable(title: string, rows: readonly Row[], shown?: readonly string[]): Table {
-  const columns = COLUMNS.filter(([head]) => shown?.includes(head) ?? true);
+/** The rows of a suite. `own`: those of Varve alone, with these columns. */
+export function suiteTable(title: string, rows: readonly Row[], own?: readonly string[]): Table {
+  const columns = COLUMNS.filter(([head]) => own?.includes(head) ?? true);
   const lines = casesOf(rows).flatMap((group) =>
-    group.map((row): Line => {
-      return { cells: columns.map(([, cell]) => cell(row, group)), look: row.verified ? row.role : 'missed' };
-    }),
+    group
+      .filter(({ role }) => own === undefined || role === 'varve')
+      .map((row): Line => {
+        return { cells: columns.map(([, cell]) => cell(row, group)), look: row.verified ? row.role : 'missed' };
+      }),
   );
   return filled({ title, columns: columns.map(([head]) => head), lines });
 }
@@ -140,20 +155,14 @@ const STORAGE =
   'store,entries,keys and values,files,space,write amplification,runs a read may visit,WAL segments,tables per level,memory';
 
 export function storageTable(storage: readonly StorageReport[]): Table {
-  const lines = shownStorage(storage).map((report) => ({
-    cells: [
-      `${report.engine} after ${report.suite}`,
-      String(report.entries),
-      bytes(report.logicalBytes),
-      bytes(report.diskBytes),
-      report.diskBytesPerLogicalByte.toFixed(2),
-      report.writeAmplification?.toFixed(2) ?? '-',
-      String(report.readAmplification),
-      String(report.walSegments),
-      report.tablesPerLevel.join(' '),
-      bytes(report.memoryBytes),
-    ],
-  }));
+  const lines = shownStorage(storage).map((report) => {
+    const sizes = [String(report.entries), bytes(report.logicalBytes), bytes(report.diskBytes)];
+    const space = [report.diskBytesPerLogicalByte.toFixed(2), report.writeAmplification?.toFixed(2) ?? '-'];
+    const shape = [String(report.readAmplification), String(report.walSegments), report.tablesPerLevel.join(' ')];
+    return {
+      cells: [`${report.engine} after ${report.suite}`, ...sizes, ...space, ...shape, bytes(report.memoryBytes)],
+    };
+  });
   return { title: 'Storage', columns: STORAGE.split(','), lines };
 }
 

@@ -8,16 +8,15 @@ import { dirname, join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { root } from '../../scripts/tools.mjs';
 import { ENGINES } from '../peers/all.ts';
-import '../suites/browser.ts';
 import { command, commandOf } from '../targets/command.ts';
-import { DATA, pageFiles, readmeWith } from './files.ts';
+import { DATA, pageFiles, readmeWith, readResults } from './files.ts';
 import { parseRuns, resultsOf, resultsText } from './results.ts';
 
 /** The flags of the page; scripts/results.mjs has those of the runs. */
 interface Flags {
   readonly from: string;
+  readonly add?: true;
   readonly out?: string;
-  readonly problem: readonly string[];
 }
 
 await command(async () => {
@@ -26,19 +25,21 @@ await command(async () => {
     'Makes the results page, its chart and the figures of the README. Without --from it measures first, with the flags of the browser.',
   )
     .requiredOption('--from <list>', 'Builds the page from these files, which --json wrote, instead of measuring.')
+    .option('--add', 'Keeps the suites that the page has and these files have not.')
     .option('--out <folder>', "Where the page and its data go (docs; then the README's figures are written as well).")
-    .option('--problem <text...>', 'A part that could not be measured.', [])
     .parse()
     .opts<Flags>();
   const runs = values.from.split(',').map((file) => parseRuns(file, readFileSync(file, 'utf8')));
-  const results = resultsOf(runs, ENGINES, values.problem);
   const out = resolve(values.out ?? join(root, 'docs'));
+  const data = join(out, DATA.replace(/^docs\//, ''));
+  const before = values.add && readResults(data);
+  const results = resultsOf(runs, ENGINES, before);
   const write = (file: string, content: string | Buffer): void => {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);
   };
   for (const [path, text] of pageFiles(results)) write(join(out, path.replace(/^docs\//, '')), text);
-  write(join(out, DATA.replace(/^docs\//, '')), gzipSync(resultsText(results), { level: 9 }));
+  write(data, gzipSync(resultsText(results), { level: 9 }));
   if (values.out === undefined) {
     const readme = join(root, 'README.md');
     writeFileSync(readme, readmeWith(readFileSync(readme, 'utf8'), results));

@@ -1,22 +1,25 @@
 /**
- * docs/results.md: where Varve is slower first, then missed targets, Varve beside the best peers, and its rows suite by suite.
+ * docs/results.md: where Varve is slower first, then missed targets, and a table for each suite, with Varve and the best peers.
  * The same in short for the README. Nothing is rounded in Varve's favour.
  */
 
 import { bestPeers, type Comparison, comparisonsOf, countText, ratioText, slowerOf } from '../core/comparison.ts';
 import { bytes } from '../core/figures.ts';
 import { engineLine } from '../core/result.ts';
-import { caseName, casesOf, groupsBy } from '../core/row.ts';
+import { caseName, casesOf, groupsBy, type Row } from '../core/row.ts';
 import { comparisonTable, markdownOf, markdownTable, storageTable, suiteTable } from '../core/tables.ts';
-import { TARGET_COLUMNS } from '../core/targets.ts';
+import { judge, TARGET_COLUMNS } from '../core/targets.ts';
+import type { Source } from '../targets/command.ts';
+import '../suites/browser.ts';
 import { barOf, chartOf } from './chart.ts';
-import type { PlanNote, Results } from './results.ts';
+import type { Results, RunNote } from './results.ts';
 
 /** In docs/results. */
 export const CHART = 'headlines.svg';
 
-/** Columns of the rows of Varve. */
-const SHOWN = 'engine,where,part,durability,a second,spread,p50,p95,p99,max,errors,verified,note'.split(',');
+/** Columns of the tables. */
+const OWN = 'engine,where,part,durability,a second,p50,p95,p99,max,errors';
+const SHOWN = `${OWN},best peer,its rate,Varve is,95% interval,note`.split(',');
 
 const BARS: readonly (readonly [suite: string, access: string, name: string])[] = [
   ['read-rand-mem', 'worker', 'get, in memory'],
@@ -33,8 +36,7 @@ const BARS: readonly (readonly [suite: string, access: string, name: string])[] 
   ['write-rand', 'inflight', 'set from the page, 100 in flight'],
 ];
 
-/** Undefined if there is nothing to draw. */
-export function headlinesOf(comparisons: readonly Comparison[]): string | undefined {
+export function headlinesOf(comparisons: readonly Comparison[]): string {
   const best = bestPeers(comparisons).filter(
     ({ varve }) => varve.phase === undefined && !varve.engine.includes('indexeddb'),
   );
@@ -43,7 +45,6 @@ export function headlinesOf(comparisons: readonly Comparison[]): string | undefi
       .filter(({ varve }) => varve.suite === suite && varve.access === access)
       .map((one) => barOf(one, one.varve.engine === 'varve-sync-each' ? `${name}, committed one by one` : name)),
   );
-  if (bars.length === 0) return undefined;
   return chartOf('Varve beside the fastest peer, in times its rate. Left of the line Varve is slower', bars);
 }
 
@@ -58,10 +59,9 @@ export function pageText(results: Results): string {
     .filter(({ verified }) => !verified)
     .map((row) => `${caseName(row)} ${row.engine}: not verified`);
   const problems = [...results.problems, ...unverified];
-  const own = results.rows.filter(({ role }) => role === 'varve');
-  const missed = results.targets.filter(({ reached }) => reached === false);
-  const judged = results.targets.filter(({ reached }) => typeof reached === 'boolean').length;
-  const slower = slowerOf(comparisons);
+  const judged = judge(results.rows).filter(({ reached }) => typeof reached === 'boolean');
+  const missed = judged.filter(({ reached }) => reached === false);
+  const slower = slowerOf(bestPeers(comparisons));
   return `${[
     '# Results',
     'Made by `npm run bench -- results`; do not edit it. All rows of all engines are in [results.json.gz](results.json.gz). ' +
@@ -69,18 +69,17 @@ export function pageText(results: Results): string {
     provenance(results),
     ...(problems.length === 0 ? [] : ['## Problems', problems.map((text) => `- ${text}`).join('\n')]),
     '## Where Varve is slower than a peer',
-    `Varve is **${countText(comparisons)}**, with the whole 95% interval. The worst come first; [slower.md](slower.md) says why.`,
+    `Varve is **${countText(comparisons)}**, with the whole 95% interval. These are the cases, each beside the peer that is quickest there, the worst first. [slower.md](slower.md) says why.`,
     ...(slower.length === 0 ? [] : [markdownTable(comparisonTable('', slower))]),
     `![Varve beside the fastest peer, in times its rate](results/${CHART})`,
     '## Targets that were missed',
-    `${missed.length} of ${judged}.`,
+    `${missed.length} of ${judged.length}.`,
     ...(missed.length === 0 ? [] : [markdownTable({ columns: TARGET_COLUMNS, lines: missed })]),
-    '## Beside the quickest peer that is like it',
-    '"Varve is" is the geometric mean of the ratios of the rounds; rates are medians.',
-    markdownTable(comparisonTable('', bestPeers(comparisons))),
-    '## Every row of Varve',
-    'Percentiles are of a call, of the mean of a group of calls too short for the timer, or of 100 calls in flight.',
-    ...groupsBy(own, ({ suite }) => suite).map((rows) => markdownOf(suiteTable(rows[0]?.suite ?? '', rows, SHOWN))),
+    '## Suite by suite',
+    'Rates are medians of rounds, "Varve is" the geometric mean of their ratios. Percentiles are of a call, of the mean of a group of calls too short for the timer, or of 100 calls in flight.',
+    ...groupsBy(results.rows, ({ suite }) => suite).map((rows) =>
+      markdownOf(suiteTable(rows[0]?.suite ?? '', rows, SHOWN)),
+    ),
     ...(results.storage.length === 0 ? [] : [markdownOf(storageTable(results.storage))]),
     '## What was compared',
     results.engines.map((engine) => `- ${engineLine(engine)}`).join('\n'),
@@ -88,42 +87,41 @@ export function pageText(results: Results): string {
 }
 
 function provenance(results: Results): string {
-  const { machine, load, browser, source, plans, versions, sizes } = results;
-  const tree = source.clean ? '' : ', with changes that were not committed';
+  const { machine, browser, versions, sizes } = results;
+  const rowsOf = (at: number): Row[] => results.rows.filter(({ run }) => run === at);
   const named = Object.entries(versions).map(([name, version]) => `; ${name} ${version}`);
   return [
-    `- Machine: ${machine.processor}, ${machine.cores} cores, ${bytes(machine.memoryBytes)} of memory, ${machine.system}; load average ${load} at the end of a run, the run included`,
+    `- Machine: ${machine.processor}, ${machine.cores} cores, ${bytes(machine.memoryBytes)} of memory, ${machine.system}`,
     `- Browser: ${browser}, headless, persistent profile; Node ${machine.node}${named.join('')}`,
-    `- Date: ${daysOf(results)}. Commit: ${commitOf(results)}${tree}`,
-    `- Runs: ${plansText(plans)}`,
     `- Sizes after gzip: engine ${bytes(sizes.wasm)}, \`varve\` ${bytes(sizes.client)}, \`varve/synchronous\` ${bytes(sizes.sync)}`,
+    '',
+    markdownTable({
+      columns: ['day', 'commit', 'load', 'runs', 'suites'],
+      lines: results.runs.map((run, at) => ({ cells: runCells(run, rowsOf(at)) })),
+    }),
+    '',
+    'The load is the average number of programs that wanted to run in the last minute, the run included.',
   ].join('\n');
 }
 
-function commitOf({ source: { commit = 'not known' } }: Results): string {
-  return `\`${commit}\``;
+function runCells({ date, load, source, plan }: RunNote, rows: readonly Row[]): string[] {
+  const suites = [...new Set(rows.map(({ suite }) => suite))].join(', ');
+  return [date.slice(0, 10), commitOf(source), String(load), plan === undefined ? '' : planText(plan), suites];
 }
 
-function daysOf({ dates }: Results): string {
-  return [...new Set(dates.map((date) => date.slice(0, 10)))].join(', ');
+function commitOf({ commit = 'not known', clean }: Source): string {
+  return `\`${commit}\`${clean ? '' : ', with changes that were not committed'}`;
 }
 
-/** The options of the runs, each with its suites. */
-function plansText(plans: readonly PlanNote[]): string {
-  const texts = plans.map(({ mode, rounds, seed, scale, custom, suites }) => {
-    const round = custom.round_ms === undefined ? '' : ` of at most ${custom.round_ms} ms`;
-    const options = `${mode}, ${rounds} interleaved rounds${round}, seed ${seed}${scale === 1 ? '' : `, scale ${scale}`}`;
-    return plans.length === 1 ? options : `${options} (${suites.join(', ')})`;
-  });
-  return texts.join('; ');
+function planText({ mode, rounds, seed, scale, custom }: NonNullable<RunNote['plan']>): string {
+  const round = custom.round_ms === undefined ? '' : ` of at most ${custom.round_ms} ms`;
+  return `${mode}, ${rounds} interleaved rounds${round}, seed ${seed}${scale === 1 ? '' : `, scale ${scale}`}`;
 }
 
 /** The figures of the README. */
-export function readmeText(results: Results | undefined): string {
-  if (results === undefined) {
-    return 'No run is kept here yet: `npm run bench -- results` makes one, and writes its figures here.';
-  }
-  const { machine, browser } = results;
+export function readmeText(results: Results): string {
+  const { machine, browser, runs } = results;
+  const unique = (texts: readonly string[]): string => [...new Set(texts)].join(' and ');
   const comparisons = comparisonsIn(results);
   const [worst] = slowerOf(comparisons);
   const gap =
@@ -134,7 +132,7 @@ export function readmeText(results: Results | undefined): string {
   return [
     `**Varve is ${countText(comparisons)}.**${gap}`,
     `![Varve beside the fastest peer, in times its rate](docs/results/${CHART})`,
-    `${machine.processor}, ${machine.cores} cores, ${browser}, ${daysOf(results).slice(0, 10)}, commit ${commitOf(results)}.\n` +
+    `${machine.processor}, ${machine.cores} cores, ${browser}, ${unique(runs.map(({ date }) => date.slice(0, 10)))}, commit ${unique(runs.map(({ source }) => commitOf(source)))}.\n` +
       'Same durability, every answer verified, medians of interleaved rounds.',
   ].join('\n\n');
 }

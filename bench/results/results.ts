@@ -10,36 +10,35 @@ import { browserName, jsonWith } from '../core/result.ts';
 import type { Row } from '../core/row.ts';
 import type { StorageReport } from '../core/storage.ts';
 import { shownStorage } from '../core/tables.ts';
-import { type Judged, judge } from '../core/targets.ts';
 import type { SavedRun, Sizes } from '../targets/browser/browser-run.ts';
-import type { Machine, Provenance, ServerResult, Source } from '../targets/command.ts';
+import type { Machine, Provenance, ServerResult } from '../targets/command.ts';
 
-const VERSION = 2;
+const VERSION = 3;
 
-/** The plan of some suites. */
-export interface PlanNote extends Pick<Plan, 'mode' | 'rounds' | 'seed' | 'scale' | 'custom'> {
-  readonly suites: readonly string[];
+/** A run that rows of the page are from. */
+export interface RunNote extends Pick<Provenance, 'load' | 'source'> {
+  /** In ISO 8601. */
+  readonly date: string;
+  /** Of a run in the browser. */
+  readonly plan?: Pick<Plan, 'mode' | 'rounds' | 'seed' | 'scale' | 'custom'>;
 }
+
+/** A row, and its run by its place in the list of them. */
+export type NotedRow = Row & { readonly run: number };
 
 export interface Results {
   readonly version: number;
-  /** ISO dates of the runs. */
-  readonly dates: readonly string[];
   readonly machine: Machine;
-  /** The highest of the runs. */
-  readonly load: number;
-  readonly source: Source;
+  readonly runs: readonly RunNote[];
   readonly browser: string;
-  readonly plans: readonly PlanNote[];
   /** Of runtimes and libraries. */
   readonly versions: Readonly<Record<string, string>>;
   readonly engines: readonly Pick<Engine, 'name' | 'about' | 'version' | 'url'>[];
-  readonly targets: readonly Judged[];
   readonly storage: readonly StorageReport[];
   readonly sizes: Sizes;
   readonly problems: readonly string[];
   /** With four significant digits. */
-  readonly rows: readonly Row[];
+  readonly rows: readonly NotedRow[];
 }
 
 /** The runs in files that `--json` wrote. */
@@ -59,40 +58,53 @@ export function parseRuns(file: string, text: string): Runs {
   throw new Error(`${file} is no result of the benchmark: give it files that --json wrote.`);
 }
 
-/** `engines` are those of the browser. Throws if the runs do not belong together. */
-export function resultsOf(runs: readonly Runs[], engines: readonly Engine[], problems: readonly string[]): Results {
+/**
+ * Results of runs. `before`: results whose other suites are kept. `engines` are those of the browser. Throws if the runs do not belong
+ * together.
+ */
+export function resultsOf(runs: readonly Runs[], engines: readonly Engine[], before?: Results): Results {
   const browser = runs.flatMap((run) => run.browser);
   const server = runs.flatMap((run) => run.server);
-  const [first] = browser;
-  if (first === undefined) throw new Error('The results page needs a run of the browser.');
-  const all = [...browser, ...server];
-  const madeBy = ({ machine, source }: Provenance): string => JSON.stringify([machine, source.commit]);
-  if (all.some((run) => madeBy(run) !== madeBy(first))) {
-    throw new Error('The runs are of different machines or commits: their figures do not belong on one page.');
+  const all: readonly (SavedRun | ServerResult)[] = [...browser, ...server];
+  const head =
+    browser[0] === undefined ? before : { ...browser[0], browser: browserName(browser[0].environment.userAgent) };
+  if (head === undefined) throw new Error('The results page needs a run of the browser.');
+  if ([...all, ...(before ? [before] : [])].some(({ machine }) => machineName(machine) !== machineName(head.machine))) {
+    throw new Error('The runs are of different machines: their figures do not belong on one page.');
   }
-  const rows = all.flatMap((run) => run.rows);
+  const first = before?.runs.length ?? 0;
+  const measured = all.flatMap(({ rows }, i) => rows.map((row): NotedRow => ({ ...short(row), run: first + i })));
+  const isNew = new Set(measured.map(placeOf));
+  const kept = (before?.rows ?? []).filter((row) => !isNew.has(placeOf(row)));
+  const notes = [...(before?.runs ?? []), ...all.map(noteOf)];
+  const rows = [...kept, ...measured];
+  const used = notes.map((_, run) => run).filter((run) => rows.some((row) => row.run === run));
   const names = new Set(rows.map(({ engine }) => engine.replace(/ \(.*\)$/, '')));
+  const storage = shownStorage(browser.flatMap((run) => run.storage)).map(({ stats: _, ...report }) => report);
   return {
     version: VERSION,
-    dates: [...browser.map(({ environment }) => environment.date), ...server.map(({ date }) => date)].sort(),
-    machine: first.machine,
-    load: Math.max(...all.map(({ load }) => load)),
-    source: { ...first.source, clean: all.every(({ source }) => source.clean) },
-    browser: browserName(first.environment.userAgent),
-    plans: browser.map(planOf),
-    versions: Object.assign({}, ...server.map(({ versions }) => versions)),
+    machine: head.machine,
+    runs: used.flatMap((run) => notes[run] ?? []),
+    browser: head.browser,
+    versions: Object.assign({}, before?.versions, ...server.map(({ versions }) => versions)),
     engines: [...names].map((name) => {
-      const { about, url } = engines.find((one) => one.name === name) ?? { about: '', url: undefined };
-      const version = rows.find((row) => row.engine === name && row.engineVersion !== undefined)?.engineVersion;
+      const known = [...engines, ...(before?.engines ?? [])].find((one) => one.name === name);
+      const { about, url } = known ?? { about: '', url: undefined };
+      const version = rows.findLast((row) => row.engine === name && row.engineVersion !== undefined)?.engineVersion;
       return { name, about, ...(version && { version }), ...(url && { url }) };
     }),
-    targets: judge(rows),
-    storage: shownStorage(browser.flatMap(({ storage }) => storage)).map(({ stats: _, ...report }) => report),
-    sizes: first.sizes,
-    problems: [...problems, ...all.flatMap((run) => run.problems)],
-    rows: rows.map(short),
+    storage: storage.length > 0 ? storage : (before?.storage ?? []),
+    sizes: head.sizes,
+    problems: [...(before?.problems ?? []), ...all.flatMap((run) => run.problems)],
+    rows: rows.map((row) => ({ ...row, run: used.indexOf(row.run) })),
   };
 }
+
+/** What a new run of it replaces. */
+const placeOf = ({ suite, access }: Row): string => `${suite} ${access}`;
+
+/** Without its memory, whose size differs by some pages after each start. */
+const machineName = ({ processor, cores, system }: Machine): string => `${processor}, ${cores} cores, ${system}`;
 
 function short(row: Row): Row {
   const four = (_: string, value: unknown): unknown =>
@@ -100,8 +112,11 @@ function short(row: Row): Row {
   return JSON.parse(JSON.stringify(row, four));
 }
 
-function planOf({ plan: { mode, rounds, seed, scale, custom }, rows }: SavedRun): PlanNote {
-  return { mode, rounds, seed, scale, custom, suites: [...new Set(rows.map(({ suite }) => suite))] };
+function noteOf(run: SavedRun | ServerResult): RunNote {
+  const { load, source } = run;
+  if (!('plan' in run)) return { date: run.date, load, source };
+  const { mode, rounds, seed, scale, custom } = run.plan;
+  return { date: run.environment.date, load, source, plan: { mode, rounds, seed, scale, custom } };
 }
 
 export function resultsText({ rows, ...head }: Results): string {
