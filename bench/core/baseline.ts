@@ -64,7 +64,7 @@ export function makeBaseline(results: readonly Result[], commit: string | undefi
   return { version: VERSION, dates, commit, browser: browserName(first.environment.userAgent), plan: first.plan, rows };
 }
 
-/** What the targets compare the row with, else the first floor beside it, else the first peer. */
+/** The reference of the targets, else the first floor beside it, else the first peer. */
 function referenceOf(row: Row, rows: readonly Row[]): string | undefined {
   if (row.role !== 'varve') return undefined;
   const beside = rows.filter((other) => other.verified && caseName(other) === caseName(row));

@@ -74,7 +74,7 @@ function packed(calls: readonly PointCall[], valueBytes: number): ArrayBuffer {
   return message;
 }
 
-/** What the worker of a floor does besides answering. */
+/** The work that a floor's worker does besides its answer. */
 type Does = 'nothing' | 'appends' | 'opens';
 
 function messageEngine(name: string, does: Does, about: string): Engine {

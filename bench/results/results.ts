@@ -100,7 +100,7 @@ export function resultsOf(runs: readonly Runs[], engines: readonly Engine[], bef
   };
 }
 
-/** What a new run of it replaces. */
+/** A new run replaces all rows of the same place. */
 const placeOf = ({ suite, access }: Row): string => `${suite} ${access}`;
 
 /** Without its memory, whose size differs by some pages after each start. */

@@ -74,7 +74,7 @@ class InParts {
     const bytes = value.length / PARTS;
     try {
       for (let part = 0; part < PARTS; part++) {
-        // Whichever part is refused, something is buffered.
+        // Any part may be refused: something is buffered in every case.
         this.#db.delete([key, part]);
         this.#db.set([key, part], value.subarray(part * bytes, (part + 1) * bytes));
       }

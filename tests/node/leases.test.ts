@@ -68,7 +68,7 @@ function leases(change: (sound: MadeLeases) => Partial<MadeLeases>): Parts {
   };
 }
 
-/** What clients keep, with a difference in some methods. */
+/** The reads that clients keep, with a difference in some methods. */
 function kept(change: (sound: MadeKept) => Partial<MadeKept>): Parts {
   return {
     ...SOUND,

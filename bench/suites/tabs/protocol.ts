@@ -1,4 +1,4 @@
-/** What the director of the suite `multi-tab` and its tabs give each other, over a BroadcastChannel for each tab. */
+/** The messages between the director of the suite `multi-tab` and its tabs, over a BroadcastChannel for each tab. */
 
 /** The director, as its tabs see it. */
 export interface Director {

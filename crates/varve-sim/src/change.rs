@@ -1,4 +1,4 @@
-//! What a history is made of: changes, the groups that they come in, and the states that they lead to.
+//! The parts of a history: changes, the groups that they come in, and the states that they lead to.
 //!
 //! Invariant: a group is applied whole, its changes in order and each at a sequence of its own.
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use varve::Op as StoreOp;
 
-/// What a key contains: its value and the sequence of the write that set it.
+/// The content of a key: its value and the sequence of the write that set it.
 pub type State = BTreeMap<Vec<u8>, (Vec<u8>, u64)>;
 
 /// One change of a group.

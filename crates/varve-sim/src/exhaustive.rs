@@ -53,7 +53,7 @@ impl Effort {
         Self { images_max: 256, samples: 24, second_crash_every: 1, every_call_every: 40 };
 }
 
-/// What was tried, in numbers.
+/// Counts of what was tried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tried {
     /// Crash points that were tried.

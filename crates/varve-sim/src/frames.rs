@@ -16,7 +16,7 @@ use crate::trace::Op;
 const OK: u8 = 0;
 const MISSING: u8 = 1;
 
-/// What a response reports for one request.
+/// The report of a response about one request.
 #[derive(Clone)]
 pub(crate) enum Answer {
     Ok(Vec<u8>),

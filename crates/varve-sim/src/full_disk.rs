@@ -1,4 +1,4 @@
-//! What a full disk must still accept: deletes, and then sets in the room that the deletes freed.
+//! Calls that a full disk must still accept: deletes, and then sets in the room that the deletes freed.
 //!
 //! Invariant: while the reserve is whole and little waits in memory, a delete commits even on a completely full disk.
 

@@ -1,4 +1,4 @@
-//! What a crash may leave, and whether a store contains exactly that.
+//! The states that a crash may leave, and whether a store contains exactly that.
 //!
 //! Invariant: by the clock of the store that is checked, no past contains an entry after its expiry. The other entries
 //! expire at the time that their write set.
@@ -22,7 +22,7 @@ pub struct Histories {
     pub expiries: BTreeMap<u64, u64>,
 }
 
-/// What a store contains by its own clock.
+/// The content of a store by its own clock.
 #[derive(Debug, Clone)]
 pub struct Found {
     /// Its entries.

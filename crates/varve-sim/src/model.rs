@@ -21,7 +21,7 @@ use crate::histories::Histories;
 /// Up to this many deletes of one frame may have been put off in every combination; of more, each alone.
 const PUT_OFF_MAX: usize = 12;
 
-/// What happened to the machine before a recovery.
+/// The event on the machine before a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// The power went: only flushed data is certain.
@@ -55,7 +55,7 @@ pub struct Model {
     failed: Vec<usize>,
     power_floor: usize,
     kill_floor: usize,
-    /// What was written, expired or not.
+    /// All that was written, expired or not.
     now: State,
     /// The part of it that has not expired.
     alive: State,
@@ -279,7 +279,7 @@ impl Model {
         Ok(lost)
     }
 
-    /// What a crash may leave while the history grows from this model's to `after`'s: everything that this model promises is there, and
+    /// The states that a crash may leave while the history grows from this model's to `after`'s: everything that this model promises is there, and
     /// nothing that the later one does not have. `None` where `after` has forgotten its beginnings.
     #[must_use]
     pub fn histories_between(&self, after: &Self, loss: Loss) -> Option<Histories> {

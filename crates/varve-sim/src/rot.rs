@@ -22,7 +22,7 @@ use crate::session::Session;
 use crate::trace::{Op, Range, Trace};
 use crate::waiting::AtOnce;
 
-/// What happens to one place of a disk.
+/// A fault at one place of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// One bit is flipped.
@@ -36,7 +36,7 @@ pub enum Fault {
 /// Bytes that a disk writes as one.
 const SECTOR: usize = 512;
 
-/// What the faults led to.
+/// The outcome of the faults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Damage {
     /// The store reported that it was damaged.
@@ -77,7 +77,7 @@ pub fn damage(trace: &Trace, fault: Fault, count: u32) -> Result<Damage, String>
 /// that contains the same, sequences included. Returns how many tables there were.
 ///
 /// # Errors
-/// What the check or the comparison found, in words.
+/// The finding of the check or the comparison, in words.
 pub fn check_and_repair(trace: &Trace) -> Result<u64, String> {
     let mut observed = Observed::new();
     let calm = calm(trace);

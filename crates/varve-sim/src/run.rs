@@ -16,11 +16,11 @@ use crate::trace::Trace;
 pub struct Failure {
     /// Position of the operation that showed it.
     pub op: usize,
-    /// What was wrong.
+    /// The fault, in words.
     pub what: String,
 }
 
-/// What happened in a run, in numbers.
+/// Counts of what happened in a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Operations carried out.
@@ -148,7 +148,7 @@ pub fn run(trace: &Trace) -> Outcome {
     Outcome { hash: observed.hash.digest(), failure, totals: observed.totals }
 }
 
-/// What a run has seen so far.
+/// The findings of a run so far.
 pub struct Observed {
     hash: Xxh3,
     /// The run in numbers.

@@ -19,7 +19,7 @@ const BATCHES_MAX: usize = 1_000_000;
 /// Entries in the order of a scan.
 pub type Entries = VecDeque<(Vec<u8>, Vec<u8>)>;
 
-/// What went wrong with a scan.
+/// The fault of a scan.
 #[derive(Debug)]
 pub enum ScanError {
     /// The store returned an error.

@@ -42,7 +42,7 @@ pub struct Session<'a> {
     pub(crate) cursors: VecDeque<Expectation>,
     pub(crate) snapshots: VecDeque<OpenSnapshot>,
     pub(crate) compactor: Option<Compactor>,
-    /// What happens when the fuse burns.
+    /// The event when the fuse burns.
     pub(crate) fuse: Crash,
     /// Groups up to here were committed at some level: no refusal may undo them.
     pub(crate) committed: usize,
@@ -62,7 +62,7 @@ impl<'a> Session<'a> {
     /// Makes the disk, and the store on it.
     ///
     /// # Errors
-    /// What was wrong.
+    /// The fault, in words.
     pub fn start(trace: &'a Trace, observed: &'a mut Observed) -> Outcome<Self> {
         let disk = Disk::new(trace.slots, trace.full_style, trace.seed ^ 0x5eed);
         if let Some(kind) = trace.lie {
@@ -96,7 +96,7 @@ impl<'a> Session<'a> {
     /// Reads everything once more, and once more after a close.
     ///
     /// # Errors
-    /// What was wrong.
+    /// The fault, in words.
     pub fn finish(&mut self) -> Outcome {
         self.disk.disarm_fuse();
         self.disk.limit(None);
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
     /// Carries out one operation and compares.
     ///
     /// # Errors
-    /// What was wrong.
+    /// The fault, in words.
     pub fn perform(&mut self, op: &Op) -> Outcome {
         self.observed.totals.ops += 1;
         match op {

@@ -39,7 +39,7 @@ pub enum Keep {
 /// The manner of a power loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PowerLoss {
-    /// What survives.
+    /// The part that survives.
     pub keep: Keep,
     /// A sector in flight may end up with the first bytes new and the rest old.
     pub torn_sectors: bool,

@@ -39,7 +39,7 @@ const OPENINGS_MAX: u32 = 20;
 /// A failure in words.
 type Outcome<T = ()> = Result<T, String>;
 
-/// What happened in a run, in numbers.
+/// Counts of what happened in a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Leaders that died.
@@ -74,7 +74,7 @@ impl Totals {
 /// Runs the clients of a seed.
 ///
 /// # Errors
-/// What was wrong.
+/// The fault, in words.
 pub fn take_over(seed: u64) -> Result<Totals, String> {
     let mut world = World::new(seed)?;
     for step in 0..STEPS {

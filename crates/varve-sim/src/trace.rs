@@ -1,8 +1,8 @@
 //! A trace: a configuration and a list of operations, enough to repeat a run without the generator.
 //!
 //! Invariant: every operation is complete in itself (its keys, values and the manner of a crash are spelled
-//! out), so that the shrinker can drop any of them without changing what the others do. What an operation
-//! refers to (a snapshot, a cursor, a job) may be missing; then it does nothing.
+//! out), so that the shrinker can drop any of them without changing what the others do. An operation
+//! that refers to something that is missing (a snapshot, a cursor, a job) does nothing.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub struct Range {
     pub limit: Option<u64>,
 }
 
-/// What ends a process.
+/// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Crash {
     /// The process dies, the machine goes on.
@@ -94,7 +94,7 @@ pub enum Op {
         keys: Vec<Vec<u8>>,
         /// The ranges that it read.
         ranges: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-        /// What it writes.
+        /// The writes.
         changes: Vec<Change>,
         /// The level of its commit.
         level: Durability,
@@ -172,7 +172,7 @@ pub struct Trace {
     pub waits: bool,
     /// Deaths while the store is made, each after so many writes and flushes.
     pub births: Vec<(u64, Crash)>,
-    /// What is done.
+    /// The operation.
     pub ops: Vec<Op>,
 }
 

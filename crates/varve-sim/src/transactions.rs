@@ -17,7 +17,7 @@ use crate::session::{Outcome, Session};
 use crate::snapshots::OpenSnapshot;
 use crate::trace::{Guess, Op};
 
-/// What a transaction has read.
+/// The reads of a transaction.
 pub(crate) struct Read<'a> {
     pub(crate) keys: &'a [Vec<u8>],
     pub(crate) ranges: &'a [(Vec<u8>, Option<Vec<u8>>)],

@@ -20,7 +20,7 @@ use varve::check::{Check, CheckStep, SlotPage};
 use varve::repair::{Repair, RepairOptions};
 use varve_host::HostSlots;
 
-/// What this instance is doing.
+/// The work of this instance.
 #[derive(Default)]
 struct Tools {
     input: Vec<u8>,

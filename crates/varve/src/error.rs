@@ -49,14 +49,14 @@ pub enum Error {
     Pending,
 }
 
-/// What is known about damaged bytes.
+/// The known facts about damaged bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// The file, when it is known.
     pub file: Option<FileName>,
     /// Offset in bytes from the start of the file.
     pub offset: u64,
-    /// What was wrong, in a few words.
+    /// The fault, in a few words.
     pub what: &'static str,
 }
 
@@ -147,7 +147,7 @@ impl Error {
         }
     }
 
-    /// What happened and what to do, as a sentence. It is built without `core::fmt`: the compiled engine would contain that only for this.
+    /// The event and the remedy, as a sentence. It is built without `core::fmt`: the compiled engine would contain that only for this.
     #[must_use]
     pub fn message(&self) -> String {
         let mut said = String::new();

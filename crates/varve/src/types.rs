@@ -24,7 +24,7 @@ pub const BATCH_BYTES_MAX: usize = 1 << 28;
 /// for one of this store.
 pub type StoreId = [u8; 16];
 
-/// What an entry does to its key. On disk, bit 7 of the kind byte means that an expiry follows.
+/// The effect of an entry on its key. On disk, bit 7 of the kind byte means that an expiry follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -72,7 +72,7 @@ impl RangeTombstone {
     }
 }
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum FileKind {
@@ -100,7 +100,7 @@ impl FileKind {
 /// The name of a file: its kind and a number that is never used twice for that kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileName {
-    /// What the file is for.
+    /// The purpose of the file.
     pub kind: FileKind,
     /// Its number.
     pub id: u64,

@@ -3,7 +3,7 @@
  *
  * Invariants:
  * - Something is returned from here only while the lease runs, and only if it equals what the leader would answer.
- * - What this client is writing is not here: it goes back when its write has succeeded. A read that began before an own write of its
+ * - A value that this client is writing is not here: it goes back when its write has succeeded. A read that began before an own write of its
  *   footprint is not kept.
  * - The bytes are limited; the least recently used entry is dropped first.
  */
@@ -13,7 +13,7 @@ import { LEASE_MS } from '../protocol/lease.ts';
 
 /** A read, as it was answered. */
 export interface Kept {
-  /** What was read; undefined for an absent key. */
+  /** The value that was read; undefined for an absent key. */
   readonly bytes: Uint8Array | undefined;
   /** The range that was read; undefined if it was a key. */
   readonly range?: TextRange | undefined;

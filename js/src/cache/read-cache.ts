@@ -261,7 +261,7 @@ export class ReadCache<K, V> implements ReadKeeper {
   }
 }
 
-/** What names the answer to a scan. No key begins with this byte. */
+/** The name of the answer to a scan. No key begins with this byte. */
 function scanId(request: ScanRequest): string {
   const { range, limit } = request;
   const lower = textOfBytes(range.lower?.key ?? NOTHING);

@@ -81,7 +81,7 @@ export const Status = { ok: 0, missing: 1, error: 2 } as const;
 /** A message copies a frame of up to this many bytes in less time than a transfer takes. */
 const COPIED_BYTES_MAX = 1536;
 
-/** What to transfer with a frame: a long frame itself; of a short one, nothing. */
+/** The buffers to transfer with a frame: a long frame itself; of a short one, nothing. */
 export function transferOf(frame: ArrayBuffer): ArrayBuffer[] {
   return frame.byteLength > COPIED_BYTES_MAX ? [frame] : [];
 }

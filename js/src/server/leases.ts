@@ -6,7 +6,7 @@
  *     grant    its answer leaves: the client may keep what it has read
  *
  * Invariants:
- * - Whatever a client may keep is in the footprint of its lease, from before it was read until it was revoked.
+ * - All that a client may keep is in the footprint of its lease, from before it was read until it was revoked.
  * - A held frame delays the later messages of its client, and nobody else.
  * - While a frame is held, nobody gets a lease on what it writes. So it is held once, for as long as the longest of the leases.
  * - A client that is alone keeps what it likes: nothing of its frames is looked at. The first write of another client revokes it all.
@@ -27,7 +27,7 @@ export interface Lessee {
   send(message: Revoke): void;
 }
 
-/** What leases need of their server. */
+/** The needs of leases, which their server fulfils. */
 export interface Lessor<C, T> {
   /** The time of a monotonic clock, in milliseconds. */
   now(): number;
@@ -48,7 +48,7 @@ interface Revocation {
 
 /** The lease of a client. */
 interface Lease {
-  /** What the client may keep. */
+  /** The keys and ranges that the client may keep. */
   readonly kept: Footprint;
   readonly revoked: Map<number, Revocation>;
   /** Rises when something is revoked. A frame that ran before gets no grant. */

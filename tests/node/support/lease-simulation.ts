@@ -444,7 +444,7 @@ function place(operation: Extract<Operation, { kind: 'get' | 'scan' }>): { id: s
   return { id: `\xff${range}`, range };
 }
 
-/** What an operation reads, or writes. */
+/** The keys and ranges that an operation reads, or writes. */
 function footprint(operation: Operation, isRead: boolean): Footprint {
   const all = new Footprint();
   if (isRead !== (operation.kind === 'get' || operation.kind === 'scan')) return all;

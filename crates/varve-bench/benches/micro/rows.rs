@@ -40,7 +40,7 @@ fn running<E: Engine + 'static>(
     Box::new(Running { engine, work })
 }
 
-/// What an operation is.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     Put,

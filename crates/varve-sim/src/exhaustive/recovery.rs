@@ -11,7 +11,7 @@ use crate::histories::{Found, Histories};
 use crate::slot::{Keep, PowerLoss};
 use crate::workload::START_MS;
 
-/// What is written once an image is open.
+/// The writes into an image that is open.
 const KEY: &[u8] = b"after";
 const VALUE: &[u8] = b"the crash";
 

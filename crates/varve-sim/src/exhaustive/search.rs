@@ -13,7 +13,7 @@ use crate::model::{Loss, Model};
 use crate::rng::Rng;
 use crate::slot::{Choice, Outcomes, Slot};
 
-/// What has been tried of a trace.
+/// The part of a trace that has been tried.
 #[derive(Debug)]
 pub(super) struct Search {
     seed: u64,

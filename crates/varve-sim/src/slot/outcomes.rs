@@ -20,7 +20,7 @@ struct Sector {
     versions: Vec<Vec<u8>>,
 }
 
-/// What a power loss may leave of one slot.
+/// The states in which a power loss may leave one slot.
 #[derive(Debug, Clone)]
 pub struct Outcomes {
     /// The contents that all outcomes have in common, as long as the longest.
@@ -42,7 +42,7 @@ pub struct Choice {
 }
 
 impl Slot {
-    /// What a power loss now may leave.
+    /// The states in which a power loss now may leave it.
     #[must_use]
     pub fn outcomes(&self) -> Outcomes {
         let mut lengths = self.lengths();

@@ -40,7 +40,7 @@ pub(super) struct Write {
     pub(super) outcome: WriteOutcome,
 }
 
-/// What a request of a frame was.
+/// The kind of a request of a frame.
 #[derive(Debug, Clone)]
 enum Ask {
     /// By its index.
@@ -70,7 +70,7 @@ struct OpenSnapshot {
     read_point: [u64; 2],
     /// No leader could open it again.
     is_lost: bool,
-    /// What its reads gave.
+    /// The answers to its reads.
     seen: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 

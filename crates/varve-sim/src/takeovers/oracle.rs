@@ -1,4 +1,4 @@
-//! What must be there after a leader died, and what may be.
+//! The content that must be there after a leader died, and the content that may be.
 //!
 //! Invariant: a write whose answer arrived has its sequence or is lost, as its level allows; each other write is there once
 //! or not at all. The sequences that were given add up.

@@ -1,4 +1,4 @@
-//! What is added to a trace once its operations are drawn: frames, stores without a log, expiries, transactions.
+//! Additions to a trace whose operations are drawn: frames, stores without a log, expiries, transactions.
 //!
 //! Each addition draws from a generator of its own, or after everything else, so that the rest of a seed's trace stays what
 //! it is.

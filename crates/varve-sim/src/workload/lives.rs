@@ -1,4 +1,4 @@
-//! What programs do to a store all day: queues that are filled at one end and emptied at the other, logs whose oldest days are
+//! The work of programs all day: queues that are filled at one end and emptied at the other, logs whose oldest days are
 //! dropped, counters that are raised. Reads of these pass over dead entries, and must not pass over a live one.
 
 use varve::options::Durability;

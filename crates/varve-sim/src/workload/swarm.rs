@@ -1,4 +1,4 @@
-//! What one seed draws of: which kinds of operation and how often, its keys, values, ranges, levels and faults.
+//! The choices of one seed: which kinds of operation and how often, its keys, values, ranges, levels and faults.
 
 use varve::options::Durability;
 

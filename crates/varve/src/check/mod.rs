@@ -88,7 +88,7 @@ pub struct Problem {
     pub level: Option<u8>,
 }
 
-/// What a check verified, and what it found.
+/// The result of a check: how much it verified, and its findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// Tables.

@@ -73,7 +73,7 @@ impl Pieces {
     }
 }
 
-/// What the engine needs from the place where its files are stored.
+/// The calls that the engine needs from the place where its files are stored.
 ///
 /// A storage over asynchronous files takes writes at once. It refuses a read of bytes that are not in memory with
 /// [`Error::Pending`](crate::error::Error::Pending), and remembers which bytes these are. The error goes up to the caller of the store,

@@ -44,7 +44,7 @@ const COPY_BYTES: u64 = 256 << 10;
 /// Generations skipped when a slot could not be read at open: every claim in it is then older than any later claim.
 const UNREAD_GENERATIONS: u64 = 1 << 32;
 
-/// What a slot is used for.
+/// The use of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     /// Not open; nothing is known about it.
@@ -57,7 +57,7 @@ pub(super) enum Use {
     Quarantined,
 }
 
-/// What the pool knows about a slot.
+/// The pool's knowledge about a slot.
 #[derive(Debug, Clone)]
 pub(super) struct Slot {
     pub(super) state: Use,

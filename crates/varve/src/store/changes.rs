@@ -327,7 +327,7 @@ impl<S: Storage> Store<S> {
         Ok(None)
     }
 
-    /// What a kept segment contains, as far as its records verify; `None` when it has no valid record.
+    /// The content of a kept segment, as far as its records verify; `None` when it has no valid record.
     fn span_of(&mut self, at: usize) -> Result<Option<Span>> {
         let kept = &self.history.kept[at];
         if kept.span.is_some() {

@@ -37,7 +37,7 @@ use crate::wal::{HeaderError, Record, SEGMENT_VERSION, SegmentHeader, Tail, head
 /// An opening that finds at least this many segments first flushes them to a table.
 const SEGMENTS_MAX: usize = 16;
 
-/// What was found and done when a store was opened.
+/// The findings and the work of an opening.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
     /// There was no store.

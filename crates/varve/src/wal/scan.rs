@@ -36,7 +36,7 @@ pub struct Scan {
     pub records: u32,
     /// Whether the last good record is a seal: then a missing acknowledged byte cannot stay unnoticed.
     pub sealed: bool,
-    /// What was found after `end`.
+    /// The bytes that were found after `end`.
     pub tail: Tail,
     /// Sequence of the last entry.
     pub last_sequence: Option<Sequence>,

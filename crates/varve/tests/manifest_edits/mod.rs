@@ -1,4 +1,4 @@
-//! What the manifest's tests share: random numbers, and edits that follow one another.
+//! Shared parts of the manifest's tests: random numbers, and edits that follow one another.
 
 use varve::manifest::{Edit, Version};
 use varve::table::TableMeta;

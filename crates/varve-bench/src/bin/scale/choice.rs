@@ -1,4 +1,4 @@
-//! What to run, from the command line.
+//! The choice of what to run, from the command line.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What is done with one store, phase by phase.
+//! The work on one store, phase by phase.
 //!
 //! Invariant: the keys of a store of `n` pairs are those of the numbers below `n`, in random order of keys, and a read is
 //! compared with the last written value. Every phase prints one line of JSON when it is over.
