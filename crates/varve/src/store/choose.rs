@@ -138,14 +138,15 @@ impl<S: Storage> Store<S> {
         self.jobs.is_flush_refused(self.version.floors.log_floor)
     }
 
-    /// Begins a round on a full storage. It does nothing if nothing was written since the last round and a job that found no room then
+    /// Begins a round on a full storage. It does nothing if no more is in tables than the last round saw, and a job that found no room then
     /// would find no more now. Deletes must lie in tables to hide anything, and no delete may come between the memtable and its table. So
     /// this flushes here and now, or waits for the flush.
     fn begin_purge(&mut self) -> Result<()> {
         let is_longer = |lacking| self.longest_piece().is_some_and(|longest| longest > lacking);
-        let is_due =
-            self.jobs.purge.seen != self.acknowledged || self.jobs.purge.lacking.is_some_and(is_longer);
-        if !is_due || self.is_staged() {
+        let is_longer = self.jobs.purge.lacking.is_some_and(is_longer);
+        let reach =
+            if self.is_flush_refused() { self.version.floors.last_sequence } else { self.acknowledged };
+        if (self.jobs.purge.seen == reach && !is_longer) || self.is_staged() {
             self.jobs.purge.is_wanted = false;
             return Ok(());
         }
@@ -165,6 +166,13 @@ impl<S: Storage> Store<S> {
         }
         if !self.options.flush_when_full && !self.frozen.is_empty() && !self.is_flush_refused() {
             self.jobs.purge.flushing = Some(seen);
+            return Ok(());
+        }
+        let is_flushed = self.frozen.is_empty() && self.active.borrow().is_empty();
+        let seen = if is_flushed { seen } else { self.version.floors.last_sequence };
+        self.jobs.purge.flushing = None;
+        if self.jobs.purge.seen == seen && !is_longer {
+            self.jobs.purge.is_wanted = false;
             return Ok(());
         }
         self.jobs.purge = Purge { seen, before: self.fresh.next_table, ..Purge::default() };

@@ -404,7 +404,9 @@ impl<S: Storage> Store<S> {
         if failed.swept {
             self.jobs.sweep.end();
         }
-        if failed.kind == JobKind::Flush && is_full {
+        // Unless its memtable was flushed meanwhile.
+        let waits = || self.frozen.front().is_some_and(|oldest| oldest.segment == failed.segments.0);
+        if failed.kind == JobKind::Flush && is_full && waits() {
             self.jobs.flush_refused = Some(self.version.floors.log_floor);
         }
         Some(failed)
