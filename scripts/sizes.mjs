@@ -19,7 +19,7 @@ export const CLOSURES = join(root, 'build', 'closures.json');
  * file is its size plus a tenth.
  */
 export const GZIP_BYTES_MAX = new Map([
-  ['varve.wasm', 122.6 * 1024],
+  ['varve.wasm', 122.8 * 1024],
   ['index.js', 26 * 1024],
   ['http.js', 20 * 1024],
   ['collections.js', 11.75 * 1024],

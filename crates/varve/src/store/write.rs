@@ -283,7 +283,7 @@ impl<S: Storage> Store<S> {
     /// Reserves room in the log for a record of `bytes` after all staged records.
     #[cold]
     fn make_sure(&mut self, bytes: usize, only_deletes: bool) -> Result<()> {
-        let mut sure = self.making_way(|store| store.grow_log(bytes));
+        let mut sure = self.making_way(|store| store.grow_log(bytes, only_deletes));
         if matches!(sure, Err(Error::StorageFull)) && only_deletes {
             // Deletes must not overtake the staged writes. These go where they have room, or else to the reserve with
             // the deletes.
@@ -291,7 +291,7 @@ impl<S: Storage> Store<S> {
                 self.log_staged(false)?;
                 self.promise();
             }
-            sure = self.enter_reserve().and_then(|()| self.grow_log(bytes));
+            sure = self.enter_reserve().and_then(|()| self.grow_log(bytes, true));
         }
         if matches!(sure, Err(Error::StorageFull)) && self.is_worth_a_flush() {
             // Its table goes to the room that is set aside, and another segment goes where this one was.
@@ -299,7 +299,7 @@ impl<S: Storage> Store<S> {
             self.promise();
             self.freeze();
             self.flush_for_room()?;
-            sure = self.grow_log(bytes);
+            sure = self.grow_log(bytes, only_deletes);
         }
         // Nothing of this batch is staged yet; if the failure persists, the next commit reports it again.
         self.jobs.purge.is_wanted |= matches!(sure, Err(Error::StorageFull));
@@ -316,7 +316,12 @@ impl<S: Storage> Store<S> {
             && active.bytes() >= self.segment_bytes() / FLUSHED_SHARE
     }
 
-    fn grow_log(&mut self, bytes: usize) -> Result<()> {
+    /// Makes sure that the log has room for `bytes` more. A flush may just have used what was set aside for it: of what it freed, that is
+    /// completed first, because a set that could not be flushed would keep its room for ever.
+    fn grow_log(&mut self, bytes: usize, only_deletes: bool) -> Result<()> {
+        if !only_deletes && self.is_short() {
+            self.leave_reserve()?;
+        }
         self.ensure_segment(false, bytes)?;
         let (file, end) = {
             let active = self.active.borrow();
@@ -462,14 +467,7 @@ impl<S: Storage> Store<S> {
             self.jobs.purge.is_wanted |= matches!(left, Err(Error::StorageFull));
             left?;
         }
-        if !only_deletes && self.options.flush_when_full && self.is_behind() {
-            // A memtable that cannot be flushed keeps its room, and its deletes free none: no more writes may follow it.
-            self.flush_for_room()?;
-            if self.is_behind() {
-                self.jobs.purge.is_wanted = true;
-                return Err(Error::StorageFull);
-            }
-        }
+        self.catch_up(only_deletes)?;
         if self.has_room(bytes) {
             return Ok(());
         }
@@ -499,6 +497,19 @@ impl<S: Storage> Store<S> {
         self.freeze();
         if self.is_small() && self.flush_for_room()? {
             self.thin_level_zero()?;
+        }
+        self.catch_up(only_deletes)
+    }
+
+    /// On a full storage, flushes what waits for it before a set follows. A memtable that cannot be flushed keeps its room, and its deletes
+    /// free none.
+    fn catch_up(&mut self, only_deletes: bool) -> Result<()> {
+        if !only_deletes && self.options.flush_when_full && self.is_behind() {
+            self.flush_for_room()?;
+            if self.is_behind() {
+                self.jobs.purge.is_wanted = true;
+                return Err(Error::StorageFull);
+            }
         }
         Ok(())
     }
