@@ -106,9 +106,10 @@ export function writeFiles(
   if (files.markdown !== undefined) writeFileSync(files.markdown, text);
 }
 
-/** The names in a flag's list, in the order of `all`; all of them without the flag. Throws if one is unknown. */
+/** The names in a flag's list, in the order of `all`; all of them without the flag, or with "all". Throws if one is unknown. */
 export function namesOf<T extends string>(flag: string, text: string | undefined, all: readonly T[]): T[] {
-  const named = (text ?? all.join()).split(',').filter((name) => name !== '' && name !== 'none');
+  if (text === undefined || text === 'all') return [...all];
+  const named = text.split(',').filter((name) => name !== '' && name !== 'none');
   const unknown = named.find((name) => !all.includes(name as T));
   if (unknown !== undefined) throw new Error(`--${flag} knows ${all.join(', ')}, not "${unknown}".`);
   return all.filter((name) => named.includes(name));

@@ -17,6 +17,7 @@ test('every option of a run is a flag, and its values reach the plan', () => {
   expect(plan.custom).toEqual({ valueBytes: 1000, distribution: 'zipfian', readRatio: 0.9 });
   expect(plan.engines).toEqual(expect.arrayContaining(['varve-sync', 'varve', 'map', 'indexeddb']));
   expect(plan.engines).not.toContain('dexie');
+  expect(planOf(parseFlags(['--quick', '--peers', 'all']).params).engines).toContain('dexie');
   expect(flags).toMatchObject({ runs: 1, failOver: 0.1 });
 });
 

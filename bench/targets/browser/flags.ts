@@ -43,7 +43,7 @@ export function benchCommand(): Command {
   }
   return command
     .addOption(new Option('--quick', 'The same as --mode quick; everything takes hours.').implies({ mode: 'quick' }))
-    .option('--peers <list>', 'Only these peers and floors beside Varve; "none" for Varve alone.', joined)
+    .option('--peers <list>', 'Only these peers and floors beside Varve; "all", or "none" for Varve alone.', joined)
     .option('--json <file>', 'Writes the result as JSON.')
     .option('--markdown <file>', 'Writes the tables that are printed.')
     .option(
@@ -76,8 +76,8 @@ export function parseFlags(args: readonly string[], command = benchCommand()) {
     if (text !== undefined && OPTIONS.some(({ name }) => name === option.name())) params.set(option.name(), text);
   }
   if (flags.peers !== undefined) {
-    const varve = ENGINES.filter(({ role }) => role === 'varve').map(({ name }) => name);
-    params.set('engines', [...varve, flags.peers].join());
+    const named = ENGINES.filter(({ role }) => role === 'varve' || flags.peers === 'all').map(({ name }) => name);
+    params.set('engines', (flags.peers === 'all' ? named : [...named, flags.peers]).join());
   }
   return { flags, params };
 }
