@@ -77,5 +77,7 @@ test('Varve is slower where the whole interval says so, and a ratio below one ne
   const comparisons = comparisonsOf([[slow, peer, noisy]]);
   expect(slowerOf(comparisons).map((one) => one.peer.engine)).toEqual(['peer']);
   expect(countText(comparisons)).toBe('slower in 1 of 2 comparisons with a peer');
+  const once = (name: string, rate: number) => row(name, 'peer', rate, { rounds: [rate] });
+  expect(slowerOf(comparisonsOf([[{ ...slow, rounds: [50] }, once('peer', 51), once('other', 49)]]))).toHaveLength(1);
   expect(ratioText(0.9999)).toBe('0.999x');
 });

@@ -61,9 +61,10 @@ export function bestPeers<R extends Comparable>(comparisons: readonly Comparison
   return [...best.values()];
 }
 
-/** Where Varve is slower than a peer, with the whole interval, the worst first. */
+/** Where Varve is slower than a peer, with the whole interval or in the one round of a life, the worst first. */
 export function slowerOf<R extends Comparable>(comparisons: readonly Comparison<R>[]): Comparison<R>[] {
-  return comparisons.filter((one) => verdictOf(one) === 'slower').sort((a, b) => a.ratio - b.ratio);
+  const isSlower = (one: Ratio): boolean => verdictOf(one) === 'slower' || (Number.isNaN(one.high) && one.ratio < 1);
+  return comparisons.filter(isSlower).sort((a, b) => a.ratio - b.ratio);
 }
 
 /** The one count that the page, the results page and the README share. */

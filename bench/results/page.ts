@@ -69,7 +69,7 @@ export function pageText(results: Results): string {
     provenance(results),
     ...(problems.length === 0 ? [] : ['## Problems', problems.map((text) => `- ${text}`).join('\n')]),
     '## Where Varve is slower than a peer',
-    `Varve is **${countText(comparisons)}**, with the whole 95% interval. These are the cases, each beside the peer that is quickest there, the worst first. [slower.md](slower.md) says why.`,
+    `Varve is **${countText(comparisons)}**, with the whole 95% interval or in the one round of a life. These are the cases, each beside the peer that is quickest there, the worst first. [slower.md](slower.md) says why.`,
     ...(slower.length === 0 ? [] : [markdownTable(comparisonTable('', slower))]),
     `![Varve beside the fastest peer, in times its rate](results/${CHART})`,
     '## Targets that were missed',
