@@ -104,7 +104,7 @@ export function resultsOf(runs: readonly Runs[], engines: readonly Engine[], bef
 const placeOf = ({ suite, access }: Row): string => `${suite} ${access}`;
 
 /** Without its memory, whose size differs by some pages after each start. */
-const machineName = ({ processor, cores, system }: Machine): string => `${processor}, ${cores} cores, ${system}`;
+const machineName = ({ memoryBytes: _, ...machine }: Machine): string => JSON.stringify(machine);
 
 function short(row: Row): Row {
   const four = (_: string, value: unknown): unknown =>
