@@ -1,7 +1,7 @@
 //! The compactor worker of the simulation: runs one job step by step, in slots lent to it.
 //!
 //! It does what the worker in a browser does: ask the engine for input ranges, write outputs through its own
-//! handles, flush them, return the slots. Invariant: after any failure of the compactor, [`Compactor::abandon`]
+//! handles, flush them, return the slots. Invariant: after any failure of the compactor, [`Compactor::abort`]
 //! leaves the pool as if the job had never begun.
 
 use varve::compact::{Job, Step};
@@ -49,7 +49,7 @@ impl Compactor {
     /// Makes one step; true when the job is over and installed.
     ///
     /// # Errors
-    /// The error of the disk or the engine; the caller should abandon the job.
+    /// The error of the disk or the engine; the caller should abort the job.
     pub fn step(&mut self, store: &mut SimStore, disk: &Disk, budget: usize) -> Result<bool> {
         match self.job.step(budget)? {
             Step::Working => {}
@@ -91,12 +91,12 @@ impl Compactor {
     ///
     /// # Errors
     /// The error of the storage.
-    pub fn abandon(self, store: &mut SimStore, disk: &Disk) -> Result<()> {
+    pub fn abort(self, store: &mut SimStore, disk: &Disk) -> Result<()> {
         store.fail_job(self.ticket.id, disk.is_limited());
         for output in self.outputs {
             disk.set_open(output.slot, true);
             if output.lent {
-                store.storage_mut().abandon(output.file);
+                store.storage_mut().abort_lent(output.file);
             } else {
                 store.storage_mut().delete(output.file)?;
             }

@@ -142,7 +142,7 @@ fn is_calm(op: &Op) -> bool {
             | Op::AskForCompaction
             | Op::TakeJob
             | Op::StepJob(..)
-            | Op::AbandonJob
+            | Op::AbortJob
             | Op::Reopen
             | Op::SwitchLog
             | Op::AddSlots(_)

@@ -33,7 +33,7 @@ impl Session<'_> {
 
     /// Deletes everything on a full disk, flushes and merges: the room that this frees must be enough for a set.
     pub(crate) fn free_room(&mut self, op: &Op) -> Outcome {
-        self.abandon_job()?;
+        self.abort_job()?;
         self.cursors.clear();
         while !self.snapshots.is_empty() {
             self.drop_snapshot(0)?;

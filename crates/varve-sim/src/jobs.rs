@@ -1,4 +1,4 @@
-//! Jobs of a session: chosen, carried out step by step beside everything else, abandoned.
+//! Jobs of a session: chosen, carried out step by step beside everything else, aborted.
 
 use varve::store::Stats;
 
@@ -63,7 +63,7 @@ impl Session<'_> {
                 Err(error) => {
                     self.compactor = Some(compactor);
                     self.excuse(op, error)?;
-                    return self.abandon_job();
+                    return self.abort_job();
                 }
             }
         }
@@ -71,9 +71,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    pub(crate) fn abandon_job(&mut self) -> Outcome {
+    pub(crate) fn abort_job(&mut self) -> Outcome {
         let Some(compactor) = self.compactor.take() else { return Ok(()) };
         let disk = self.disk.clone();
-        compactor.abandon(self.store()?, &disk).map_err(|error| format!("abandon job: {error}"))
+        compactor.abort(self.store()?, &disk).map_err(|error| format!("abort job: {error}"))
     }
 }

@@ -19,7 +19,7 @@ const OPENINGS_MAX: u32 = 10;
 
 impl Session<'_> {
     pub(crate) fn reopen(&mut self, op: &Op) -> Outcome {
-        self.abandon_job()?;
+        self.abort_job()?;
         self.cursors.clear();
         self.snapshots.clear();
         let result = self.close_store()?;
@@ -37,7 +37,7 @@ impl Session<'_> {
 
     /// Closes the store for good; every job is given up before.
     pub(crate) fn close(&mut self) -> Outcome {
-        self.abandon_job()?;
+        self.abort_job()?;
         self.cursors.clear();
         self.snapshots.clear();
         self.close_store()?.map_err(|error| format!("close: {error}"))?;

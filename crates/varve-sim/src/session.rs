@@ -186,7 +186,7 @@ impl<'a> Session<'a> {
             Op::AskForCompaction => self.attempt(op, SimStore::ask_for_compaction).map(|_| ())?,
             Op::TakeJob => self.counting_edits(|session| session.take_job(op))?,
             Op::StepJob(steps, budget) => self.step_job(op, *steps, *budget)?,
-            Op::AbandonJob => self.abandon_job()?,
+            Op::AbortJob => self.abort_job()?,
             Op::Reopen => self.reopen(op)?,
             Op::Crash(crash, recoveries) => return self.crash(*crash, recoveries),
             Op::Fuse(calls, crash) => {

@@ -126,7 +126,7 @@ pub enum Op {
     /// The compactor makes this many steps of so many entries.
     StepJob(u32, usize),
     /// The compactor forgets its job.
-    AbandonJob,
+    AbortJob,
     /// Close properly and open again.
     Reopen,
     /// Die now; then recover, dying in the middle of each attempt after so many writes and flushes.

@@ -225,11 +225,11 @@ pub fn varve_reclaim(h: u32, table: f64, size: f64) -> i32 {
     })
 }
 
-/// Abandons a lent table.
+/// Aborts a lent table.
 #[wasm_bindgen]
-pub fn varve_abandon(h: u32, table: f64) -> i32 {
+pub fn varve_abort_lent(h: u32, table: f64) -> i32 {
     with(h, &mut |open| {
-        open.store.storage_mut().abandon(FileName::table(table as u64));
+        open.store.storage_mut().abort_lent(FileName::table(table as u64));
         Ok(0)
     })
 }

@@ -31,7 +31,7 @@ pub fn varve_input(bytes: usize) -> *const u8 {
 
 /// Frees the last result, which was long.
 #[wasm_bindgen]
-pub fn varve_forget_answer() {
+pub fn varve_release_answer() {
     drop(scratch::take_answer());
 }
 

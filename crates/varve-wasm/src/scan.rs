@@ -68,7 +68,7 @@ pub fn varve_adopt(h: u32, former: u32) -> i32 {
 
 /// Closes everything that a client has open. Unless `may_return`, also forgets the requests that it could have asked for again.
 #[wasm_bindgen]
-pub fn varve_forget_client(h: u32, client_low: u32, client_high: u32, may_return: u32) -> i32 {
+pub fn varve_release_client(h: u32, client_low: u32, client_high: u32, may_return: u32) -> i32 {
     raw(h, |open| {
         let client = u64::from(client_high) << 32 | u64::from(client_low);
         if may_return == 0 {

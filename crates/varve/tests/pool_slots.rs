@@ -402,11 +402,11 @@ fn a_lent_slot_that_is_much_longer_than_its_table_is_cut() {
 }
 
 #[test]
-fn an_abandoned_slot_is_free_once_it_is_open_again() {
+fn an_aborted_slot_is_free_once_it_is_open_again() {
     let mut pool = doors(2);
     let slot = pool.lend(FileName::table(1), 0).expect("lent").expect("a slot is free");
     pool.device_mut().closed[slot as usize] = true;
-    pool.abandon(FileName::table(1));
+    pool.abort_lent(FileName::table(1));
     assert_eq!(pool.free_slots(), 1);
     pool.added().expect("known format");
     assert_eq!(pool.free_slots(), 1, "it is still closed");

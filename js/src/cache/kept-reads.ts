@@ -101,7 +101,7 @@ export class KeptReads {
   write(id: string, canKeep = true): Ticket | undefined {
     const isKept = canKeep && this.#kept.has(id);
     this.#reading.spoil(id);
-    this.#forget(id);
+    this.#drop(id);
     return isKept ? this.#writing.take(id) : undefined;
   }
 
@@ -114,7 +114,7 @@ export class KeptReads {
   /** This client writes a range; without an end, to the end of the store. */
   writeRange(range: TextRange): void {
     this.#reading.spoilRange(range);
-    this.#forgetRange(range);
+    this.#dropRange(range);
   }
 
   /** The answer to a request that was sent at that time was granted. */
@@ -126,8 +126,8 @@ export class KeptReads {
   /** Other clients are about to write these. */
   revoked(footprint: Footprint): void {
     if (footprint.isEverything) this.#clear();
-    for (const key of footprint.keys) this.#forget(key);
-    for (const range of footprint.ranges) this.#forgetRange(range);
+    for (const key of footprint.keys) this.#drop(key);
+    for (const range of footprint.ranges) this.#dropRange(range);
   }
 
   /** The leader is gone, and the lease with it. */
@@ -144,13 +144,13 @@ export class KeptReads {
   }
 
   /** Drops a key, and the ranges that contain it. */
-  #forget(id: string): void {
+  #drop(id: string): void {
     this.#writing.spoil(id);
     this.#remove(id);
     for (const [ranged, range] of this.#ranges) if (isIn(id, range)) this.#remove(ranged);
   }
 
-  #forgetRange(range: TextRange): void {
+  #dropRange(range: TextRange): void {
     this.#writing.spoilRange(range);
     for (const [id, kept] of this.#kept) {
       if (kept.range === undefined ? isIn(id, range) : overlap(kept.range, range)) this.#remove(id);

@@ -84,7 +84,7 @@ export class Clients {
     const ids = held.map(({ name = '' }) => (name.startsWith(prefix) ? name.slice(prefix.length) : ''));
     const clients = ids.filter((id) => /^\d+$/.test(id)).map(Number);
     for (const client of clients) {
-      whenFree(clientLock(this.#store, client), this.#ended.signal, () => this.#server.forgot(client));
+      whenFree(clientLock(this.#store, client), this.#ended.signal, () => this.#server.clientClosed(client));
     }
     this.#server.know(clients);
     return clients;

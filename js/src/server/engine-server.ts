@@ -104,8 +104,8 @@ export class EngineServer implements FrameOwner {
   }
 
   /** A client keeps nothing of the former leader's time: it has joined this leader, or is gone. */
-  forgot(client: number): void {
-    this.#leases?.forgot(client);
+  clientClosed(client: number): void {
+    this.#leases?.clientClosed(client);
   }
 
   /** How many clients it has. */
@@ -123,7 +123,7 @@ export class EngineServer implements FrameOwner {
     }
     if (!(data instanceof ArrayBuffer)) {
       if (data.type === 'revoked') return this.#leases?.confirm(from, data.revocation);
-      if (data.type === 'join' || data.type === 'returned') this.forgot(from.client);
+      if (data.type === 'join' || data.type === 'returned') this.clientClosed(from.client);
     }
     // A `stop` is answered at once. It does not wait for the work that it ends.
     if (!(data instanceof ArrayBuffer) && data.type === 'call' && data.method === 'stop') {

@@ -79,7 +79,7 @@ export class Leases<C extends Lessee, T> {
   /** The clients that may have leases of the former leader; undefined while nobody knows which. */
   #former: Set<number> | undefined;
   /** The clients that keep nothing any more, while nobody knows which may. */
-  readonly #forgotten = new Set<number>();
+  readonly #closedClients = new Set<number>();
   /** When the leases of the former leader have ended. */
   #formerUntil: number;
 
@@ -91,13 +91,13 @@ export class Leases<C extends Lessee, T> {
 
   /** The clients that live and may have leases of the former leader. Without this call, all are assumed to have one. */
   know(clients: readonly number[]): void {
-    this.#former = new Set(clients.filter((client) => !this.#forgotten.has(client)));
+    this.#former = new Set(clients.filter((client) => !this.#closedClients.has(client)));
     this.wake();
   }
 
   /** A client has dropped what it kept by leases of the former leader. */
-  forgot(client: number): void {
-    if (this.#former === undefined) this.#forgotten.add(client);
+  clientClosed(client: number): void {
+    if (this.#former === undefined) this.#closedClients.add(client);
     else if (this.#former.delete(client)) this.wake();
   }
 

@@ -106,7 +106,7 @@ export class Membership {
   /** The page became visible or hidden. */
   see(isVisible: boolean): void {
     if (!isVisible) this.client.hide();
-    this.#tell({ type: isVisible ? 'visible' : 'hidden' });
+    this.#send({ type: isVisible ? 'visible' : 'hidden' });
   }
 
   /**
@@ -156,7 +156,7 @@ export class Membership {
       port.onerror = (event) => this.#fail(workerDied(event));
       const open = (wasm = engine.wasm): void => {
         const sharing = { member, client: this.client.id, isVisible: isVisible() };
-        if (this.#port === port) this.#tell({ type: 'open', id: 0, name, options: { ...engine, wasm }, sharing });
+        if (this.#port === port) this.#send({ type: 'open', id: 0, name, options: { ...engine, wasm }, sharing });
       };
       if (compile === undefined) open();
       else
@@ -189,7 +189,7 @@ export class Membership {
         return;
       case 'leads':
         this.#disconnect();
-        this.#connect({ via: 'worker', post: (message, transfer) => this.#tell(message as Request, transfer) });
+        this.#connect({ via: 'worker', post: (message, transfer) => this.#send(message as Request, transfer) });
         this.#opened(data.report);
         return;
       case 'leader':
@@ -305,7 +305,7 @@ export class Membership {
     // It usually takes less than a second until a worker leads.
     if (isOpening || this.#lost < 2) return;
     this.#leader = undefined;
-    this.#tell({ type: 'seek' });
+    this.#send({ type: 'seek' });
   }
 
   /** A port to the broker of this origin's tabs, if there is one. */
@@ -336,7 +336,7 @@ export class Membership {
   /** Gives this page's own worker a port to the broker. */
   #giveLine(): void {
     const line = this.#hasNoBroker ? undefined : this.#newLine();
-    if (line !== undefined) this.#tell({ type: 'line' }, [line]);
+    if (line !== undefined) this.#send({ type: 'line' }, [line]);
   }
 
   #say(word: { type: 'connect'; to: string; link: string }): void {
@@ -344,7 +344,7 @@ export class Membership {
     this.#channel.postMessage({ ...word, from: this.#member, protocol: PROTOCOL } satisfies ChannelMessage);
   }
 
-  #tell(message: unknown, transfer: object[] = []): void {
+  #send(message: unknown, transfer: object[] = []): void {
     this.#port?.postMessage(message, transfer);
   }
 

@@ -134,12 +134,12 @@ export class OpfsDevice implements ManagedDevice {
       written = handle.write(bytes, this.#at);
     } catch (error) {
       this.#sizes[slot] = sizeOf(handle);
-      this.#giveBackSoon();
+      this.#releaseSoon();
       throw slotError(error);
     }
     if (written !== bytes.length) {
       this.#sizes[slot] = sizeOf(handle);
-      this.#giveBackSoon();
+      this.#releaseSoon();
     } else if (at + written > (this.#sizes[slot] ?? 0)) this.#sizes[slot] = at + written;
     return written;
   }
@@ -215,7 +215,7 @@ export class OpfsDevice implements ManagedDevice {
     return this.#handles.length - first;
   }
 
-  #giveBackSoon(): void {
+  #releaseSoon(): void {
     this.#givingBack ??= setTimeout(() => {
       this.#givingBack = undefined;
       const isEmpty = (slot: number): boolean => this.isOpen(slot) && this.size(slot) <= SLOT_DATA_OFFSET;

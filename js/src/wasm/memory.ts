@@ -83,7 +83,7 @@ export class EngineMemory {
     this.fresh();
     const at = this.out[0] ?? 0;
     const bytes = this.u8.slice(at, at + (this.out[1] ?? 0));
-    if (bytes.length > ANSWER_BYTES_KEPT) this.#fault.guarded(() => this.#exports.varve_forget_answer());
+    if (bytes.length > ANSWER_BYTES_KEPT) this.#fault.guarded(() => this.#exports.varve_release_answer());
     return bytes;
   }
 

@@ -110,7 +110,7 @@ export class EngineStore {
   /** Closes everything that a client has open. Unless the client may return, the requests that it could have sent again are removed, too. */
   releaseClient(client: number, mayReturn: boolean): void {
     const high = Math.floor(client / 0x1_0000_0000);
-    this.#call(() => this.exports.varve_forget_client(this.h, client >>> 0, high, Number(mayReturn)));
+    this.#call(() => this.exports.varve_release_client(this.h, client >>> 0, high, Number(mayReturn)));
   }
 
   /** Takes the snapshots and scans of a store that was open on the same device before, as far as they can continue. */
@@ -214,7 +214,7 @@ export class EngineStore {
   }
 
   discard(table: number): void {
-    this.#call(() => this.exports.varve_abandon(this.h, table));
+    this.#call(() => this.exports.varve_abort_lent(this.h, table));
   }
 
   wantedSlots(): number {

@@ -228,7 +228,7 @@ class SimulatedLeader {
 
   join(line: Line): void {
     this.lines.add(line);
-    this.leases.forgot(line.client);
+    this.leases.clientClosed(line.client);
   }
 
   leave(line: Line): void {

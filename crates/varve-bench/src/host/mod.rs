@@ -227,7 +227,7 @@ impl FileHost {
                     let storage = self.store.storage_mut();
                     storage.device_mut().set_open(output.slot, true);
                     if output.out {
-                        storage.abandon(output.file);
+                        storage.abort_lent(output.file);
                     } else {
                         storage.delete(output.file)?;
                     }

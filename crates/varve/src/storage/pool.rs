@@ -260,9 +260,9 @@ impl<D: Slots> SlotPool<D> {
         Ok(())
     }
 
-    /// Gives up a lent file: its writer failed, probably because of a lack of room. The slot is free as soon as it is
+    /// Aborts a lent file: its writer failed, probably because of a lack of room. The slot is free as soon as it is
     /// open.
-    pub fn abandon(&mut self, file: FileName) {
+    pub fn abort_lent(&mut self, file: FileName) {
         self.ran_out();
         self.remove(file);
     }

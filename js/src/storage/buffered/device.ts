@@ -431,7 +431,7 @@ export class BufferedDevice implements DeferredDevice {
 
   /** Whether folding the journal frees room that is needed now. */
   get #isInTheWay(): boolean {
-    return this.#room.givesBackAtOnce && this.#room.isTight && this.#journalBytes > this.#patience * TIGHT_BYTES_MAX;
+    return this.#room.releasesAtOnce && this.#room.isTight && this.#journalBytes > this.#patience * TIGHT_BYTES_MAX;
   }
 
   /** Counts a commit that succeeded. */

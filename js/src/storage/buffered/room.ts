@@ -61,7 +61,7 @@ export class Room {
   }
 
   /** Whether the room of deleted data can be used again at once. */
-  get givesBackAtOnce(): boolean {
+  get releasesAtOnce(): boolean {
     return this.#reserve?.patienceMs === 0;
   }
 
