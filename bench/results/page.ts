@@ -121,7 +121,7 @@ function planText({ mode, rounds, seed, scale, custom }: NonNullable<RunNote['pl
 /** The figures of the README. */
 export function readmeText(results: Results): string {
   const { machine, browser, runs } = results;
-  const unique = (texts: readonly string[]): string => [...new Set(texts)].join(' and ');
+  const unique = (texts: readonly string[]): string => new Intl.ListFormat('en').format(new Set(texts));
   const comparisons = comparisonsIn(results);
   const [worst] = slowerOf(comparisons);
   const gap =
