@@ -31,6 +31,10 @@ const CHECKS = [
   ['clippy', () => run('cargo', [...clippy, '--workspace', ...without, ...deny])],
   // The boundary is compiled for its target.
   ['clippy, wasm', () => run('cargo', [...clippy, ...boundary, '--target', 'wasm32-unknown-unknown', ...deny])],
+  [
+    'rustdoc',
+    () => run('cargo', ['doc', '--quiet', '--workspace', '--no-deps'], { env: { RUSTDOCFLAGS: '-Dwarnings' } }),
+  ],
   ['biome', () => run('biome', fix ? ['check', '--write'] : ['ci', '--colors=off'])],
   // Types need the declarations that the engine's build writes.
   ['engine', buildWasm],

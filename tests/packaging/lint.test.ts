@@ -1,11 +1,14 @@
-// publint and are-the-types-wrong on the tarball, strictly. The package is ESM only, and declares that: it does not support
+// publint and are-the-types-wrong on the tarball, and JSR's checker on its folder, strictly. The package is ESM only, and declares that: it does not support
 // resolutions without `exports` (node10) and `require` of a CommonJS file (node16-cjs). That is attw's profile `esm-only`.
 
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { expect, inject, test } from 'vitest';
+import { JSR, stageJsr } from '../../scripts/jsr.mjs';
+import { env } from '../../scripts/tools.mjs';
 
 const NOT_FOR_ESM = new Set(['node10', 'node16-cjs']);
 /** Files that are fetched, not imported. */
@@ -29,4 +32,13 @@ test('the types are right', async () => {
   expect(
     result.problems.filter((problem) => !('resolutionKind' in problem) || !NOT_FOR_ESM.has(problem.resolutionKind)),
   ).toEqual([]);
+});
+
+test('JSR would take the package', () => {
+  stageJsr();
+  const dry = ['publish', '--dry-run', '--allow-dirty'];
+  const { status, stderr } = spawnSync('deno', dry, { cwd: JSR, env: { ...env, NO_COLOR: '1' }, encoding: 'utf8' });
+  expect(stderr).not.toMatch(/^(warning|error)/im);
+  expect(stderr).toContain('Dry run complete');
+  expect(status).toBe(0);
 });

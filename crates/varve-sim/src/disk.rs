@@ -1,4 +1,4 @@
-//! The simulated disk: slot files behind [`Slots`], with faults that a seed can arm and a power switch.
+//! The simulated disk: slot files behind [`Slots`](varve::storage::Slots), with faults that a seed can arm and a power switch.
 //!
 //! A [`Disk`] is the machine; [`SimSlots`] is what one process has of it. Several handles share a disk, and every handle
 //! belongs to one power-on: after a crash the old handles return [`SlotError::Closed`] for every call, so a dropped store

@@ -1,6 +1,6 @@
 //! How a session ends and begins again: closing, dying, recovering, and judging what is left.
 //!
-//! Invariant: [`Session::recover`] returns with an open store whose contents the oracle has accepted, or with a
+//! Invariant: `Session::recover` returns with an open store whose contents the oracle has accepted, or with a
 //! failure; the faults of the disk are gone by then, a quota aside.
 
 use varve::options::{Durability, Host, Options};

@@ -1,7 +1,7 @@
 //! Varve in WebAssembly.
 //!
-//! Numbers are arguments and results. Bytes go in through the scratch or the input, and come out where the out cells point. [`raw`]
-//! and [`scan`] are called millions of times, [`control`] and [`job`] rarely. One instance serves one store, or the jobs of one
+//! Numbers are arguments and results. Bytes go in through the scratch or the input, and come out where the out cells point. `raw`
+//! and `scan` are called millions of times, `control` and `job` rarely. One instance serves one store, or the jobs of one
 //! compactor; a store is a number, because a store that follows another on the same device takes over its open scans and snapshots.
 //!
 //! ```text

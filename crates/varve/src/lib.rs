@@ -2,7 +2,8 @@
 //!
 //! This crate is the engine: a log-structured merge tree with no I/O, no clock and no randomness of its
 //! own. Everything comes in as an argument or through the small [`storage::Storage`] contract, so the same
-//! code runs over OPFS slot files in a browser, over RAM in a test, and over a simulated disk that crashes.
+//! code runs over OPFS slot files in a browser, over files natively ([`storage::FileSlots`]), over RAM in a
+//! test, and over a simulated disk that crashes. Keys and values are bytes.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -48,3 +49,8 @@ pub mod wal;
 pub use error::{Code, Error, Result};
 pub use options::{Durability, Host, Options, Receipt};
 pub use store::{Op, RecoveryReport, Store};
+
+/// Its example is compiled.
+#[cfg(all(doctest, unix))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -2,7 +2,7 @@
 //! tombstones, entries that expire, a manifest with edits, and two WAL segments. It must open, have its contents, take new
 //! writes and merge, for as long as there is a Varve.
 //!
-//! `VARVE_BLESS=1 cargo test -p varve --test golden_store` writes it anew, for a new format version only.
+//! `VARVE_BLESS=1 cargo test -p varve-engine --test golden_store` writes it anew, for a new format version only.
 
 #[allow(dead_code, reason = "this test damages nothing")]
 mod rotten_store;

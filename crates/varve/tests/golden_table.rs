@@ -2,7 +2,7 @@
 //! `golden/table-v1-lz4.sst`, whose bytes depend on the compressor, is read.
 //!
 //! A change of the format is a new version with a new file beside these, and these are still read. For a new version they
-//! are written anew by `VARVE_WRITE_GOLDEN=1 cargo test -p varve --test golden_table`.
+//! are written anew by `VARVE_WRITE_GOLDEN=1 cargo test -p varve-engine --test golden_table`.
 
 mod table_common;
 

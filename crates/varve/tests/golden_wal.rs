@@ -1,7 +1,7 @@
 //! The bytes of a WAL segment, format version 1. When this fails, stores that exist can no longer be read:
 //! raise the version and keep reading the old one.
 //!
-//! The code below wrote the file `golden/segment-v1.wal` when the format was fixed. `VARVE_BLESS=1 cargo test -p varve --test
+//! The code below wrote the file `golden/segment-v1.wal` when the format was fixed. `VARVE_BLESS=1 cargo test -p varve-engine --test
 //! golden_wal` writes it anew, for a new format version only.
 
 use varve::memtable::Memtable;

@@ -31,13 +31,7 @@ fn contents(slots: MemorySlots) -> Keys {
     loop {
         let mut batch = Batch::new(true, false);
         let progress = store.scan_next(&mut cursor, 1 << 20, &mut batch).expect("reads");
-        let mut bytes = Vec::new();
-        batch.encode(0, &mut bytes);
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
-        let blob = 16 + 4 * word(4);
-        let ends: Vec<usize> = (0..word(4)).map(|at| word(16 + 4 * at)).collect();
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        keys.extend(starts.zip(&ends).map(|(start, &end)| bytes[blob + start..blob + end].to_vec()));
+        keys.extend(batch.entries().map(|(key, _)| key.to_vec()));
         if progress == Progress::Finished {
             break;
         }

@@ -1,6 +1,6 @@
 //! Snapshots by number. The simulator tests that they outlive flushes and merges.
 
-use varve::scan::{Batch, Progress, ScanOptions, ScanRequest};
+use varve::scan::{Progress, ScanOptions, ScanRequest};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::store::{Caller, Op};
 use varve::{Durability, Error, Host, Options, Store};
@@ -77,20 +77,11 @@ fn opened_again(slots: &MemorySlots) -> TestStore {
     Store::open(pool, Options::default(), host).expect("a store opens").0
 }
 
-/// The keys of a batch, one after another.
-fn keys_of(batch: &Batch) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    batch.encode(0, &mut bytes);
-    let length = u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes")) as usize;
-    let start = 16 + 8 * batch.count() as usize;
-    bytes[start..start + length].to_vec()
-}
-
 fn keys_left(store: &mut TestStore, cursor: u32) -> Result<Vec<u8>, ()> {
     let mut keys = Vec::new();
     loop {
         let Ok((progress, batch)) = store.next_of_cursor(cursor, 1) else { return Err(()) };
-        keys.extend(keys_of(batch));
+        keys.extend(batch.entries().flat_map(|(key, _)| key));
         if progress == Progress::Finished {
             return Ok(keys);
         }
@@ -107,7 +98,7 @@ fn with_readers() -> (TestStore, MemorySlots, u32, u32) {
     let (snapshot, cursor) =
         (store.open_snapshot().expect("a snapshot"), store.open_cursor(scan_of(0)).expect("a scan"));
     let (_, batch) = store.next_of_cursor(cursor, 1).expect("a batch");
-    assert_eq!(keys_of(batch), b"a");
+    assert_eq!(batch.entries().collect::<Vec<_>>(), [(b"a".as_slice(), b"old".as_slice())]);
     let slots = store.storage().device().clone();
     (store, slots, snapshot, cursor)
 }

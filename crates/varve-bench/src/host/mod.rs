@@ -14,7 +14,7 @@
 mod files;
 mod worker;
 
-pub use files::{FileSlots, Traffic};
+pub use files::{LentSlots, Traffic};
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -37,7 +37,7 @@ const SPARE_BYTES: u64 = 256 << 10;
 const WRITES_UNWATCHED: u32 = 32;
 
 /// The store of a folder.
-pub type FileStore = Store<SlotPool<FileSlots>>;
+pub type FileStore = Store<SlotPool<LentSlots>>;
 
 /// An output that a worker writes.
 struct Lent {
@@ -69,10 +69,7 @@ impl FileHost {
     /// # Errors
     /// The error of the file system or the store; the other methods do the same.
     pub fn open(folder: &Path, options: Options) -> Outcome<Self> {
-        std::fs::create_dir_all(folder)?;
-        let mut slots = FileSlots::open(folder)?;
-        let missing = 8u32.saturating_sub(varve::storage::Slots::count(&slots));
-        slots.add(missing)?;
+        let slots = LentSlots::open(folder)?;
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
         let entropy = crate::data::mix(now.as_nanos() as u64);
         let host = Host { now_ms: now.as_millis() as u64, entropy, store_id: *b"varve-bench-host" };
@@ -198,7 +195,7 @@ impl FileHost {
             for table in runs.iter().flatten() {
                 let pool = self.store.storage();
                 let place = pool.place_of(FileName::table(table.id)).ok_or("an input has no slot")?;
-                let input = Input { file: pool.device().file(place.slot), start: place.start };
+                let input = Input { file: pool.device().file(place.slot)?, start: place.start };
                 inputs.insert(table.id, input);
             }
         }
@@ -250,7 +247,7 @@ impl FileHost {
             self.store.storage_mut().lend(file, running.ticket.bytes_hint)?.ok_or("no slot is spare")?;
         let device = self.store.storage_mut().device_mut();
         device.set_open(slot, false);
-        reply.send(device.file(slot))?;
+        reply.send(device.file(slot)?)?;
         running.outputs.push(Lent { file, slot, out: true });
         self.provide_slots()
     }

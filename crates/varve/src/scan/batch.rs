@@ -88,6 +88,17 @@ impl Batch {
         self.expires
     }
 
+    /// The entries, in the order of the scan: key and value. A part that was not requested is empty.
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let mut at = (0, 0);
+        (0..self.count as usize).map(move |entry| {
+            let end = (end_of(&self.key_ends, entry), end_of(&self.value_ends, entry));
+            let (key, value) = (self.keys.get(at.0..end.0), self.values.get(at.1..end.1));
+            at = end;
+            (key.unwrap_or_default(), value.unwrap_or_default())
+        })
+    }
+
     /// Entries so far.
     #[must_use]
     pub fn count(&self) -> u32 {
@@ -125,4 +136,10 @@ impl Batch {
             out.extend_from_slice(&[0; 3][..blob.len().next_multiple_of(4) - blob.len()]);
         }
     }
+}
+
+/// Where a part of an entry ends in its blob; 0 if that part was not requested.
+fn end_of(ends: &[u8], entry: usize) -> usize {
+    let end = ends.get(4 * entry..).and_then(|ends| ends.first_chunk());
+    end.map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
 }

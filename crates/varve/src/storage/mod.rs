@@ -11,6 +11,8 @@
 //! Invariant: a storage never interprets the bytes that it stores, so it cannot distinguish a good file from a torn
 //! one: the layers above check every byte they read.
 
+#[cfg(unix)]
+mod files;
 mod growth;
 mod memory;
 mod name_map;
@@ -21,6 +23,8 @@ mod slot_header;
 mod slots;
 mod space;
 
+#[cfg(unix)]
+pub use files::FileSlots;
 pub use memory::MemorySlots;
 pub use name_map::Place;
 pub use pool::SlotPool;

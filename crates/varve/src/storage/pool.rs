@@ -88,7 +88,7 @@ impl Slot {
     }
 }
 
-/// Slot files as a [`Storage`].
+/// Slot files as a [`Storage`](super::Storage).
 #[derive(Debug)]
 pub struct SlotPool<D> {
     pub(super) device: D,

@@ -48,7 +48,7 @@ pub struct JobTicket {
     pub kind: JobKind,
     /// The job frees as much room as it takes: on a full storage it may use the room that is set aside.
     pub gives_room: bool,
-    /// The specification that [`Job::decode`] takes.
+    /// The specification that [`Job::decode`](crate::compact::Job::decode) takes.
     pub spec: Vec<u8>,
     /// Number of the first output table.
     pub first_output: u64,

@@ -1,0 +1,137 @@
+//! Slots in files of a folder, for native programs: `slot-0000`, `slot-0001` and so on, as the JavaScript package names them in
+//! `varve/fs`. A program of either can open the folder when the other has closed it.
+//!
+//! Invariants:
+//! - A slot's name is durable before the slot can be used, so that its bytes need only a flush of the file.
+//! - The first slot is locked as long as the slots are open. The operating system releases the lock when the process ends. JavaScript
+//!   runtimes use another lock, which this one does not see.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::slots::{SlotError, Slots};
+
+/// Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables.
+const SLOTS_FIRST: u32 = 8;
+
+/// The files of a folder as slots, all open.
+#[derive(Debug)]
+pub struct FileSlots {
+    folder: PathBuf,
+    files: Vec<File>,
+}
+
+impl FileSlots {
+    /// Opens the slots in `folder`, and makes the folder and the first slots if they are missing.
+    ///
+    /// ```
+    /// use varve::{storage::{FileSlots, SlotPool}, Durability, Host, Options, Store};
+    /// # let folder = std::env::temp_dir().join(format!("varve-doc-{}", std::process::id()));
+    /// let host = Host { now_ms: 1_767_225_600_000, entropy: 4, store_id: [9; 16] };
+    /// let slots = SlotPool::open(FileSlots::open(&folder)?)?;
+    /// let (mut store, _) = Store::open(slots, Options::default(), host)?;
+    /// store.set(b"silt", b"fine")?;
+    /// store.commit(Durability::Strict)?;
+    /// # store.close()?;
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The error of the file system. [`ErrorKind::WouldBlock`]: the folder is open already, in this process or another.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let mut slots = Self { folder: folder.to_owned(), files: Vec::new() };
+        while slots.path(slots.files.len()).exists() {
+            slots.open_next()?;
+        }
+        slots.add(SLOTS_FIRST.saturating_sub(slots.count()))?;
+        if let Some(first) = slots.files.first() {
+            first.try_lock()?;
+        }
+        Ok(slots)
+    }
+
+    /// Makes `count` more slots; call [`SlotPool::added`](super::SlotPool::added) afterwards.
+    ///
+    /// # Errors
+    /// The error of the file system; the slots that were made stay.
+    pub fn add(&mut self, count: u32) -> io::Result<()> {
+        for _ in 0..count {
+            self.open_next()?;
+        }
+        File::open(&self.folder)?.sync_all()
+    }
+
+    /// A handle of its own to the file of a slot, for a thread that writes in it.
+    ///
+    /// # Errors
+    /// The error of the file system. [`ErrorKind::NotFound`]: there is no such slot.
+    pub fn file(&self, slot: u32) -> io::Result<File> {
+        self.files.get(slot as usize).ok_or(ErrorKind::NotFound)?.try_clone()
+    }
+
+    fn path(&self, slot: usize) -> PathBuf {
+        self.folder.join(format!("slot-{slot:04}"))
+    }
+
+    fn open_next(&mut self) -> io::Result<()> {
+        let path = self.path(self.files.len());
+        self.files.push(OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?);
+        Ok(())
+    }
+
+    fn opened(&self, slot: u32) -> Result<&File, SlotError> {
+        self.files.get(slot as usize).ok_or(SlotError::Closed)
+    }
+}
+
+impl Slots for FileSlots {
+    fn count(&self) -> u32 {
+        self.files.len() as u32
+    }
+
+    fn is_open(&self, slot: u32) -> bool {
+        self.opened(slot).is_ok()
+    }
+
+    fn size(&self, slot: u32) -> u64 {
+        self.opened(slot).map_or(0, |file| file.metadata().map_or(0, |it| it.len()))
+    }
+
+    fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
+        let file = self.opened(slot)?;
+        let mut len = 0;
+        while let Some(rest) = into.get_mut(len..).filter(|rest| !rest.is_empty()) {
+            match file.read_at(rest, offset + len as u64) {
+                Ok(0) => break,
+                Ok(count) => len += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+        Ok(len)
+    }
+
+    fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
+        self.opened(slot)?.write_all_at(bytes, offset).map_err(|error| failed(&error))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
+        self.opened(slot)?.sync_data().map_err(|error| failed(&error))
+    }
+
+    fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
+        self.opened(slot)?.set_len(bytes).map_err(|error| failed(&error))
+    }
+}
+
+fn failed(error: &io::Error) -> SlotError {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => SlotError::Full,
+        _ => SlotError::Io,
+    }
+}
