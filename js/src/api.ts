@@ -8,6 +8,7 @@ import type {
   Condition,
   CountOptions,
   DeleteKeyOptions,
+  DeleteReceipt,
   Entry,
   Eventual,
   KeyRange,
@@ -79,12 +80,15 @@ export interface Writes<K, V> {
   /** Writes several entries, all or none. */
   setMany(entries: Iterable<readonly [K, V]>, options?: WriteOptions): Eventual<Receipt>;
   /**
-   * Deletes a key. The result is the same whether the key was there or not.
+   * Deletes a key. The result is the same whether the key was there or not. With `existed: true` the receipt reports that: nobody writes
+   * the key between the look at it and its deletion.
    *
    * @example
    * await db.delete(['note', 42]);
    * await db.delete('lock', { ifSequence: receipt.sequence }); // only if nobody else wrote it
+   * const { existed } = await db.delete(['job', 7], { existed: true }); // true for one of several callers
    */
+  delete(key: K, options: DeleteKeyOptions & { existed: true }): Eventual<DeleteReceipt>;
   delete(key: K, options?: DeleteKeyOptions): Eventual<Receipt>;
   /**
    * Deletes every key of a range, at the cost of one write. A range without bounds is refused with `VARVE_INVALID_ARGUMENT`: use

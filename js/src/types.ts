@@ -113,7 +113,10 @@ export interface SetItemOptions extends Condition, Lifetime {}
 export interface SetOptions extends WriteOptions, SetItemOptions {}
 
 /** Options of `delete`. */
-export interface DeleteKeyOptions extends WriteOptions, Condition {}
+export interface DeleteKeyOptions extends WriteOptions, Condition {
+  /** True: the receipt reports whether the key was there. That costs a read. Default false. */
+  existed?: boolean | undefined;
+}
 
 /** Options of `update`. */
 export interface UpdateOptions extends WriteOptions, UpdateLifetime {}
@@ -141,6 +144,12 @@ export interface Receipt {
   readonly sequence: number;
   /** The durability level reached. `buffered` (synchronous stores only) becomes `relaxed` at the end of the turn. */
   readonly durability: Durability | 'buffered';
+}
+
+/** The result of a `delete` with `existed: true`. */
+export interface DeleteReceipt extends Receipt {
+  /** Whether the key was there when it was deleted. */
+  readonly existed: boolean;
 }
 
 /** The result of `getEntry`. */

@@ -1,6 +1,6 @@
 /** Lifetimes and conditions of writes, in both stores over the real engine. */
 
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { open, type SyncStore } from '../../js/src/synchronous.ts';
@@ -161,6 +161,41 @@ describe('conditions', () => {
     const code = expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' });
     await expect(db.set('k', 1, { ifSequence })).rejects.toThrow(code);
     await expect(db.delete('k', { ifSequence })).rejects.toThrow(code);
+  });
+});
+
+describe('a delete that asks', () => {
+  test('reports whether the key was there, in both stores', async () => {
+    setTime(T0);
+    for (const db of [await openAsync(), await openSync()]) {
+      const asks = { existed: true } as const;
+      await db.set('k', 1);
+      await db.set('short', 1, { expiresIn: 5 });
+      const receipt = await db.delete('k', { ...asks, durability: 'strict' });
+      expect(receipt).toStrictEqual({ existed: true, sequence: 3, durability: 'strict' });
+      expectTypeOf(receipt.existed).toEqualTypeOf<boolean>();
+      expect((await db.delete('k', asks)).existed).toBe(false);
+      expect(await db.delete('k')).not.toHaveProperty('existed');
+      expect(await db.delete('k', { existed: false })).not.toHaveProperty('existed');
+      const { sequence } = await db.set('k', 2);
+      expect((await db.delete('k', { ...asks, ifSequence: sequence })).existed).toBe(true);
+      expect((await db.delete('k', { ...asks, ifSequence: null })).existed).toBe(false);
+      await expect((async () => db.delete('k', { ...asks, ifSequence: sequence }))()).rejects.toThrow(
+        conflict('k', null),
+      );
+      setTime(T0 + 5);
+      expect((await db.delete('short', asks)).existed).toBe(false);
+      setTime(T0);
+    }
+  });
+
+  test('sees the writes that were called before it, and only one of several finds the key', async () => {
+    const db = await openAsync();
+    void db.set('k', 1);
+    const found = [1, 2, 3].map(async () => (await db.delete('k', { existed: true })).existed);
+    void db.set('k', 2);
+    expect(await Promise.all(found)).toStrictEqual([true, false, false]);
+    expect(await db.get('k')).toBe(2);
   });
 });
 

@@ -97,12 +97,14 @@ test('reads and writes that are mixed in one frame take effect in order, though 
   const written = db.set(1500, 'new');
   const after = db.get(1500);
   const other = db.get(2900);
+  const asked = [2800, 3800].map((key) => db.delete(key, { existed: true }));
   const scanned = db.entries({ gte: 10, lt: 20 });
   const keys: unknown[] = [];
   for await (const [key] of scanned) keys.push(key);
   await db.delete(2900);
   expect([await before, await after, await other]).toEqual([value(1500, 500), 'new', value(2900, 500)]);
   expect((await written).sequence).toBe(3001);
+  expect((await Promise.all(asked)).map(({ existed }) => existed)).toEqual([true, false]);
   expect(keys).toEqual([10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
   expect(await db.get(2900)).toBe(undefined);
   const { scans } = await db.stats();

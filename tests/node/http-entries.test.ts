@@ -251,6 +251,10 @@ describe('writing', () => {
     const gone = await http.send('DELETE', '/kv/a?durability=strict');
     expect(await gone.json()).toEqual({ sequence: 3, durability: 'strict' });
     expect((await http.send('DELETE', '/kv/a')).status).toBe(200);
+    expect(await (await http.send('DELETE', '/kv/a?existed=true')).json()).toMatchObject({ existed: false });
+    await http.put('/kv/a', 1);
+    const asks = await http.send('DELETE', '/kv/a?existed=true', { headers: { 'if-match': '*' } });
+    expect(await asks.json()).toMatchObject({ existed: true, durability: 'relaxed' });
     for (const bad of [
       'durability=now',
       'durability=',

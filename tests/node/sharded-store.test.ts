@@ -273,6 +273,10 @@ test('an object by itself: entries, conditions, errors of its own class', async 
   expect(() => db.keys({ limit: -1 })).toThrow('limit is an integer from 0, not -1.');
   await expect(db.count({ lt: 1, lte: 2 })).rejects.toThrow('A range takes lt or lte, not both.');
   expect(await db.get('a')).toBe(1);
+  const asks = { existed: true } as const;
+  expect(await db.delete('a', asks)).toEqual({ existed: true, shard: '', sequence: 2, durability: 'strict' });
+  expect((await db.delete('a', asks)).existed).toBe(false);
+  await expect(db.delete('a', { ...asks, ifSequence: 9 })).rejects.toMatchObject({ code: 'VARVE_CONFLICT' });
   await namespace.close();
 });
 

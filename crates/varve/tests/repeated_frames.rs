@@ -83,6 +83,30 @@ fn writes_that_were_done_are_answered_with_their_sequences_and_reads_see_what_th
 }
 
 #[test]
+fn a_delete_that_was_done_says_again_whether_its_key_was_there() {
+    let mut store = open(MemorySlots::new(12));
+    send(&mut store, &frame(1, 1, &[(Operation::Set, RELAXED, b"k", b"one")]));
+    let frame = frame(
+        2,
+        2,
+        &[
+            (Operation::Delete, RELAXED, b"k", b"?"),
+            (Operation::Delete, RELAXED, b"k", b"?"),
+            (Operation::Delete, RELAXED, b"k", b""),
+            (Operation::Set, RELAXED, b"k", b"two"),
+            (Operation::Delete, RELAXED, b"k", b"?"),
+        ],
+    );
+    let first = send(&mut store, &frame);
+    let absent = (1, receipt(3, RELAXED).1);
+    assert_eq!(first[..3], [receipt(2, RELAXED), absent, receipt(4, RELAXED)]);
+    assert_eq!(first[4], receipt(6, RELAXED));
+    store = taken_over(store);
+    assert_eq!(send(&mut store, &frame), first);
+    assert_eq!(store.last_sequence(), 6);
+}
+
+#[test]
 fn a_write_that_an_earlier_leader_refused_is_not_done_after_its_successor() {
     let mut store = open(MemorySlots::new(12));
     let long = vec![b'k'; varve::types::KEY_BYTES_MAX + 1];

@@ -10,7 +10,7 @@ import { ENTRY_HEAD_BYTES, Op, type OpCode, READ_POINT_BYTES, Status } from '../
 import type { FrameReader, ReadPoint } from '../protocol/frame-reader.ts';
 import { type Encoder, type Operation, rawBytes, word } from '../protocol/frame-writer.ts';
 import { readScanBatch, type ScanBatch, type ScanRequest, writeScanOpen } from '../protocol/scan.ts';
-import type { Entry, KeyCodec, Receipt, ValueCodec } from '../types.ts';
+import type { DeleteReceipt, Entry, KeyCodec, Receipt, ValueCodec } from '../types.ts';
 
 /** The parts of entries in the batches of a scan, as requested when it is opened. */
 export interface ScanParts {
@@ -30,6 +30,8 @@ export interface ScanOperations {
   readonly next: Operation<number, number, ScanBatch>;
 }
 
+/** The value of a delete that asks whether its key was there: one byte, of no meaning. */
+const ASKS: Encoder<undefined> = { write: (_, sink) => sink.byte(1) };
 const SCAN_OPENING: Encoder<ScanRequest> = { write: writeScanOpen };
 
 /** The operations of a store with keys `K` and values `V`. */
@@ -43,6 +45,8 @@ export class Operations<K, V> {
   readonly has: Operation<K, undefined, boolean>;
   readonly set: Operation<K, V, Receipt>;
   readonly delete: Operation<K, undefined, Receipt>;
+  /** A delete that reports whether its key was there. */
+  readonly deleteAsking: Operation<K, undefined, DeleteReceipt>;
 
   constructor(keys: KeyCodec<K> | undefined, values: ValueCodec<V> | undefined) {
     this.codec = keys;
@@ -76,6 +80,12 @@ export class Operations<K, V> {
     this.has = { code: Op.has, key, value: undefined, read: (answer) => answer.status === Status.ok };
     this.set = write(Op.set, key, value);
     this.delete = write(Op.delete, key, undefined);
+    this.deleteAsking = {
+      code: Op.delete,
+      key,
+      value: ASKS,
+      read: (answer) => ({ ...answer.receipt(), existed: answer.status === Status.ok }),
+    };
   }
 }
 

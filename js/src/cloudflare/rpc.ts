@@ -6,7 +6,16 @@
  */
 
 import { type Conflict, VarveError, type VarveErrorCode } from '../errors.ts';
-import type { Condition, Durability, Entry, KeyRange, Receipt, ScanOptions, SetItemOptions } from '../types.ts';
+import type {
+  Condition,
+  DeleteReceipt,
+  Durability,
+  Entry,
+  KeyRange,
+  Receipt,
+  ScanOptions,
+  SetItemOptions,
+} from '../types.ts';
 
 /** One write of a batch. */
 export type BatchItem<K, V> =
@@ -27,6 +36,7 @@ export type StoreRequest<K, V> =
   | { readonly call: 'getEntry'; readonly keys: readonly K[] }
   | { readonly call: 'has'; readonly keys: readonly K[] }
   | BatchRequest<K, V>
+  | { readonly call: 'deleteAsking'; readonly key: K; readonly condition: Condition }
   | { readonly call: 'page'; readonly range: ScanOptions<K>; readonly values: boolean }
   | { readonly call: 'count'; readonly range: KeyRange<K> };
 
@@ -44,6 +54,7 @@ export interface StoreAnswers<K, V> {
   getEntry: (Entry<V> | undefined)[];
   has: boolean[];
   batch: Receipt;
+  deleteAsking: DeleteReceipt;
   page: Page<K, V>;
   count: number;
 }

@@ -33,6 +33,8 @@ function answer<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>): unkn
       return store.hasMany(request.keys);
     case 'batch':
       return write(store, request);
+    case 'deleteAsking':
+      return store.delete(request.key, { ...request.condition, existed: true, durability: 'strict' });
     case 'page':
       return page(store, request.range, request.values);
     case 'count':

@@ -28,6 +28,7 @@ import type { VarveError } from '../errors.ts';
 import { Op, Status } from '../protocol/frame.ts';
 import {
   answersOf,
+  asksForKey,
   closingOf,
   type FrameOperation,
   frameOf,
@@ -67,9 +68,8 @@ export class DeferredFrame {
 
   /** Runs it; resolves with its response. Its writes are not committed yet. */
   async run(host: FrameHost, device: DeferredDevice): Promise<Uint8Array<ArrayBuffer>> {
-    const areAll = (codes: readonly number[]): boolean => this.#operations.every(({ code }) => codes.includes(code));
-    if (areAll(POINT_READS)) return device.resident(() => host.respond(this.#request));
-    if (this.#request.length <= WRITES_BYTES_MAX && areAll(PLAIN_WRITES) && !device.isTight) {
+    if (this.#operations.every(isPointRead)) return device.resident(() => host.respond(this.#request));
+    if (this.#request.length <= WRITES_BYTES_MAX && this.#operations.every(isPlainWrite) && !device.isTight) {
       const response = host.respond(this.#request);
       // Called at once: a later write of another frame may be refused in a commit of its own.
       this.#note(device.committed(), this.#operations.length);
@@ -171,8 +171,13 @@ function attempt(host: FrameHost, device: DeferredDevice, frame: Uint8Array, cod
     return answer;
   });
   if (attempted !== undefined) return attempted.value;
-  const isDone = answer !== undefined && WRITES.includes(code) && statusOf(answer) === Status.ok;
+  const isDone = answer !== undefined && WRITES.includes(code) && statusOf(answer) !== Status.error;
   return isDone ? answer : undefined;
+}
+
+/** Whether an operation writes and reads nothing. */
+function isPlainWrite(operation: FrameOperation): boolean {
+  return PLAIN_WRITES.includes(operation.code) && !asksForKey(operation);
 }
 
 function isPointRead({ code }: FrameOperation): boolean {

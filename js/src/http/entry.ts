@@ -3,7 +3,7 @@
  *
  *   GET, HEAD  the value; ETag its sequence, Varve-Expires when it expires; If-Match, If-None-Match (304)
  *   PUT        ?expiresIn=<ms> &durability=<level>; If-Match, If-None-Match
- *   DELETE     ?durability=<level>; If-Match, If-None-Match; the same response whether the key existed or not
+ *   DELETE     ?existed=true &durability=<level>; If-Match, If-None-Match; without `existed`, the same response for an absent key
  *
  * Invariant: a write is applied only if its conditions are true when it is applied.
  *
@@ -59,10 +59,10 @@ export async function putEntry<K, V>(exchange: Exchange<K, V>, segment: string |
 export async function deleteEntry<K, V>(exchange: Exchange<K, V>, segment: string | undefined): Promise<Response> {
   const { request, query, store, keys } = exchange;
   const key = storeKey(keyOf(exchange, segment), keys);
-  const durability = query.durability();
+  const options = { existed: query.flag('existed'), durability: query.durability() };
   query.end();
   const receipt = await conditionally(exchange, key, new Conditions(request.headers), (ifSequence) =>
-    store.delete(key, { durability, ifSequence }),
+    store.delete(key, { ...options, ifSequence }),
   );
   return jsonResponse(receipt);
 }

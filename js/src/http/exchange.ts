@@ -48,7 +48,7 @@ export function storeRange<K>({ gt, gte, lt, lte, prefix }: KeyRange, keys: KeyC
 /** A receipt that is true when it is sent: writes that `varve/synchronous` has only buffered are written to the log first. */
 export function logged<K, V>(store: HttpStore<K, V>, receipt: Receipt): Receipt {
   if (receipt.durability !== 'buffered' || store.commit === undefined) return receipt;
-  return { sequence: receipt.sequence, durability: store.commit().durability };
+  return { ...receipt, durability: store.commit().durability };
 }
 
 /** A response in JSON. */

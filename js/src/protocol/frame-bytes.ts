@@ -35,6 +35,11 @@ export function operationsOf(request: Uint8Array): FrameOperation[] {
   return operations;
 }
 
+/** Whether an operation is a delete that asks whether its key was there. */
+export function asksForKey({ code, bytes }: FrameOperation): boolean {
+  return code === Op.delete && u32(bytes, 12) > 0;
+}
+
 /** A request frame of operations, with the header (and so the client) of `request`. */
 export function frameOf(request: Uint8Array, operations: readonly FrameOperation[]): Uint8Array<ArrayBuffer> {
   const parts = operations.map(({ bytes }) => bytes);

@@ -31,6 +31,7 @@ export const Op = {
   has: 2,
   getEntry: 3,
   set: 4,
+  /** value: empty, or one byte if the status of the answer is to be `missing` when the key was absent */
   delete: 5,
   /** value: u32 count, then items { u8 BatchKind, u8 ItemFlag, u16 0, u32 klen, u32 vlen, key, value, pad to 4 } */
   batch: 6,

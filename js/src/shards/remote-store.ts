@@ -31,6 +31,7 @@ import { untilAborted } from '../runtime/until-aborted.ts';
 import type {
   CountOptions,
   DeleteKeyOptions,
+  DeleteReceipt,
   Entry,
   Key,
   KeyCodec,
@@ -123,9 +124,17 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
     return addAll(this.batch(), entries).commit(options);
   }
 
+  delete(key: K, options: DeleteKeyOptions & { existed: true }): Promise<ShardReceipt & DeleteReceipt>;
+  delete(key: K, options?: DeleteKeyOptions): Promise<ShardReceipt>;
   async delete(key: K, options?: DeleteKeyOptions): Promise<ShardReceipt> {
     const condition = { ifSequence: options?.ifSequence };
     checkItem(condition);
+    if (options?.existed) {
+      durabilityOf(options, DELETE);
+      const shard = this.#shardOf(key);
+      const receipt = await this.#call(shard, { call: 'deleteAsking', key, condition }, options.signal);
+      return { ...receipt, shard: this.names[shard] ?? '', durability: 'strict' };
+    }
     return this.#writeOne(key, ['delete', key, condition], options, DELETE);
   }
 

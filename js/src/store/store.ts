@@ -39,6 +39,7 @@ import type {
   CompactOptions,
   CompactProgress,
   DeleteKeyOptions,
+  DeleteReceipt,
   KeyRange,
   Receipt,
   RecoveryReport,
@@ -152,10 +153,17 @@ export class Store<K, V> extends ReadView<K, V> implements Writes<K, V>, AsyncDi
     return this.#collected((batch) => addAll(batch, entries), options);
   }
 
+  delete(key: K, options: DeleteKeyOptions & { existed: true }): Promise<DeleteReceipt>;
+  delete(key: K, options?: DeleteKeyOptions): Promise<Receipt>;
   delete(key: K, options?: DeleteKeyOptions): Promise<Receipt> {
-    const ifSequence = options?.ifSequence;
-    if (ifSequence === undefined) return this.#write(this.#operations.delete, key, undefined, options, DELETE);
-    return this.#collected((batch) => batch.delete(key, { ifSequence }), options, DELETE);
+    const { ifSequence, existed } = options ?? {};
+    if (ifSequence === undefined) {
+      const operation = existed ? this.#operations.deleteAsking : this.#operations.delete;
+      return this.#write(operation, key, undefined, options, DELETE);
+    }
+    const receipt = this.#collected((batch) => batch.delete(key, { ifSequence }), options, DELETE);
+    // The condition was true.
+    return existed ? receipt.then((found) => ({ ...found, existed: ifSequence !== null })) : receipt;
   }
 
   async deleteRange(range: KeyRange<K>, options?: WriteOptions): Promise<Receipt> {

@@ -39,6 +39,7 @@ import type {
   CompactOptions,
   CountOptions,
   DeleteKeyOptions,
+  DeleteReceipt,
   Durability,
   Entry,
   KeyCodec,
@@ -233,7 +234,15 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
     return addAll(this.batch(), entries).commit(options);
   }
 
-  delete(key: K, options?: DeleteKeyOptions): Receipt {
+  delete(key: K, options: DeleteKeyOptions & { existed: true }): DeleteReceipt;
+  delete(key: K, options?: DeleteKeyOptions): Receipt;
+  delete(key: K, options?: DeleteKeyOptions): Receipt | DeleteReceipt {
+    if (!options?.existed) return this.#delete(key, options);
+    const existed = this.has(key);
+    return { ...this.#delete(key, options), existed };
+  }
+
+  #delete(key: K, options?: DeleteKeyOptions): Receipt {
     this.#ensureOpen();
     const ifSequence = options?.ifSequence;
     if (ifSequence !== undefined) return this.#batch(DELETE).delete(key, { ifSequence }).commit(options);

@@ -112,6 +112,8 @@ export const storeClauses: readonly Clause[] = [
         const second = open('store', { storage: await subject.other(), wasm: options.wasm, lockTimeout: 0 });
         await expectRejected(second, 'VARVE_LOCKED', 'opening a store that is open');
         expectEqual(await db.get(['key', 150]), { i: 150 }, 'a value');
+        const asked = [1, 1].map(async () => (await db.delete(['key', 150], { existed: true })).existed);
+        expectEqual(await Promise.all(asked), [true, false], 'whether a key was there, for two that delete it');
         await db.deleteRange({ prefix: ['key'] });
       });
       const again = await open('store', { storage, wasm: options.wasm, lockTimeout: 0 });

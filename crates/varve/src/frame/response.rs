@@ -80,13 +80,19 @@ impl<'a> Responses<'a> {
         self.last
     }
 
+    /// Whether the last response says that a key is absent.
+    pub(super) fn is_missing(&self) -> bool {
+        self.out[self.last - HEADER_BYTES + 4] == MISSING
+    }
+
     /// An entry in the last response expires.
     pub(super) fn expires(&mut self) {
         self.out[self.last - HEADER_BYTES + 5] = 1;
     }
 
-    pub(super) fn receipt(&mut self, request: u32, receipt: Receipt) {
-        self.ok(request, |out| {
+    /// Adds the receipt of a write. `is_missing`: of a delete that asked whether its key was there, and it was not.
+    pub(super) fn receipt(&mut self, request: u32, receipt: Receipt, is_missing: bool) {
+        self.answer(request, if is_missing { MISSING } else { OK }, |out| {
             out.extend_from_slice(&receipt.sequence.to_le_bytes());
             out.extend_from_slice(&u32::from(receipt.durability as u8).to_le_bytes());
         });

@@ -91,8 +91,8 @@ const SNAPSHOT_AT: u32 = 1 << 16;
 enum Outcome {
     /// Not tried yet, or not a write.
     Open,
-    /// Staged: its last sequence.
-    Staged(u64),
+    /// Staged: its last sequence, and whether it is a delete that asked for its key, which was absent.
+    Staged(u64, bool),
     /// Refused. Many writes may share one error.
     Failed(Rc<Error>),
     /// A scan has advanced; this is the batch. It could not be read again.
@@ -161,16 +161,17 @@ impl<S: Storage> Runner<'_, S> {
                 let ops_of_it = ops.as_slice();
                 if self.is_repeated && !ops_of_it.is_empty() {
                     match self.store.outcome_of(self.client, request.request) {
-                        WriteOutcome::Done(last) => return Ok(last),
+                        WriteOutcome::Done(last) => return Ok((last, self.is_absent(request)?)),
                         WriteOutcome::Refused => return Err(Error::Retry),
                         WriteOutcome::Unknown => {}
                     }
                 }
                 ops.check(self.store, self.name(request.snapshot))?;
-                self.store.stage_for(self.caller(request), ops_of_it)
+                let is_absent = self.is_absent(request)?;
+                Ok((self.store.stage_for(self.caller(request), ops_of_it)?, is_absent))
             });
             self.outcomes[at] = match staged {
-                Ok(sequence) => Outcome::Staged(sequence),
+                Ok((sequence, is_absent)) => Outcome::Staged(sequence, is_absent),
                 Err(error) => {
                     let error = Rc::new(error);
                     // Making room may have failed and rolled back the earlier staged writes of this frame.
@@ -180,10 +181,10 @@ impl<S: Storage> Runner<'_, S> {
             };
         }
         match &self.outcomes[at] {
-            Outcome::Staged(sequence) => {
+            Outcome::Staged(sequence, is_absent) => {
                 let durability =
                     if self.store.is_logged() { self.level(request) } else { Durability::Memory };
-                responses.receipt(request.request, Receipt { sequence: *sequence, durability });
+                responses.receipt(request.request, Receipt { sequence: *sequence, durability }, *is_absent);
             }
             Outcome::Failed(error) => responses.error(request.request, error),
             Outcome::Open | Outcome::Continued(_) => responses.error(request.request, &Error::Closed),
@@ -197,11 +198,11 @@ impl<S: Storage> Runner<'_, S> {
     }
 
     fn commit(&mut self, requests: &[Request<'_>]) -> Result<()> {
-        if !self.outcomes.iter().any(|outcome| matches!(outcome, Outcome::Staged(_))) {
+        if !self.outcomes.iter().any(|outcome| matches!(outcome, Outcome::Staged(..))) {
             return Ok(());
         }
         let writes =
-            requests.iter().zip(&self.outcomes).filter(|(_, outcome)| matches!(outcome, Outcome::Staged(_)));
+            requests.iter().zip(&self.outcomes).filter(|(_, outcome)| matches!(outcome, Outcome::Staged(..)));
         let durability = writes.map(|(request, _)| self.level(request)).max().unwrap_or(Durability::Relaxed);
         self.store.commit(durability).map(|_| ())
     }
@@ -215,7 +216,7 @@ impl<S: Storage> Runner<'_, S> {
         let is_strict = |at: usize| asked(&requests[at]) == Durability::Strict;
         // The remaining writes become as durable as the strictest of them asks.
         self.is_strict =
-            (0..requests.len()).any(|at| is_strict(at) && matches!(self.outcomes[at], Outcome::Staged(_)));
+            (0..requests.len()).any(|at| is_strict(at) && matches!(self.outcomes[at], Outcome::Staged(..)));
         if self.is_strict
             && let Err(error) = self.store.sync()
         {
@@ -234,7 +235,7 @@ impl<S: Storage> Runner<'_, S> {
         for (at, outcome) in self.outcomes.iter_mut().enumerate() {
             // A conflict after a lost write may be a conflict with that same write, which never happened.
             let lost = match outcome {
-                Outcome::Staged(sequence) => is_lost(at, *sequence),
+                Outcome::Staged(sequence, _) => is_lost(at, *sequence),
                 Outcome::Failed(earlier) => some_lost && matches!(**earlier, Error::Conflict(_)),
                 _ => false,
             };
@@ -258,11 +259,13 @@ impl<S: Storage> Runner<'_, S> {
                 continue;
             }
             let checked = writes.check(self.store, self.name(request.snapshot));
-            match checked
-                .and_then(|()| self.store.stage_for(self.caller(request), ops))
-                .and_then(|_| self.store.commit(self.level(request)))
-            {
-                Ok(receipt) => self.outcomes[at] = Outcome::Staged(receipt.sequence),
+            let staged = checked.and_then(|()| {
+                let is_absent = self.is_absent(request)?;
+                self.store.stage_for(self.caller(request), ops)?;
+                Ok((self.store.commit(self.level(request))?, is_absent))
+            });
+            match staged {
+                Ok((receipt, is_absent)) => self.outcomes[at] = Outcome::Staged(receipt.sequence, is_absent),
                 Err(error) => {
                     // A delete that only waits for a file would be committed together with another caller's write.
                     self.store.discard_staged();
@@ -271,6 +274,19 @@ impl<S: Storage> Runner<'_, S> {
             }
             self.is_revised = true;
         }
+    }
+
+    /// Whether a delete asks if its key is there, by having a value, and the key is absent. It sees the store as it was before the delete,
+    /// also if the delete was done by an earlier process.
+    fn is_absent(&mut self, request: &Request<'_>) -> Result<bool> {
+        if request.operation != Operation::Delete || request.value.is_empty() {
+            return Ok(false);
+        }
+        let before = Request { request: request.request.wrapping_sub(1), ..*request };
+        let mut out = Vec::new();
+        let mut response = Responses::new(&mut out, 1);
+        self.find(&before, &mut response, &|_, _| {})?;
+        Ok(response.is_missing())
     }
 
     fn caller(&self, request: &Request<'_>) -> Caller {
