@@ -124,17 +124,45 @@ test('a reader whose store was taken over gets an error, and no bytes of the nex
 
 test.each([1, 2, 3])('the fence stays through %i more openings, foldings included', async (openings) => {
   const zombie = new IndexedDbChunks('fences');
-  await zombie.takeOver();
+  await zombie.takeOver(() => []);
   const commit = { row: new Uint8Array(8), drops: [], puts: [], folds: false, isStrict: false };
   await zombie.commit(commit);
   for (let i = 0; i < openings; i++) {
     const heir = new IndexedDbChunks('fences');
-    await heir.takeOver();
+    await heir.takeOver(() => []);
     for (let n = 0; n < 5; n++) await heir.commit({ ...commit, folds: n === 3 });
     await heir.close();
   }
   await expect(zombie.commit(commit)).rejects.toMatchObject({ kind: 'closed' });
   await zombie.close();
+});
+
+test('what was committed stays through any number of openings that write nothing', async () => {
+  const commit = { row: bytes(7), drops: [], puts: [], folds: false, isStrict: false };
+  let rows: Uint8Array[] = [];
+  let reads = 0;
+  for (let opening = 0; opening < 300; opening++) {
+    const chunks = new IndexedDbChunks('read-only');
+    await chunks.takeOver((found) => {
+      rows = found;
+      reads++;
+      return [];
+    });
+    if (opening % 100 === 0) await chunks.commit(commit);
+    await chunks.close();
+  }
+  expect([reads, rows]).toEqual([300, [bytes(7), bytes(7), bytes(7)]]);
+  const database = await new Promise<IDBDatabase>((resolve) => {
+    const opening = indexedDB.open('varve:read-only');
+    opening.onsuccess = () => resolve(opening.result);
+  });
+  const counting = database.transaction('journal').objectStore('journal').count();
+  await new Promise((resolve) => {
+    counting.onsuccess = resolve;
+  });
+  database.close();
+  // The fences of long ago are gone.
+  expect(counting.result).toBeLessThan(270);
 });
 
 test('a connection that the browser ended is made again, and the caller does not notice', async () => {
@@ -156,7 +184,7 @@ test('a connection that the browser ended is made again, and the caller does not
 
 test('a transaction that went through though its connection broke is not done twice', async () => {
   const chunks = new IndexedDbChunks('twice');
-  await chunks.takeOver();
+  await chunks.takeOver(() => []);
   const { transaction } = IDBDatabase.prototype;
   let isBroken = false;
   vi.spyOn(IDBDatabase.prototype, 'transaction').mockImplementation(function (this: IDBDatabase, ...args) {
@@ -173,8 +201,10 @@ test('a transaction that went through though its connection broke is not done tw
   await chunks.commit(commit);
   await chunks.commit({ ...commit, row: bytes(8, 7, 6, 5, 4, 3, 2, 1) });
   await chunks.close();
-  const rows = await new IndexedDbChunks('twice').takeOver();
-  expect(rows.map((row) => row[0])).toEqual([1, 8]);
+  await new IndexedDbChunks('twice').takeOver((rows) => {
+    expect(rows.map((row) => row[0])).toEqual([1, 8]);
+    return [];
+  });
 });
 
 test('a deletion of the database does not wait for the store, which then reports that it is gone', async () => {
@@ -218,7 +248,7 @@ test('a browser that keeps no Blobs, as in private windows of WebKit, has a rese
     return put.call(this, value, key);
   });
   const chunks = new IndexedDbChunks('private');
-  await chunks.takeOver();
+  await chunks.takeOver(() => []);
   expect(await chunks.reserve.complete()).toBe(true);
   expect(await chunks.reserve.give('any')).toBe(true);
   await chunks.close();
@@ -226,7 +256,7 @@ test('a browser that keeps no Blobs, as in private windows of WebKit, has a rese
 
 test('a reserve that cannot be put is reported with the reason, on the same connection', async () => {
   const chunks = new IndexedDbChunks('unputable');
-  await chunks.takeOver();
+  await chunks.takeOver(() => []);
   const opened = connections();
   vi.spyOn(IDBObjectStore.prototype, 'put').mockImplementation(() => {
     throw new DOMException('It could not be cloned.', 'DataCloneError');

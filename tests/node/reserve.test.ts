@@ -26,7 +26,7 @@ const stores: Record<string, () => Reserved> = {
 
 /** Opens, asks whether the store had used part of its reserve before, and does something. */
 async function session(store: Reserved, act: (reserve: ChunkReserve) => Promise<unknown>): Promise<boolean> {
-  await store.takeOver();
+  await store.takeOver(() => []);
   const wasGiven = store.reserve.wasGiven();
   await act(store.reserve);
   await store.close();

@@ -20,7 +20,7 @@ const TURN_MS = 4;
 /** Makes an engine here that keeps its store with `adapter`. Without an adapter, the options of `open` choose the storage. */
 export function inlineEngine(adapter: StorageAdapter | undefined): Port {
   const waiting: { readonly data: Request | ArrayBuffer; readonly ports: readonly MessagePort[] }[] = [];
-  let turnAt = 0;
+  let turnAt = performance.now();
   const deliver = (): void => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) member.receive(next);
   };

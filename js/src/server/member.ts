@@ -101,15 +101,18 @@ export class Member {
     const { name, sharing } = request;
     const { signal } = this.#ended;
     this.#isVisible = sharing.isVisible;
+    // Also a worker that waits needs it: the next leader must not need the network to start.
+    loadEngine(request.options.wasm).catch(() => undefined);
+    const leading = holdIfFree(leaderLock(name));
     try {
       const keep = (release: Release): void => void (signal.aborted ? release() : this.#held.push(release));
-      await Promise.all([
+      const [lock] = await Promise.all([
+        leading,
         hold(workerLock(sharing.member), signal).then(keep),
         hold(openLock(name), signal, 'shared').then(keep),
       ]);
       this.#channel = new BroadcastChannel(channelOf(name));
       this.#channel.onmessage = ({ data }) => this.#hear(data as ChannelMessage);
-      const lock = await holdIfFree(leaderLock(name));
       if (signal.aborted) {
         await lock?.();
         return;
@@ -119,11 +122,14 @@ export class Member {
         return;
       }
       this.#send({ type: 'waits' }, []);
-      // The next leader must not need the network to start.
-      loadEngine(request.options.wasm).catch(() => undefined);
       this.#stand(request);
       this.#say({ type: 'seek' });
     } catch (error) {
+      // The page stopped waiting for the other locks, or the browser refused one.
+      leading.then(
+        (lock) => lock?.(),
+        () => undefined,
+      );
       this.#fail(error);
     }
   }

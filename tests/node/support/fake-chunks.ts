@@ -64,10 +64,10 @@ export class FakeChunks implements ChunkStore {
     this.#open();
   }
 
-  async takeOver(): Promise<Uint8Array[]> {
+  async takeOver(wanted: (rows: Uint8Array[]) => readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
     await later();
     this.state.owner = this;
-    return [...this.state.rows];
+    return this.#found(wanted([...this.state.rows]));
   }
 
   async rows(): Promise<Uint8Array[]> {
@@ -80,7 +80,7 @@ export class FakeChunks implements ChunkStore {
     this.reads++;
     this.chunksRead += names.length;
     await later();
-    return names.map(({ slot, index }) => this.state.chunks.get(`${slot}/${index}`)?.slice());
+    return this.#found(names);
   }
 
   /** Cuts off the present holder of the state: nothing that it sends arrives any more. */
@@ -127,6 +127,10 @@ export class FakeChunks implements ChunkStore {
 
   async close(): Promise<void> {
     this.isClosed = true;
+  }
+
+  #found(names: readonly ChunkName[]): (Uint8Array | undefined)[] {
+    return names.map(({ slot, index }) => this.state.chunks.get(`${slot}/${index}`)?.slice());
   }
 }
 

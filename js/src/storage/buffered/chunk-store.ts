@@ -57,8 +57,11 @@ export interface ChunkStore {
   readonly kind: string;
   /** Most bytes of a row of the journal. */
   readonly rowBytesMax: number;
-  /** Makes the caller the only one whose commits count; resolves with the rows of the journal, oldest first. */
-  takeOver(): Promise<Uint8Array[]>;
+  /**
+   * Makes the caller the only one whose commits count. Calls `wanted` with the rows of the journal, oldest first, and resolves with the
+   * chunks that it names, as `read` does.
+   */
+  takeOver(wanted: (rows: Uint8Array[]) => readonly ChunkName[]): Promise<(Uint8Array | undefined)[]>;
   /** Reads chunks as of one point in time, in order; undefined for a chunk that does not exist. */
   read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]>;
   commit(commit: Commit): Promise<void>;

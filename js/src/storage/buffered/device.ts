@@ -289,7 +289,8 @@ export class BufferedDevice implements DeferredDevice {
     await this.committed();
     const held: Chunk[] = [];
     this.#isHeld = true;
-    // The call that opens a pool of slots reads the first page of each, one after the other. So they are fetched together before it.
+    // The call that opens a pool of slots reads the first page of each, one after the other. So they are fetched together before it,
+    // as the takeover did.
     await this.#fetch(this.#slots.beginnings(), held);
     this.#slots.begin();
     try {
@@ -317,7 +318,13 @@ export class BufferedDevice implements DeferredDevice {
   }
 
   async #load(): Promise<void> {
-    this.#replay(await this.#store.takeOver());
+    let first: Chunk[] = [];
+    const found = await this.#store.takeOver((rows) => {
+      this.#replay(rows);
+      first = this.#slots.beginnings();
+      return first;
+    });
+    for (const [i, chunk] of first.entries()) chunk.complete(found[i]);
     this.#room.begin();
     // Neither the takeover nor the last commit before it has to be strict.
     this.#isRelaxed = true;
@@ -334,6 +341,7 @@ export class BufferedDevice implements DeferredDevice {
   }
 
   async #fetch(missing: readonly Chunk[], held: Chunk[]): Promise<void> {
+    if (missing.length === 0) return;
     const wanted = [...missing];
     const [only] = missing;
     if (only !== undefined && missing.length === 1) {

@@ -81,18 +81,18 @@ export class DenoKvChunks implements ChunkStore {
     this.#options = options;
   }
 
-  async takeOver(): Promise<Uint8Array[]> {
+  async takeOver(wanted: (rows: Uint8Array[]) => readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
     if (!(await this.claim())) throw new SlotError('closed', 'There is no such store.');
     const head = this.#held();
     const rows = await this.#load();
     if (head.isErased) {
       await this.#clear();
       await head.write([], { isErased: false, first: head.last + 1 });
-      return [];
+      return this.read(wanted([]));
     }
     // A number, and with it a generation, is used again only when nothing of it is left.
     await this.#sweep();
-    return rows;
+    return this.read(wanted(rows));
   }
 
   /** Claims the store, once no other holder has it; false where there is no store. */

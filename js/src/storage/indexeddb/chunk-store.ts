@@ -6,7 +6,7 @@
  * over adds that row itself, and from then on uses a higher epoch. So everything that a former holder still sends fails as a
  * whole. (Asking for the epoch first would delay every commit by a round trip between processes.)
  *
- *     epoch 1   [1,0] [1,1] ... [1,17] [1,18]      the last one, empty, was added by epoch 2
+ *     epoch 1   [1,1] ... [1,17] [1,18]      the last one, empty, was added by epoch 2, which removed [1,0]
  *     epoch 2   [2,0] [2,1] ...
  *
  * Where there is no room for these rows, the first commit adds them before its own. So a full store opens, and the former holder is
@@ -30,11 +30,14 @@ import { SlotError, type SlotErrorKind } from '../device.ts';
 import { nameOf } from '../opfs-directory.ts';
 import { originStorage } from '../origin.ts';
 import { DatabaseMissing, openDatabase, type StoreDatabase } from './database.ts';
+import { resultOf } from './names.ts';
 
 /** Most bytes of one row of a journal. */
 const ROW_BYTES_MAX = 1024 * 1024;
 /** How many former holders are kept out for good. */
 const FENCES_MAX = 256;
+/** So many of them are read with the rows of commits around them: another request would take longer. */
+const FENCES_READ_MAX = 8;
 /** How many connections one transaction may try. */
 const ATTEMPTS_MAX = 3;
 /** A key part that sorts above every number. */
@@ -69,6 +72,10 @@ export class IndexedDbChunks implements ChunkStore {
   #earlier: [number, number][] = [];
   /** The rows that keep others out, as long as they are still to be added. */
   #fences: RowKey[] = [];
+  /** Resolves when the rows that keep others out are added, or when there was no room for them. */
+  #taking: Promise<void> = Promise.resolve();
+  /** Fences of holders that are no longer kept out. */
+  #outdated: RowKey[] = [];
   /** The last row of the journal that was taken over. */
   #last: RowKey | undefined;
   /** The origin may take fewer bytes than this, as a refused commit showed. Chromium does not report its quota. */
@@ -90,19 +97,13 @@ export class IndexedDbChunks implements ChunkStore {
     this.#name = name;
   }
 
-  async takeOver(): Promise<Uint8Array[]> {
+  async takeOver(wanted: (rows: Uint8Array[]) => readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
     const database = unwrap(await this.#connect(true));
     // Not strict: a crash of the machine loses only the last commits, and it also ends the holder that these rows keep out.
     const transaction = database.transaction(['journal', 'chunks'], 'readwrite', { durability: 'relaxed' });
     const journal = transaction.objectStore('journal');
-    const pieces = transaction.objectStore('chunks').count(IDBKeyRange.bound([RESERVE_SLOT, 0], [RESERVE_SLOT, END]));
-    const found = journal.getAllKeys();
-    const all = journal.getAll() as IDBRequest<Uint8Array[]>;
-    all.onsuccess = () => {
-      this.#follow((found.result as RowKey[]).at(-1));
-      this.#addFences(journal);
-    };
-    await complete(transaction).then(
+    const chunks = transaction.objectStore('chunks');
+    const taking = complete(transaction).then(
       () => {
         this.#fences = [];
       },
@@ -112,14 +113,28 @@ export class IndexedDbChunks implements ChunkStore {
         if (!(refusal instanceof SlotError) || refusal.kind !== 'full' || this.#last === undefined) throw refusal;
       },
     );
+    taking.catch(() => undefined);
+    this.#taking = taking;
+    const pieces = chunks.count(IDBKeyRange.bound([RESERVE_SLOT, 0], [RESERVE_SLOT, END]));
+    const found = journal.getAllKeys() as IDBRequest<IDBValidKey[]>;
+    await resultOf(found).catch(() => taking);
+    this.#follow(found.result as RowKey[]);
+    // Most rows of a store that was opened often are fences, and values take longer than keys.
+    const parts = this.#epochsToRead().map(
+      ([from, to]) => journal.getAll(IDBKeyRange.bound([from, 0], [to, END])) as IDBRequest<Uint8Array[]>,
+    );
+    this.#addFences(journal);
+    await Promise.all(parts.map(resultOf)).catch(() => taking);
     this.#pieces = pieces.result;
-    const [keys, rows, last] = [found.result as RowKey[], all.result, this.#last ?? [0, -1]];
-    const ends = new Map<number, number>(keys);
-    ends.set(last[0], last[1] + 1);
-    // Most earlier epochs have nothing left but their fence.
-    const rowsOf = (one: number): number => keys.filter(([other]) => other === one).length;
-    this.#earlier = [...ends].filter(([one]) => one === last[0] || rowsOf(one) > 1).filter(([one]) => one > 0);
-    return rows.filter((row) => row.length > 0);
+    const names = wanted(parts.flatMap(({ result }) => result.filter((row) => row.length > 0)));
+    const requests = names.map((name) => getChunk(chunks, name));
+    const isRead = await Promise.all(requests.map(resultOf)).then(
+      () => true,
+      () => false,
+    );
+    // Later calls wait for the rows. But what was read in their transaction is known already.
+    if (!isRead || this.#last === undefined) await taking;
+    return isRead ? requests.map(chunkOf) : this.read(names);
   }
 
   async rows(): Promise<Uint8Array[]> {
@@ -138,14 +153,12 @@ export class IndexedDbChunks implements ChunkStore {
     return this.#attempt(async (database) => {
       const transaction = database.transaction(['chunks', 'journal'], 'readonly');
       const chunks = transaction.objectStore('chunks');
-      const requests = names.map(
-        ({ slot, index }) => chunks.get([slot, index]) as IDBRequest<Uint8Array<ArrayBuffer> | undefined>,
-      );
+      const requests = names.map((name) => getChunk(chunks, name));
       // Once another holder has the store, the chunks may be that holder's.
       const later = this.#countLater(transaction.objectStore('journal'));
       await answered(transaction, later);
       if (later.result > 0) throw taken();
-      return requests.map(({ result }) => (result?.length === CHUNK_BYTES ? scrambled(result) : result));
+      return requests.map(chunkOf);
     });
   }
 
@@ -193,19 +206,39 @@ export class IndexedDbChunks implements ChunkStore {
   }
 
   /** Our epoch is the one after the epoch of the last row. */
-  #follow(last: RowKey | undefined): void {
+  #follow(keys: readonly RowKey[]): void {
+    const last = keys.at(-1);
     this.#last = last;
     this.#epoch = (last?.[0] ?? 0) + 1;
     this.#next = 1;
     this.#fences = [[this.#epoch, 0]];
-    if (last !== undefined) this.#fences.unshift([last[0], last[1] + 1]);
+    if (last === undefined) return;
+    this.#fences.unshift([last[0], last[1] + 1]);
+    const ends = new Map<number, number>(keys);
+    ends.set(last[0], last[1] + 1);
+    // Most earlier epochs have nothing left but their fence.
+    const rowsOf = (one: number): number => keys.filter(([other]) => other === one).length;
+    this.#earlier = [...ends].filter(([one]) => one === last[0] || rowsOf(one) > 1);
+    const needed = new Set(this.#earlier.map(([one]) => one));
+    this.#outdated = keys.filter(([one]) => one < this.#epoch - FENCES_MAX && !needed.has(one));
+  }
+
+  /** The first and the last epoch of each part of the journal that has rows of commits. */
+  #epochsToRead(): [number, number][] {
+    const parts: [number, number][] = [];
+    for (const [epoch] of this.#earlier) {
+      const part = parts.at(-1);
+      if (part !== undefined && epoch - part[1] <= FENCES_READ_MAX) part[1] = epoch;
+      else parts.push([epoch, epoch]);
+    }
+    return parts;
   }
 
   #addFences(journal: IDBObjectStore): void {
     for (const key of this.#fences) journal.add(new Uint8Array(0), key);
-    if (this.#fences.length > 0 && this.#epoch > FENCES_MAX) {
-      journal.delete(IDBKeyRange.upperBound([this.#epoch - FENCES_MAX, 0], true));
-    }
+    // The fence of the former holder: it is not needed any more, because the epoch has another row.
+    if (this.#fences.length > 0 && this.#last !== undefined) journal.delete([this.#last[0], 0]);
+    for (const key of this.#fences.length > 0 ? this.#outdated : []) journal.delete(key);
   }
 
   /** Records that a commit of `bytes` bytes was refused. */
@@ -285,6 +318,7 @@ export class IndexedDbChunks implements ChunkStore {
 
   /** Runs transactions; on a new connection if the browser has ended the old one. */
   async #attempt<T>(call: (database: IDBDatabase) => Promise<T>): Promise<T> {
+    await this.#taking;
     for (let attempt = 1; ; attempt++) {
       const isFresh = this.#database === undefined;
       const database = this.#database ?? (await this.#connect(false));
@@ -337,6 +371,15 @@ export async function openIndexedDb(name: string): Promise<BufferedDevice> {
   }
 }
 
+function getChunk(chunks: IDBObjectStore, { slot, index }: ChunkName): IDBRequest<Uint8Array<ArrayBuffer> | undefined> {
+  return chunks.get([slot, index]);
+}
+
+/** The chunk that was stored. */
+function chunkOf({ result }: IDBRequest<Uint8Array<ArrayBuffer> | undefined>): Uint8Array | undefined {
+  return result?.length === CHUNK_BYTES ? scrambled(result) : result;
+}
+
 /** A chunk as it is stored. */
 function stored(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const used = trimmed(bytes);
@@ -349,12 +392,13 @@ function stored(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
 function scrambled(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   let noise = 0x9e37_79b9;
-  words.forEach((word, i) => {
+  // A loop without calls: while this code is not compiled yet, `forEach` takes milliseconds for a chunk.
+  for (let i = 0; i < words.length; i++) {
     noise ^= noise << 13;
     noise ^= noise >>> 17;
     noise ^= noise << 5;
-    words[i] = word ^ noise;
-  });
+    words[i] = (words[i] as number) ^ noise;
+  }
   return bytes;
 }
 
