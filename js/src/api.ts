@@ -11,6 +11,7 @@ import type {
   DeleteReceipt,
   Entry,
   Eventual,
+  Key,
   KeyRange,
   Lifetime,
   Receipt,
@@ -20,6 +21,9 @@ import type {
   WaitOptions,
   WriteOptions,
 } from './types.ts';
+
+/** A part of a store: the first elements of its keys, or a view. */
+export type Place<K, V> = readonly Key[] | Pick<Reads<K, V>, 'get' | 'keys'>;
 
 /** Reads of a store, of a snapshot or in a transaction. */
 export interface Reads<K, V> {

@@ -24,6 +24,7 @@ export type { ReadView } from './store/read-view.ts';
 export type { Snapshot } from './store/snapshot.ts';
 export type { Store } from './store/store.ts';
 export type { Transaction, Upgrade } from './store/transaction.ts';
+export type { View } from './store/view.ts';
 
 type Spawned = Pick<OpenOptions, 'worker'>;
 

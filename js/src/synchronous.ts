@@ -4,7 +4,6 @@
  * Invariant: the same store, files and semantics as `varve`; only one of the two has a store open at a time.
  */
 
-import { formatOf, structured } from './codec/values.ts';
 import { EngineHost } from './engine/engine-host.ts';
 import { spawnCompactor } from './engine/spawn-compactor.ts';
 import { VarveError } from './errors.ts';
@@ -26,7 +25,7 @@ import { SyncStore } from './synchronous/store.ts';
 import type { SyncUpgrade } from './synchronous/transaction.ts';
 import { repairStore } from './tools/repair.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
-import type { CommonOpenOptions, DeleteOptions, Key, ListOptions, ValueCodec } from './types.ts';
+import type { CommonOpenOptions, DeleteOptions, Key, ListOptions } from './types.ts';
 
 /** Options of `repair`. */
 export interface RepairOptions extends RepairToolsOptions, ListOptions {}
@@ -55,7 +54,7 @@ export async function open<K = Key, V = unknown>(
 ): Promise<SyncStore<K, V>> {
   const known: Known<OpenOptions<never, never>> = { ...OPEN_ANY, compactor: 1 };
   const engine = resolveOptions(name, options, known);
-  const { keys, values = structured as unknown as ValueCodec<V>, signal, compactor = true, version, upgrade } = options;
+  const { signal, compactor = true, version, upgrade } = options;
   const spawn = compactor ? spawnCompactor : undefined;
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   const host = await EngineHost.open(name, { ...engine, adapter, signal, compactor: spawn, slices: !compactor });
@@ -63,7 +62,7 @@ export async function open<K = Key, V = unknown>(
     await host.close();
     throw unsupported();
   }
-  const store = new SyncStore<K, V>(host, keys, formatOf(values), options.durability);
+  const store = new SyncStore<K, V>(host, options, options.durability);
   if (version === undefined) return store;
   try {
     store.upgradeTo(version, upgrade);

@@ -41,6 +41,14 @@ export interface KeyCodec<K> {
   decode(key: Key): K;
 }
 
+/** Options of a view. `K` and `V` follow the codecs. */
+export interface ViewOptions<K = Key, V = unknown> {
+  /** Maps the keys of the view onto Varve keys, relative to the prefix. Default: keys are Varve keys. */
+  keys?: KeyCodec<K> | undefined;
+  /** Turns values into bytes. Default: as outside of the view. */
+  values?: ValueCodec<V> | undefined;
+}
+
 /** A range of keys. At most one of `gt`/`gte` and one of `lt`/`lte`; `prefix` narrows them further. */
 export interface KeyRange<K = Key> {
   /** Only keys after this one. */

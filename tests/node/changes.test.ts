@@ -4,8 +4,8 @@ import { inspect } from 'node:util';
 import { afterEach, describe, expect, expectTypeOf, test } from 'vitest';
 import { deletedRange } from '../../js/src/changes/deleted-range.ts';
 import type { Change, ChangeIterator, ChangesOptions } from '../../js/src/changes/types.ts';
-import { encodeKey } from '../../js/src/codec/keys.ts';
-import { encodeRange, halfOpen } from '../../js/src/codec/range.ts';
+import { KeyFormat } from '../../js/src/codec/key-format.ts';
+import { compareBytes, encodeRange, halfOpen } from '../../js/src/codec/range.ts';
 import { open } from '../../js/src/index.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
@@ -335,6 +335,14 @@ test('a deleted range is reported as a range of the same keys', () => {
     [-1],
     [[1], 'x'],
     ['a\0'],
+    ['p'],
+    ['p', new Uint8Array([255])],
+    ['p', new Uint8Array([255]), 'ab'],
+    ['p', new Uint8Array([255]), 'a', -1],
+    ['p', new Uint8Array([255, 0])],
+    '\u{d7ff}a',
+    '\ue000',
+    '\u{10ffff}a',
   );
   const prefixes: (string | Uint8Array | Key[])[] = [
     '',
@@ -345,26 +353,41 @@ test('a deleted range is reported as a range of the same keys', () => {
     [-1],
     ['a', -1],
     new Uint8Array([1, 255]),
+    new Uint8Array([255]),
+    ['p'],
+    ['p', new Uint8Array([255]), 'a'],
+    '\ud7ff',
+    '\u{10ffff}',
   ];
-  for (let i = 0; i < 3000; i++) {
+  const store = new KeyFormat<Key>(undefined);
+  const view = store.at<Key>(['p', new Uint8Array([255])], undefined);
+  const holds = ({ start, end }: ReturnType<typeof halfOpen>, at: Uint8Array): boolean =>
+    compareBytes(at, start) >= 0 && (end.length === 0 || compareBytes(at, end) < 0);
+  let overlaps = 0;
+  for (let i = 0; i < 6000; i++) {
+    const maker = random.pick([store, view]);
+    const reader = random.pick([store, view]);
     const range: KeyRange<Key> = {};
     if (random.below(2)) range[random.pick(['gt', 'gte'] as const)] = random.pick(keys);
     if (random.below(2)) range[random.pick(['lt', 'lte'] as const)] = random.pick(keys);
     if (random.below(2)) range.prefix = random.pick(prefixes);
-    const bytes = encodeRange(range, undefined);
+    const bytes = encodeRange(range, maker);
     if (bytes.empty) continue;
-    const { start, end } = halfOpen(bytes);
-    const deleted = deletedRange<Key>(start, end.length === 0 ? Uint8Array.of(255) : end, undefined);
-    const again = encodeRange(deleted, undefined);
+    const deletion = halfOpen(bytes);
+    const { start, end } = deletion;
+    // The engine reports only what overlaps the followed keys.
+    const whole = halfOpen(encodeRange({}, reader));
+    if (whole.end.length > 0 && compareBytes(start, whole.end) >= 0) continue;
+    if (end.length > 0 && compareBytes(end, whole.start) <= 0) continue;
+    overlaps++;
+    const deleted = deletedRange<Key>(start, end.length === 0 ? Uint8Array.of(255) : end, reader);
+    const again = halfOpen(encodeRange(deleted, reader));
     for (const key of keys) {
-      const at = encodeKey(key);
-      const holds = (range: typeof bytes): boolean => {
-        const { start, end } = halfOpen(range);
-        return Buffer.compare(at, start) >= 0 && (end.length === 0 || Buffer.compare(at, end) < 0);
-      };
-      expect(holds(again), `${inspect(range)} reported as ${inspect(deleted)}`).toBe(holds(bytes));
+      const at = reader.encode(key);
+      expect(holds(again, at), `${inspect(range)} reported as ${inspect(deleted)}`).toBe(holds(deletion, at));
     }
   }
+  expect(overlaps).toBeGreaterThan(2000);
 });
 
 test('types follow keys and values', () => {

@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { KeyFormat } from '../../js/src/codec/key-format.ts';
 import { encodeKey } from '../../js/src/codec/keys.ts';
 import { compareBytes, encodeRange, halfOpen } from '../../js/src/codec/range.ts';
 import { afterPrefix, checkKey, compareKeys, NESTING_MAX, TOP, textOf } from '../../js/src/collections/key.ts';
@@ -53,7 +54,7 @@ test('no accepted key comes after the top, and no deeper key is accepted', () =>
 
 /** Whether a range of the store has a key. */
 function isIn(range: ReturnType<typeof rangeOf>, key: Key): boolean {
-  const bytes = encodeRange(range, undefined);
+  const bytes = encodeRange(range, new KeyFormat<Key>(undefined));
   if (bytes.empty) return false;
   const { start, end } = halfOpen(bytes);
   const at = encodeKey(key);

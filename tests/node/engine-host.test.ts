@@ -1,7 +1,6 @@
 /** An open store with everything around it, over OPFS in memory: locks, recovery, jobs beside the engine, full disks. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { formatOf, structured } from '../../js/src/codec/values.ts';
 import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import type { EngineHostOptions } from '../../js/src/engine/host-parts.ts';
 import { VarveError } from '../../js/src/errors.ts';
@@ -54,7 +53,7 @@ function withCompactor(): EngineHostOptions {
 }
 
 function storeOf(host: EngineHost): SyncStore<Key, unknown> {
-  return new SyncStore<Key, unknown>(host, undefined, formatOf(structured), undefined);
+  return new SyncStore<Key, unknown>(host, {}, undefined);
 }
 
 /** Makes the next job flush what was written. */

@@ -1,7 +1,7 @@
 /** Keys to bytes and back: the table of the format, the order as a property, and the keys that are refused. */
 
 import { describe, expect, test } from 'vitest';
-import { appendKey } from '../../js/src/codec/key-format.ts';
+import { KeyFormat } from '../../js/src/codec/key-format.ts';
 import { decodeKey, decodeKeys } from '../../js/src/codec/key-reader.ts';
 import { encodeKey, writeKey } from '../../js/src/codec/keys.ts';
 import { KEY_BYTES_MAX } from '../../js/src/codec/plain-key.ts';
@@ -12,6 +12,7 @@ import type { Key } from '../../js/src/types.ts';
 import { compareKeys } from './support/key-order.ts';
 import { Random } from './support/random.ts';
 
+const KEYS = new KeyFormat<Key>(undefined);
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const unhex = (digits: string): Uint8Array => new Uint8Array(Buffer.from(digits.replaceAll(' ', ''), 'hex'));
 
@@ -130,7 +131,7 @@ describe('writing into a given buffer', () => {
 
   test('a sink grows as keys are appended', () => {
     const sink = new ByteSink(4);
-    for (const key of ['a', 'k'.repeat(3000), [1, 'x']]) appendKey(key, sink);
+    for (const key of ['a', 'k'.repeat(3000), [1, 'x']]) KEYS.write(key, sink);
     const expected = ['a', 'k'.repeat(3000), [1, 'x']].flatMap((key) => [...encodeKey(key)]);
     expect([...sink.copy()]).toEqual(expected);
   });
@@ -140,7 +141,7 @@ describe('a batch of keys', () => {
   const batch = (keys: readonly Key[]): [Uint8Array, number[]] => {
     const sink = new ByteSink();
     const ends = keys.map((key) => {
-      appendKey(key, sink);
+      KEYS.write(key, sink);
       return sink.at;
     });
     return [sink.copy(), ends];

@@ -1,12 +1,15 @@
 /** Ranges of keys to ranges of bytes, tested by asking which keys lie inside. */
 
 import { describe, expect, test } from 'vitest';
+import { KeyFormat } from '../../js/src/codec/key-format.ts';
 import { encodeKey } from '../../js/src/codec/keys.ts';
 import { KEY_BYTES_MAX } from '../../js/src/codec/plain-key.ts';
 import { type ByteRange, compareBytes, encodeDeletion, encodeRange, halfOpen } from '../../js/src/codec/range.ts';
 import type { Key, KeyRange } from '../../js/src/types.ts';
 import { compareKeys } from './support/key-order.ts';
 import { Random } from './support/random.ts';
+
+const KEYS = new KeyFormat<Key>(undefined);
 
 function lies({ lower, upper }: ByteRange, key: Key): boolean {
   const bytes = encodeKey(key);
@@ -16,7 +19,7 @@ function lies({ lower, upper }: ByteRange, key: Key): boolean {
 }
 
 function inside(range: KeyRange, keys: readonly Key[]): Key[] {
-  const bytes = encodeRange(range, undefined);
+  const bytes = encodeRange(range, KEYS);
   const hits = keys.filter((key) => lies(bytes, key));
   if (bytes.empty) expect(hits).toEqual([]);
   return hits;
@@ -47,7 +50,7 @@ describe('bounds', () => {
       { prefix: new Date(0) as never },
     ];
     for (const range of wrong) {
-      expect(() => encodeRange(range, undefined)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' }));
+      expect(() => encodeRange(range, KEYS)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' }));
     }
   });
 
@@ -56,16 +59,17 @@ describe('bounds', () => {
     for (const side of ['gt', 'gte', 'lt', 'lte']) {
       for (const wrong of [Number.NaN, null, {}]) {
         const range = { ...(side.startsWith('l') && { gte: 'a' }), [side]: wrong } as KeyRange;
-        expect(() => encodeRange(range, undefined), side).toThrow(refused);
-        expect(() => encodeDeletion(range, undefined), side).toThrow(refused);
+        expect(() => encodeRange(range, KEYS), side).toThrow(refused);
+        expect(() => encodeDeletion(range, KEYS), side).toThrow(refused);
       }
     }
   });
 
   test('a bound that a codec turns into a key counts as a bound', () => {
-    const keys = { name: 'nullable', encode: (key: string | null) => key ?? 0, decode: (key: Key) => key as string };
-    expect(encodeRange({ lt: null }, keys)).toStrictEqual(encodeRange({ lt: 0 }, undefined));
-    expect(encodeRange({ gte: null }, keys)).toStrictEqual(encodeRange({ gte: 0 }, undefined));
+    const encode = (key: string | null): Key => key ?? 0;
+    const keys = new KeyFormat({ name: 'nullable', encode, decode: (key) => key as string });
+    expect(encodeRange({ lt: null }, keys)).toStrictEqual(encodeRange({ lt: 0 }, KEYS));
+    expect(encodeRange({ gte: null }, keys)).toStrictEqual(encodeRange({ gte: 0 }, KEYS));
   });
 });
 
@@ -146,7 +150,7 @@ describe('ranges to delete', () => {
         const [above, below] = [compareKeys(key, low), compareKeys(key, high)];
         return range.gt !== undefined ? above > 0 && below <= 0 : above >= 0 && below < 0;
       });
-      const bytes = encodeDeletion(range, undefined);
+      const bytes = encodeDeletion(range, KEYS);
       const hits = keys.filter((key) => {
         if (bytes === undefined) return false;
         const encoded = encodeKey(key);
@@ -157,22 +161,20 @@ describe('ranges to delete', () => {
   });
 
   test('an open side has no bytes', () => {
-    expect(halfOpen(encodeRange({ gte: 'a' }, undefined))).toEqual({ start: encodeKey('a'), end: new Uint8Array() });
-    expect(halfOpen(encodeRange({ lt: 'a' }, undefined))).toEqual({ start: new Uint8Array(), end: encodeKey('a') });
+    expect(halfOpen(encodeRange({ gte: 'a' }, KEYS))).toEqual({ start: encodeKey('a'), end: new Uint8Array() });
+    expect(halfOpen(encodeRange({ lt: 'a' }, KEYS))).toEqual({ start: new Uint8Array(), end: encodeKey('a') });
   });
 
   test('bounds stay within the length of a key', () => {
     const longest = 'k'.repeat(KEY_BYTES_MAX - 1);
-    const bytes = encodeDeletion({ lte: longest }, undefined);
+    const bytes = encodeDeletion({ lte: longest }, KEYS);
     expect(bytes?.end.length).toBeLessThanOrEqual(KEY_BYTES_MAX);
     expect(compareBytes(encodeKey(longest), bytes?.end as Uint8Array)).toBeLessThan(0);
   });
 
   test('no bounds at all are refused', () => {
     for (const range of [{}, { prefix: undefined }]) {
-      expect(() => encodeDeletion(range, undefined)).toThrow(
-        expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' }),
-      );
+      expect(() => encodeDeletion(range, KEYS)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' }));
     }
   });
 });

@@ -10,8 +10,9 @@
  */
 
 import type { Client, ReadKeeper } from '../client/client.ts';
-import { keyList, type Operations, type ScanOpened } from '../client/operations.ts';
+import { type KeptOperation, keyList, type ScanOpened } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
+import type { Formats } from '../codec/formats.ts';
 import { Footprint, type PlainFootprint, type TextRange } from '../protocol/footprint.ts';
 import { BatchKind, ENTRY_HEAD_BYTES, Op, READ_POINT_BYTES, Status } from '../protocol/frame.ts';
 import { scanRange, textRange, writesOfBatch } from '../protocol/frame-footprint.ts';
@@ -33,10 +34,9 @@ const KINDS: ReadonlyMap<number, number> = new Map([
   [Op.deleteRange, BatchKind.deleteRange],
 ]);
 
-/** The reads of one client, of a store with keys `K` and values `V`. */
-export class ReadCache<K, V> implements ReadKeeper {
+/** The reads of one client, of its store and the views of it. */
+export class ReadCache implements ReadKeeper {
   readonly #client: Client;
-  readonly #operations: Operations<K, V>;
   /** Whether no other client can ever write. */
   readonly #isAlone: boolean;
   readonly #kept: KeptReads;
@@ -46,9 +46,8 @@ export class ReadCache<K, V> implements ReadKeeper {
   #turnAt: number | undefined;
 
   /** Makes a client answer reads from what is kept here, in at most `bytesMax` bytes. */
-  constructor(client: Client, operations: Operations<K, V>, bytesMax: number) {
+  constructor(client: Client, bytesMax: number) {
     this.#client = client;
-    this.#operations = operations;
     this.#isAlone = client.id === 0;
     this.#kept = new KeptReads(bytesMax, () => performance.now(), this.#isAlone);
     this.#send = client.submit.bind(client);
@@ -57,9 +56,9 @@ export class ReadCache<K, V> implements ReadKeeper {
   }
 
   /** The value of a key, if it is here. */
-  peek(key: K): V | undefined {
-    const kept = this.#find(textOfBytes(this.#operations.keys.encode(key)));
-    return kept === undefined ? undefined : this.#valueOf(kept);
+  peek<K, V>({ keys, values }: Formats<K, V>, key: K): V | undefined {
+    const kept = this.#find(textOfBytes(keys.encode(key)));
+    return kept === undefined ? undefined : decoded(kept, values);
   }
 
   batch(request: ScanRequest): ScanBatch | undefined {
@@ -91,19 +90,16 @@ export class ReadCache<K, V> implements ReadKeeper {
 
   /** Takes the place of the client's `submit`. */
   readonly #submit: Client['submit'] = (operation, given, value, level, signal) => {
-    const { get, has, getMany, keys } = this.#operations;
-    const any: unknown = operation;
+    const { formats } = operation as Partial<KeptOperation<unknown, unknown, unknown, unknown, unknown>>;
     if (level !== 0 || signal?.aborted) return this.#send(operation, given, value, level, signal);
     try {
       let answer: Promise<unknown> | undefined;
-      if (any === get || any === has) {
-        // The key is read here and then sent on, so it is made plain first.
-        const key = keys.plain(given as unknown as K);
+      if (formats !== undefined) {
         this.#client.ensureOpen();
-        answer = any === get ? this.#get(key, signal) : this.#has(key, signal);
-      } else if (any === getMany) {
-        this.#client.ensureOpen();
-        answer = this.#getMany(value as unknown as readonly K[], signal);
+        // A key is read here and then sent on, as bytes.
+        if (operation.code === Op.getMany) answer = this.#getMany(formats, value as readonly unknown[], signal);
+        else if (operation.code === Op.get) answer = this.#get(formats, given, signal);
+        else answer = this.#has(formats, given, signal);
       } else if (operation.code === Op.scanOpen) {
         const request = value as unknown as ScanRequest;
         if (request.snapshot === 0 && request.expiries !== true) {
@@ -117,26 +113,26 @@ export class ReadCache<K, V> implements ReadKeeper {
     }
   };
 
-  #get(key: K, signal: AbortSignal | undefined): Promise<V | undefined> {
-    const bytes = this.#operations.keys.encode(key);
+  #get({ keys, values }: Formats<unknown, unknown>, key: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+    const bytes = keys.encode(key);
     const id = textOfBytes(bytes);
     const kept = this.#answer(id);
-    if (kept !== undefined) return Promise.resolve(this.#valueOf(kept));
+    if (kept !== undefined) return Promise.resolve(decoded(kept, values));
     const ticket = this.#kept.read(id);
-    const read = (answer: FrameReader): V | undefined => {
+    const read = (answer: FrameReader): unknown => {
       const start = answer.start + ENTRY_HEAD_BYTES;
       const isThere = answer.status !== Status.missing;
       if (!isThere) this.#keep(answer, ticket, { bytes: undefined });
       else if (answer.entryHead().expires === undefined)
         this.#keep(answer, ticket, { bytes: answer.bytes.slice(start, answer.end) });
-      return isThere ? this.#operations.values.read(answer.bytes, start, answer.end) : undefined;
+      return isThere ? values.read(answer.bytes, start, answer.end) : undefined;
     };
     return this.#read([ticket], { code: Op.getEntry, key: rawBytes, value: undefined, read }, bytes, undefined, signal);
   }
 
   /** Only the absence of a key is kept: of its entry, only the existence is known. */
-  #has(key: K, signal: AbortSignal | undefined): Promise<boolean> {
-    const bytes = this.#operations.keys.encode(key);
+  #has({ keys }: Formats<unknown, unknown>, key: unknown, signal: AbortSignal | undefined): Promise<boolean> {
+    const bytes = keys.encode(key);
     const id = textOfBytes(bytes);
     const kept = this.#answer(id);
     if (kept !== undefined) return Promise.resolve(kept.bytes !== undefined);
@@ -149,14 +145,17 @@ export class ReadCache<K, V> implements ReadKeeper {
     return this.#read([ticket], { code: Op.has, key: rawBytes, value: undefined, read }, bytes, undefined, signal);
   }
 
-  #getMany(keys: readonly K[], signal: AbortSignal | undefined): Promise<(V | undefined)[]> {
-    const { values, keys: format } = this.#operations;
+  #getMany(
+    { keys: format, values }: Formats<unknown, unknown>,
+    keys: readonly unknown[],
+    signal: AbortSignal | undefined,
+  ): Promise<unknown[]> {
     const encoded = keys.map((key) => format.encode(key));
     const ids = encoded.map(textOfBytes);
     const kept = ids.map((id) => this.#answer(id));
-    if (!kept.includes(undefined)) return Promise.resolve((kept as Kept[]).map((one) => this.#valueOf(one)));
+    if (!kept.includes(undefined)) return Promise.resolve((kept as Kept[]).map((one) => decoded(one, values)));
     const tickets = ids.map((id) => this.#kept.read(id));
-    const read = (answer: FrameReader): (V | undefined)[] => {
+    const read = (answer: FrameReader): unknown[] => {
       const found = answer.many((bytes, start, end) => bytes.subarray(start, end));
       return found.map((bytes, i) => {
         if (!answer.expires) this.#keep(answer, tickets[i] as Ticket, { bytes: bytes?.slice() });
@@ -238,10 +237,6 @@ export class ReadCache<K, V> implements ReadKeeper {
     this.#client.ask({ type: 'call', method: 'renew', args: [] }).then(ended, ended);
   }
 
-  #valueOf({ bytes }: Kept): V | undefined {
-    return bytes === undefined ? undefined : this.#operations.values.read(bytes.slice(), 0, bytes.length);
-  }
-
   /** This client writes these; without a list, too many to look at. */
   #called(writes: ReturnType<typeof writesOfBatch>): ((isGranted: boolean) => void) | undefined {
     const written: [Ticket, Kept][] = [];
@@ -259,6 +254,10 @@ export class ReadCache<K, V> implements ReadKeeper {
       for (const [ticket, kept] of written) this.#kept.written(ticket, isGranted || this.#isAlone ? kept : undefined);
     };
   }
+}
+
+function decoded<V>({ bytes }: Kept, values: Formats<never, V>['values']): V | undefined {
+  return bytes === undefined ? undefined : values.read(bytes.slice(), 0, bytes.length);
 }
 
 /** The name of the answer to a scan. No key begins with this byte. */

@@ -46,10 +46,10 @@ export function pageOf(range: ByteRange, keysOnly: boolean, bytesMax?: number): 
 export function follow<K, V>(parts: ChangesParts<K, V>, wanted: ChangesRequest): ChangeSource<K, V> {
   const { client, operations } = parts;
   const { range, since, keysOnly, signal } = wanted;
-  const { codec, keys, values } = operations;
+  const { keys, values } = operations;
   const change = ({ kind, sequence, key, value, expires }: RawChange): Change<K, V> => {
     if (kind === ChangeKind.deleteRange)
-      return { type: 'deleteRange', range: deletedRange(key, value, codec), sequence };
+      return { type: 'deleteRange', range: deletedRange(key, value, keys), sequence };
     const name = keys.read(key, 0, key.length);
     if (kind === ChangeKind.delete) return { type: 'delete', key: name, sequence };
     // With keysOnly the caller's value type includes undefined.

@@ -12,6 +12,7 @@
  * An operation costs its promise and three slots in the arrays of its frame. It has no object of its own.
  */
 
+import type { Formats } from '../codec/formats.ts';
 import { closedError, toWire, VarveError } from '../errors.ts';
 import type { PlainFootprint } from '../protocol/footprint.ts';
 import { Status, transferOf } from '../protocol/frame.ts';
@@ -70,6 +71,8 @@ export interface ReadKeeper {
   lost(): void;
   /** The whole answer to a scan, if it is kept. */
   batch(request: ScanRequest): ScanBatch | undefined;
+  /** The value of a key, if it is kept. */
+  peek<K, V>(formats: Formats<K, V>, key: K): V | undefined;
 }
 
 /** One engine's client, serving one store. */

@@ -4,13 +4,14 @@
  * Invariant: made once for a store and without state, so that a call allocates only its promise.
  */
 
-import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
-import { formatOf, structured, type ValueFormat } from '../codec/values.ts';
+import type { Formats } from '../codec/formats.ts';
+import type { KeyFormat } from '../codec/key-format.ts';
+import type { ValueFormat } from '../codec/values.ts';
 import { ENTRY_HEAD_BYTES, Op, type OpCode, READ_POINT_BYTES, Status } from '../protocol/frame.ts';
 import type { FrameReader, ReadPoint } from '../protocol/frame-reader.ts';
 import { type Encoder, type Operation, rawBytes, word } from '../protocol/frame-writer.ts';
 import { readScanBatch, type ScanBatch, type ScanRequest, writeScanOpen } from '../protocol/scan.ts';
-import type { DeleteReceipt, Entry, KeyCodec, Receipt, ValueCodec } from '../types.ts';
+import type { DeleteReceipt, Entry, Receipt } from '../types.ts';
 
 /** The parts of entries in the batches of a scan, as requested when it is opened. */
 export interface ScanParts {
@@ -34,34 +35,40 @@ export interface ScanOperations {
 const ASKS: Encoder<undefined> = { write: (_, sink) => sink.byte(1) };
 const SCAN_OPENING: Encoder<ScanRequest> = { write: writeScanOpen };
 
-/** The operations of a store with keys `K` and values `V`. */
-export class Operations<K, V> {
-  readonly codec: KeyCodec<K> | undefined;
+/** An operation whose answer a cache may have. */
+export interface KeptOperation<A, B, T, K, V> extends Operation<A, B, T> {
+  /** The formats of its keys and values. */
+  readonly formats: Formats<K, V>;
+}
+
+/** The operations of a store, or a view, with keys `K` and values `V`. */
+export class Operations<K, V> implements Formats<K, V> {
   readonly keys: KeyFormat<K>;
   readonly values: ValueFormat<V>;
-  readonly get: Operation<K, undefined, V | undefined>;
-  readonly getMany: Operation<undefined, readonly K[], (V | undefined)[]>;
+  readonly owner: object;
+  readonly get: KeptOperation<K, undefined, V | undefined, K, V>;
+  readonly getMany: KeptOperation<undefined, readonly K[], (V | undefined)[], K, V>;
   readonly getEntry: Operation<K, undefined, Entry<V> | undefined>;
-  readonly has: Operation<K, undefined, boolean>;
+  readonly has: KeptOperation<K, undefined, boolean, K, V>;
   readonly set: Operation<K, V, Receipt>;
   readonly delete: Operation<K, undefined, Receipt>;
   /** A delete that reports whether its key was there. */
   readonly deleteAsking: Operation<K, undefined, DeleteReceipt>;
 
-  constructor(keys: KeyCodec<K> | undefined, values: ValueCodec<V> | undefined) {
-    this.codec = keys;
-    this.keys = keyFormatOf(keys);
-    // Without a codec the caller chooses `V`, as with `structured.as<V>()`.
-    this.values = formatOf(values ?? (structured as unknown as ValueCodec<V>));
-    const { keys: key, values: value } = this;
+  constructor({ owner, keys: key, values: value }: Formats<K, V>) {
+    this.owner = owner;
+    this.keys = key;
+    this.values = value;
     const read = (bytes: Uint8Array, start: number, end: number): V => value.read(bytes, start, end);
     this.get = {
+      formats: this,
       code: Op.get,
       key,
       value: undefined,
       read: (answer) => (answer.status === Status.missing ? undefined : read(answer.bytes, answer.start, answer.end)),
     };
     this.getMany = {
+      formats: this,
       code: Op.getMany,
       key: undefined,
       value: keyList(key),
@@ -77,7 +84,7 @@ export class Operations<K, V> {
         return { value: read(answer.bytes, answer.start + ENTRY_HEAD_BYTES, answer.end), sequence, expires };
       },
     };
-    this.has = { code: Op.has, key, value: undefined, read: (answer) => answer.status === Status.ok };
+    this.has = { formats: this, code: Op.has, key, value: undefined, read: (answer) => answer.status === Status.ok };
     this.set = write(Op.set, key, value);
     this.delete = write(Op.delete, key, undefined);
     this.deleteAsking = {

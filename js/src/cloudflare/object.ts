@@ -9,7 +9,6 @@
  */
 
 import { DurableObject } from 'cloudflare:workers';
-import { formatOf, structured } from '../codec/values.ts';
 import { EngineHost } from '../engine/engine-host.ts';
 import { VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
@@ -17,7 +16,7 @@ import { whenCollected } from '../runtime/collected.ts';
 import { resolveOptions } from '../store/options.ts';
 import { SyncStore } from '../synchronous/store.ts';
 import type { SyncUpgrade } from '../synchronous/transaction.ts';
-import type { CommonOpenOptions, Key, ValueCodec } from '../types.ts';
+import type { CommonOpenOptions, Key } from '../types.ts';
 import { ObjectStorageAdapter } from './adapter.ts';
 import { Maintenance } from './maintenance.ts';
 import type { ObjectContext } from './platform.ts';
@@ -116,8 +115,8 @@ async function openHost<K, V>(
 }
 
 function storeOf<K, V>(host: EngineHost, options: VarveObjectOptions<K, V>): SyncStore<K, V> {
-  const { keys, values = structured as unknown as ValueCodec<V>, version, upgrade } = options;
-  const store = new SyncStore<K, V>(host, keys, formatOf(values), undefined);
+  const { version, upgrade } = options;
+  const store = new SyncStore<K, V>(host, options, undefined);
   if (version !== undefined) store.upgradeTo(version, upgrade);
   return store;
 }

@@ -62,8 +62,12 @@ export function writeKey(key: Key, into: Uint8Array, at: number): number {
 
 /** The bytes of a key. Throws `VARVE_INVALID_KEY`. */
 export function encodeKey(key: Key): Uint8Array {
-  const plain = plainKey(key);
-  return scratch.slice(0, writeKey(plain, scratch, 0));
+  return encodePlain(plainKey(key));
+}
+
+/** The bytes of a plain key. Throws `VARVE_INVALID_KEY`. */
+export function encodePlain(key: Key): Uint8Array {
+  return scratch.slice(0, writeKey(key, scratch, 0));
 }
 
 function encodedLength(key: Key): number {

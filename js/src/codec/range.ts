@@ -7,10 +7,11 @@
 
 import { invalid } from '../errors.ts';
 import { checkOptions, RANGE } from '../options.ts';
-import type { Key, KeyCodec, KeyRange } from '../types.ts';
+import type { Key, KeyRange } from '../types.ts';
+import { afterText } from './after-text.ts';
 import { isBytes } from './intrinsics.ts';
-import { mappedKey } from './key-format.ts';
-import { encodeKey } from './keys.ts';
+import type { KeyFormat } from './key-format.ts';
+import { encodePlain } from './keys.ts';
 import { KEY_BYTES_MAX, plainKey } from './plain-key.ts';
 
 /** One end of a range. */
@@ -38,12 +39,13 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
 }
 
 /**
- * The byte range of a key range. Throws `VARVE_INVALID_ARGUMENT` for two lower or two upper bounds, for a prefix that is not an
- * array, string or Uint8Array, and for an option that is not in `known`; `VARVE_INVALID_KEY` for a bound that is not a key.
+ * The byte range of a key range; without bounds, all keys of the format. Throws `VARVE_INVALID_ARGUMENT` for two lower or two upper
+ * bounds, for a prefix that is not an array, string or Uint8Array, and for an option that is not in `known`; `VARVE_INVALID_KEY` for a
+ * bound that is not a key.
  */
 export function encodeRange<K>(
   range: KeyRange<K>,
-  keys: KeyCodec<K> | undefined,
+  keys: KeyFormat<K>,
   known: Readonly<Record<string, 1>> = RANGE,
 ): ByteRange {
   checkOptions(range, known);
@@ -52,13 +54,11 @@ export function encodeRange<K>(
   if (lt !== undefined && lte !== undefined) throw invalid('A range takes lt or lte, not both.');
   let lower = bound(gt, gte, keys);
   let upper = bound(lt, lte, keys);
-  if (prefix !== undefined) {
-    const bytes = prefixBytes(prefix);
-    const from: Bound = { key: bytes, exclusive: false };
-    const to: Bound = { key: successor(bytes), exclusive: true };
-    if (lower === undefined || compareBytes(lower.key, from.key) < 0) lower = from;
-    if (upper === undefined || compareBytes(upper.key, to.key) >= 0) upper = to;
-  }
+  const [from, to] = prefix === undefined ? wholeOf(keys) : prefixBounds(prefix, keys);
+  if (from !== undefined && (lower === undefined || compareBytes(lower.key, from) < 0))
+    lower = { key: from, exclusive: false };
+  if (to !== undefined && (upper === undefined || compareBytes(upper.key, to) >= 0))
+    upper = { key: to, exclusive: true };
   return { lower, upper, empty: isEmpty(lower, upper) };
 }
 
@@ -77,10 +77,11 @@ export function halfOpen(range: ByteRange): { start: Uint8Array; end: Uint8Array
  */
 export function encodeDeletion<K>(
   range: KeyRange<K>,
-  keys: KeyCodec<K> | undefined,
+  keys: KeyFormat<K>,
 ): { start: Uint8Array; end: Uint8Array } | undefined {
   const bytes = encodeRange(range, keys);
-  if (bytes.lower === undefined && bytes.upper === undefined) {
+  const { gt, gte, lt, lte, prefix } = range;
+  if ([gt, gte, lt, lte, prefix].every((bound) => bound === undefined)) {
     throw invalid('deleteRange takes a bound or a prefix; clear() deletes everything.');
   }
   return bytes.empty ? undefined : halfOpen(bytes);
@@ -88,23 +89,31 @@ export function encodeDeletion<K>(
 
 const NOTHING = new Uint8Array(0);
 
-function bound<K>(
-  exclusive: K | undefined,
-  inclusive: K | undefined,
-  keys: KeyCodec<K> | undefined,
-): Bound | undefined {
+function bound<K>(exclusive: K | undefined, inclusive: K | undefined, keys: KeyFormat<K>): Bound | undefined {
   const isExclusive = exclusive !== undefined;
   const key = isExclusive ? exclusive : inclusive;
-  if (key === undefined) return undefined;
-  const bytes = encodeKey(keys === undefined ? (key as Key) : mappedKey(keys, key));
-  return { key: bytes, exclusive: isExclusive };
+  return key === undefined ? undefined : { key: keys.encode(key), exclusive: isExclusive };
 }
 
-function prefixBytes(prefix: unknown): Uint8Array {
+type Bounds = readonly [from: Uint8Array, to: Uint8Array];
+
+/** The bounds of all keys of a format; none for those of a whole store. */
+function wholeOf<K>({ first }: KeyFormat<K>): Bounds | [] {
+  return first.length === 0 ? [] : [first, successor(first)];
+}
+
+/**
+ * The bounds of the keys with a prefix. In a view a string or bytes are an element of an array. Then both bounds are keys, so that a
+ * range to delete can be reported as a range of keys.
+ */
+function prefixBounds<K>(prefix: unknown, keys: KeyFormat<K>): Bounds {
   const key = plainKey(prefix as Key);
-  const usable = typeof key === 'string' || isBytes(key) || Array.isArray(key);
-  if (!usable) throw invalid('A prefix is an array, a string or a Uint8Array.');
-  return encodeKey(key);
+  const within = keys.prefix;
+  const isText = typeof key === 'string' || isBytes(key);
+  if (!isText && !Array.isArray(key)) throw invalid('A prefix is an array, a string or a Uint8Array.');
+  if (isText && within.length > 0) return [encodePlain([...within, key]), encodePlain([...within, afterText(key)])];
+  const bytes = encodePlain(Array.isArray(key) ? [...within, ...key] : key);
+  return [bytes, successor(bytes)];
 }
 
 /** The smallest bytes above everything that begins with `bytes`. A type byte is never FF, so such bytes always exist. */

@@ -6,6 +6,7 @@
  * deeper than any other sorts after all of them.
  */
 
+import { afterText } from '../codec/after-text.ts';
 import { bytesUnder, isBytes, timeOf } from '../codec/intrinsics.ts';
 import { plainKey } from '../codec/plain-key.ts';
 import { VarveError } from '../errors.ts';
@@ -103,21 +104,7 @@ export function textOf(key: Key): string {
 
 /** The lowest key after all keys that begin with this string, these bytes or these elements. */
 export function afterPrefix(prefix: string | Uint8Array | readonly Key[]): Key {
-  if (typeof prefix === 'string') {
-    const next = incremented(pointsOf(prefix), 0x10ffff);
-    return next === undefined ? Number.NEGATIVE_INFINITY : String.fromCodePoint(...next);
-  }
-  if (Array.isArray(prefix)) return [...(prefix as readonly Key[]), TOP];
-  const next = incremented([...(prefix as Uint8Array)], 0xff);
-  return next === undefined ? '' : Uint8Array.from(next);
-}
-
-/** The lowest list of numbers after all lists that begin with this one. */
-function incremented(numbers: number[], max: number): number[] | undefined {
-  while (numbers.at(-1) === max) numbers.pop();
-  const last = numbers.pop();
-  // After the last code point before the surrogates comes the first one behind them.
-  return last === undefined ? undefined : [...numbers, last === 0xd7ff ? 0xe000 : last + 1];
+  return Array.isArray(prefix) ? [...(prefix as readonly Key[]), TOP] : afterText(prefix as string | Uint8Array);
 }
 
 function pointsOf(text: string): number[] {

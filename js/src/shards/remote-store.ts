@@ -10,8 +10,7 @@ import type { Reads, Writes } from '../api.ts';
 import type { ObjectNamespace } from '../cloudflare/platform.ts';
 import { type BatchItem, type StoreAnswers, type StoreReply, type StoreRequest, unwrap } from '../cloudflare/rpc.ts';
 import { checkItem } from '../codec/item.ts';
-import { mappedKey } from '../codec/key-format.ts';
-import { encodeKey } from '../codec/keys.ts';
+import { KeyFormat } from '../codec/key-format.ts';
 import { encodeDeletion, encodeRange } from '../codec/range.ts';
 import { invalid, VarveError } from '../errors.ts';
 import {
@@ -80,14 +79,14 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
   readonly names: readonly string[];
   readonly #places: Rendezvous;
   readonly #stub: (name: string) => object;
-  readonly #keys: KeyCodec<K> | undefined;
+  readonly #keys: KeyFormat<K>;
 
   /** @internal */
   constructor(names: readonly string[], stub: (name: string) => object, options: RemoteOptions<K>) {
     this.#places = new Rendezvous(names);
     this.names = this.#places.names;
     this.#stub = stub;
-    this.#keys = options.keys;
+    this.#keys = new KeyFormat(options.keys);
   }
 
   get(key: K, options?: WaitOptions): Promise<V | undefined> {
@@ -183,16 +182,11 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
   /** One of its shards as a store. */
   shard(name: string): RemoteStore<K, V> {
     if (!this.names.includes(name)) throw invalid(`There is no shard ${name}.`);
-    return new RemoteStore([name], this.#stub, { keys: this.#keys });
+    return new RemoteStore([name], this.#stub, { keys: this.#keys.codec });
   }
 
   #shardOf(key: K): number {
-    return this.names.length === 1 ? 0 : this.#places.shardOf(this.#encode(key));
-  }
-
-  #encode(key: K): Uint8Array {
-    // Without a codec keys are Varve keys.
-    return encodeKey(this.#keys === undefined ? (key as Key) : mappedKey(this.#keys, key));
+    return this.names.length === 1 ? 0 : this.#places.shardOf(this.#keys.encode(key));
   }
 
   #scan<T>(options: ScanOptions<K>, values: boolean, item: (entry: ShardEntry<K, V>) => T): AsyncGenerator<T> {
@@ -204,7 +198,7 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
       signal,
       shards: this.names.map((_, shard) => shard),
       page: (shard, part) => this.#call(shard, { call: 'page', range: part, values }, signal),
-      encode: (key) => this.#encode(key),
+      encode: (key) => this.#keys.encode(key),
       owner: (bytes) => this.#places.shardOf(bytes),
     };
     return mergedScan(source, range, item);

@@ -5,6 +5,7 @@
  * explains what to do.
  */
 
+import { checkCodecs } from '../codec/formats.ts';
 import { isWellFormed } from '../codec/text.ts';
 import { invalid } from '../errors.ts';
 import { COMPACT, checkDurability, checkOptions, type Known, RANGE, shown, WAIT, WRITE } from '../options.ts';
@@ -78,14 +79,13 @@ export function resolveOptions<K, V>(
 ): EngineOptions & { readonly lockTimeout: number } {
   checkName(name);
   checkOptions(options, known);
-  const { durability, storage, memoryBytes, historyBytes, wasm, keys, values, version, upgrade } = options;
+  const { durability, storage, memoryBytes, historyBytes, wasm, version, upgrade } = options;
   checkDurability(durability);
   const kind = isAdapter(storage) ? undefined : storage;
   const lockTimeout = lockTimeoutOf(options);
   if (memoryBytes !== undefined) checkBytes('memoryBytes', memoryBytes, MEMORY_BYTES_MIN, MEMORY_BYTES_MAX);
   if (historyBytes !== undefined) checkBytes('historyBytes', historyBytes);
-  checkCodec('keys', keys);
-  checkCodec('values', values);
+  checkCodecs(options);
   checkVersion(version, upgrade);
   const place = wasm === undefined ? undefined : wasmPlace(wasm);
   return { durability, storage: kind, lockTimeout, memoryBytes, historyBytes, wasm: place };
@@ -104,13 +104,6 @@ export function repairRequest(name: string, options: RepairOptions): RepairReque
   const lockTimeout = lockTimeoutOf(options);
   if (into === name) throw invalid('A store is not repaired in place: name another one as into.');
   return { into, strict, lockTimeout, tools: tools === undefined ? undefined : wasmPlace(tools) };
-}
-
-function checkCodec(option: string, codec: { readonly encode: unknown; readonly decode: unknown } | undefined): void {
-  if (codec === undefined) return;
-  if (typeof codec?.encode !== 'function' || typeof codec.decode !== 'function') {
-    throw invalid(`${option} is a codec: an object with a name, encode(value) and decode(bytes).`);
-  }
 }
 
 /** Throws unless it is a version; undefined is allowed if there is no upgrade function. */

@@ -4,22 +4,16 @@
  * Invariant: a read sees the snapshot whose number it carries: 0 for the store at the time of the call.
  */
 
-import type { Reads } from '../api.ts';
+import type { Place, Reads } from '../api.ts';
 import type { Client } from '../client/client.ts';
-import {
-  type Operations,
-  type ScanOperations,
-  scanCount,
-  scanEntries,
-  scanKeys,
-  scanValues,
-} from '../client/operations.ts';
+import { Operations, type ScanOperations, scanCount, scanEntries, scanKeys, scanValues } from '../client/operations.ts';
+import { formatsAt } from '../codec/formats.ts';
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import type { VarveError } from '../errors.ts';
 import { COUNT, checkLimit, checkOptions, SCAN, several, WAIT } from '../options.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import { COUNT_BATCH } from '../protocol/scan.ts';
-import type { CountOptions, Entry, ScanOptions, StoreIterator, WaitOptions } from '../types.ts';
+import type { CountOptions, Entry, Key, ScanOptions, StoreIterator, ViewOptions, WaitOptions } from '../types.ts';
 import { type BatchSource, Cursor, firstBatchBytes, KeptBatch } from './cursor.ts';
 import { entriesOf, keysOf, ScanIterator, type Unpack, valuesOf } from './scan-iterator.ts';
 import { levelOfSnapshot } from './snapshot-handle.ts';
@@ -37,35 +31,50 @@ export type Course = Pick<ScanOptions, 'reverse' | 'limit' | 'signal'>;
 export interface SnapshotState {
   readonly number: number;
   refusal: VarveError | undefined;
+  /** Kept from being collected, which would close it, while there are views of it. */
+  owner?: object;
 }
 
 /** Reads of a store, or of a snapshot of it. */
 export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
-  readonly #client: Client;
-  readonly #operations: Operations<K, V>;
+  /** @internal */
+  readonly client: Client;
+  /** @internal */
+  readonly formats: Operations<K, V>;
   readonly #state: SnapshotState;
 
   /** @internal */
   constructor(client: Client, operations: Operations<K, V>, state: SnapshotState) {
-    this.#client = client;
-    this.#operations = operations;
+    this.client = client;
+    this.formats = operations;
     this.#state = state;
   }
 
+  /**
+   * Reads of a part of it: of a view of the same store, or of the keys that begin with a prefix. See `at` of a store.
+   *
+   * @example
+   * await using snapshot = await db.snapshot();
+   * const ada = await snapshot.at(users).get('ada');
+   */
+  at<K2 = Key, V2 = V>(place: Place<K2, V2>, options?: ViewOptions<K2, V2>): ReadView<K2, V2> {
+    return new ReadView(this.client, new Operations(formatsAt(this.formats, place, options)), this.#state);
+  }
+
   get(key: K, options?: WaitOptions): Promise<V | undefined> {
-    return this.#submit(this.#operations.get, key, undefined, options);
+    return this.#submit(this.formats.get, key, undefined, options);
   }
 
   async getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(V | undefined)[]> {
-    return this.#submit(this.#operations.getMany, undefined, [...several(keys)], options);
+    return this.#submit(this.formats.getMany, undefined, [...several(keys)], options);
   }
 
   getEntry(key: K, options?: WaitOptions): Promise<Entry<V> | undefined> {
-    return this.#submit(this.#operations.getEntry, key, undefined, options);
+    return this.#submit(this.formats.getEntry, key, undefined, options);
   }
 
   has(key: K, options?: WaitOptions): Promise<boolean> {
-    return this.#submit(this.#operations.has, key, undefined, options);
+    return this.#submit(this.formats.has, key, undefined, options);
   }
 
   async hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {
@@ -91,7 +100,7 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
   }
 
   async count(range: CountOptions<K> = {}): Promise<number> {
-    return this.countBytes(encodeRange(range, this.#operations.codec, COUNT), range.signal);
+    return this.countBytes(encodeRange(range, this.formats.keys, COUNT), range.signal);
   }
 
   /** @internal How many keys a range of bytes has. */
@@ -111,12 +120,12 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
   /** @internal Scans a range of bytes. */
   scanBytes<T>(as: keyof typeof SCANS, range: ByteRange, course: Course): StoreIterator<T> {
     const { operations, unpack } = SCANS[as];
-    const items = unpack(this.#operations) as unknown as Unpack<T>;
+    const items = unpack(this.formats) as unknown as Unpack<T>;
     return new ScanIterator(this.#cursor(operations, range, course), items, course.signal);
   }
 
   #scan<T>(as: keyof typeof SCANS, options: ScanOptions<K>): StoreIterator<T> {
-    return this.scanBytes(as, encodeRange(options, this.#operations.codec, SCAN), options);
+    return this.scanBytes(as, encodeRange(options, this.formats.keys, SCAN), options);
   }
 
   /** Opens a scan; undefined for a scan without results. */
@@ -129,8 +138,8 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
     const batchBytes = operations === scanCount ? COUNT_BATCH : firstBatchBytes(limit);
     const snapshot = this.#state.number;
     const request = { range, reverse, limit, snapshot, batchBytes, ...operations.parts };
-    const kept = this.#client.keeper?.batch(request);
-    return kept === undefined ? new Cursor(this.#client, operations, request) : new KeptBatch(kept);
+    const kept = this.client.keeper?.batch(request);
+    return kept === undefined ? new Cursor(this.client, operations, request) : new KeptBatch(kept);
   }
 
   #submit<A, B, T>(operation: Operation<A, B, T>, key: A, value: B, options?: WaitOptions): Promise<T> {
@@ -141,11 +150,11 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
     } catch (error) {
       return Promise.reject(error);
     }
-    return this.#client.submit(operation, key, value, levelOfSnapshot(number), options?.signal);
+    return this.client.submit(operation, key, value, levelOfSnapshot(number), options?.signal);
   }
 
   #ensureOpen(): void {
     if (this.#state.refusal !== undefined) throw this.#state.refusal;
-    this.#client.ensureOpen();
+    this.client.ensureOpen();
   }
 }

@@ -34,6 +34,7 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
     const state: SnapshotState = { number: taken.number, refusal: undefined };
     super(client, operations, state);
     this.sequence = taken.sequence;
+    state.owner = this;
     this.#state = state;
     this.#held = { client, number: taken.number };
     collected.register(this, this.#held, this);

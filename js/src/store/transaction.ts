@@ -10,9 +10,10 @@
  * released when the attempt ends, however it ends.
  */
 
-import type { Reads, TransactionWrites } from '../api.ts';
-import { batchOperation, type ScanOperations, scanEntries, scanKeys } from '../client/operations.ts';
+import type { Place, Reads, TransactionWrites } from '../api.ts';
+import { batchOperation, Operations, type ScanOperations, scanEntries, scanKeys } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
+import { formatsAt } from '../codec/formats.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { COUNT, checkOptions, checkWait, LIFETIME, SCAN, several } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
@@ -28,6 +29,7 @@ import { upgradeOf, VERSION_KEY, versionBytes } from '../transaction/version.ts'
 import { Workspace } from '../transaction/workspace.ts';
 import type {
   CountOptions,
+  Key,
   KeyRange,
   Lifetime,
   ScanOptions,
@@ -35,6 +37,7 @@ import type {
   TransactionOptions,
   UpdateLifetime,
   UpgradeVersions,
+  ViewOptions,
   WaitOptions,
 } from '../types.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
@@ -65,6 +68,7 @@ export class Transaction<K, V>
   readonly #parts: UpdateParts<K, V>;
   readonly #work: Workspace<K, V>;
   readonly #snapshot: number;
+  readonly #reserved: Reserved;
   readonly #view: ReadView<K, V>;
   /** @internal The statements about derived keys. */
   readonly derivations: Derivations<K>;
@@ -75,7 +79,23 @@ export class Transaction<K, V>
     this.#parts = parts;
     this.#work = work;
     this.#snapshot = snapshot;
+    this.#reserved = reserved;
     this.#view = new ReadView(parts.client, parts.operations, { number: snapshot, refusal: undefined });
+  }
+
+  /**
+   * The transaction in a part of the store: in a view of the same store, or in the keys that begin with a prefix, relative to this
+   * transaction's own. See `at` of a store.
+   *
+   * @example
+   * await db.transaction(async (tx) => {
+   *   const user = await tx.at(users).get('ada');
+   *   tx.at(posts).set(id, { by: user.name });
+   * });
+   */
+  at<K2 = Key, V2 = V>(place: Place<K2, V2>, options?: ViewOptions<K2, V2>): Transaction<K2, V2> {
+    const operations = new Operations(formatsAt(this.#parts.operations, place, options));
+    return new Transaction({ ...this.#parts, operations }, this.#work.at(operations), this.#snapshot, this.#reserved);
   }
 
   async get(key: K, options?: WaitOptions): Promise<V | undefined> {
@@ -177,7 +197,7 @@ export class Transaction<K, V>
       if (isOvertaken) throw overtaken();
       this.set(same, value, lifetimeOf(options, own?.lifetime ?? { expiresAt: entry?.expires }));
     };
-    return inTurn({ owner: this, key: textOfBytes(bytes) }, attempt, { is: () => isOvertaken });
+    return inTurn({ owner: work.owner, key: textOfBytes(bytes) }, attempt, { is: () => isOvertaken });
   }
 
   delete(key: K, options?: undefined): void {
@@ -259,7 +279,7 @@ export async function runTransaction<K, V, T>(
       if (key !== undefined && (turn?.key !== key || turn.isOver)) {
         // Never two turns at a time: no call waits for a turn while it has one.
         turn?.end();
-        turn = await Turn.of({ owner: parts.owner, key, signal });
+        turn = await Turn.of({ owner: parts.client, key, signal });
       }
     }
   } finally {

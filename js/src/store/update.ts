@@ -20,8 +20,6 @@ import type { Receipt, UpdateOptions } from '../types.ts';
 export interface UpdateParts<K, V> {
   readonly client: Client;
   readonly operations: Operations<K, V>;
-  /** The owner of the turns over keys that they take. */
-  readonly owner: object;
   /** Number of the durability level of commits. */
   readonly level: number;
 }
@@ -33,7 +31,7 @@ export function update<K, V>(
   change: (value: V | undefined) => V | PromiseLike<V>,
   options: UpdateOptions = {},
 ): Promise<Receipt> {
-  const { client, operations, level, owner } = parts;
+  const { client, operations, level } = parts;
   const { signal } = options;
   const getEntry = { ...operations.getEntry, key: rawBytes };
   const attempt = async (call: Call): Promise<Receipt> => {
@@ -44,7 +42,7 @@ export function update<K, V>(
     writer.set(rawBytes, key, operations.values, value, { ...lifetime, ifSequence: entry?.sequence ?? null });
     return client.submit(batchOperation, undefined, writer.view(), level, signal);
   };
-  return inTurn({ owner, key: textOfBytes(key), signal }, attempt, {
+  return inTurn({ owner: client, key: textOfBytes(key), signal }, attempt, {
     is: isConflict,
     last: (error) => namedConflict(error, operations.keys, `Others wrote the key each of ${ATTEMPTS_MAX} times`),
   });

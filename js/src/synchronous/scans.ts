@@ -11,24 +11,22 @@ import { COUNT, checkLimit, SCAN } from '../options.ts';
 import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
 import type { Course } from '../store/read-view.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
-import type { CountOptions, KeyCodec, ScanOptions } from '../types.ts';
+import type { CountOptions, ScanOptions } from '../types.ts';
 import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './scan.ts';
 
 /** The scans of one store. A `snapshot` is the number of a snapshot in the engine; 0 is the store as it is. */
 export class SyncScans<K, V> {
   readonly #source: ScanSource<K, V>;
-  readonly #codec: KeyCodec<K> | undefined;
   /** A sink over the engine's scratch. */
   readonly #sink = new ByteSink(0);
 
-  constructor(source: ScanSource<K, V>, codec: KeyCodec<K> | undefined) {
+  constructor(source: ScanSource<K, V>) {
     this.#source = source;
-    this.#codec = codec;
   }
 
   /** An iterator over the contents of a range. */
   scan<T>(options: ScanOptions<K>, want: number, snapshot = 0): SyncScan<K, V, T> {
-    const range = encodeRange(options, this.#codec, SCAN);
+    const range = encodeRange(options, this.#source.keys, SCAN);
     return new SyncScan(this.#source, this.#open(range, options, want, snapshot), want, options.signal);
   }
 
@@ -40,7 +38,7 @@ export class SyncScans<K, V> {
 
   /** How many keys a range has. */
   count(range: CountOptions<K>, snapshot = 0): number {
-    return this.countBytes(encodeRange(range, this.#codec, COUNT), snapshot, range.signal);
+    return this.countBytes(encodeRange(range, this.#source.keys, COUNT), snapshot, range.signal);
   }
 
   /** How many keys a range of bytes has. */

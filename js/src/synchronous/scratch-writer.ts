@@ -8,14 +8,14 @@
  * encoded is refused.
  */
 
+import type { Formats } from '../codec/formats.ts';
 import { isBytes } from '../codec/intrinsics.ts';
-import { mappedKey } from '../codec/key-format.ts';
+import type { KeyFormat } from '../codec/key-format.ts';
 import { writeKey } from '../codec/keys.ts';
-import { KEY_BYTES_MAX, plainKey } from '../codec/plain-key.ts';
+import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { bytes, checkedBytes, checkLength, structured, type ValueFormat } from '../codec/values.ts';
 import { reentered } from '../protocol/frame-writer.ts';
-import type { Key, KeyCodec } from '../types.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 
 /** The tag byte of raw bytes (codec/values.ts). */
@@ -26,7 +26,7 @@ const SINK_BYTES_KEPT = 1024 * 1024;
 /** Writes keys and values of one store into the scratch. */
 export class ScratchWriter<K, V> {
   readonly #memory: EngineMemory;
-  readonly #codec: KeyCodec<K> | undefined;
+  readonly #keys: KeyFormat<K>;
   readonly #values: ValueFormat<V>;
   /** Whether a Uint8Array is stored, and read, as it is. */
   readonly raw: boolean;
@@ -35,9 +35,9 @@ export class ScratchWriter<K, V> {
   /** Length of the last value written by `pair`. */
   valueBytes = 0;
 
-  constructor(memory: EngineMemory, keys: KeyCodec<K> | undefined, values: ValueFormat<V>) {
+  constructor(memory: EngineMemory, { keys, values }: Formats<K, V>) {
     this.#memory = memory;
-    this.#codec = keys;
+    this.#keys = keys;
     this.#values = values;
     const format: unknown = values;
     this.raw = format === structured || format === bytes;
@@ -45,13 +45,13 @@ export class ScratchWriter<K, V> {
 
   /** Writes a key at the start of the scratch; returns its length. */
   key(key: K): number {
-    const plain = this.#plain(key);
+    const plain = this.#keys.stored(key);
     return writeKey(plain, this.#memory.fresh().scratch, 0);
   }
 
   /** Writes a key and its value; returns the length of the key, and leaves that of the value in `valueBytes`. */
   pair(key: K, value: V): number {
-    const plain = this.#plain(key);
+    const plain = this.#keys.stored(key);
     if (this.raw && isBytes(value)) {
       const length = checkedBytes(value);
       let keyBytes = writeKey(plain, this.#memory.fresh().scratch, 0);
@@ -72,10 +72,6 @@ export class ScratchWriter<K, V> {
     this.valueBytes = sink.at;
     if (sink.bytes.length > SINK_BYTES_KEPT) this.#sink = new ByteSink(4096);
     return keyBytes;
-  }
-
-  #plain(key: K): Key {
-    return plainKey(this.#codec === undefined ? (key as unknown as Key) : mappedKey(this.#codec, key));
   }
 
   #encode(value: V): ByteSink {

@@ -7,11 +7,10 @@
  */
 
 import type { Reads, Writes } from '../api.ts';
+import { type Formats, formatsOf } from '../codec/formats.ts';
 import { itemOf } from '../codec/item.ts';
-import { keyFormatOf } from '../codec/key-format.ts';
 import { encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
-import type { ValueFormat } from '../codec/values.ts';
 import type { EngineHost } from '../engine/engine-host.ts';
 import { codeNumber, hasCode } from '../errors.ts';
 import {
@@ -34,15 +33,14 @@ import { Batch, type CommitBatch } from '../store/batch.ts';
 import { CHECK, EXPORT } from '../store/options.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
-import type { Formats } from '../transaction/workspace.ts';
 import type {
+  CommonOpenOptions,
   CompactOptions,
   CountOptions,
   DeleteKeyOptions,
   DeleteReceipt,
   Durability,
   Entry,
-  KeyCodec,
   KeyRange,
   Receipt,
   RecoveryReport,
@@ -99,7 +97,6 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
   readonly #h: number;
   readonly #writer: ScratchWriter<K, V>;
   readonly #formats: Formats<K, V>;
-  readonly #values: ValueFormat<V>;
   readonly #scans: SyncScans<K, V>;
   readonly #reads: SnapshotReads<K, V>;
   readonly #slab = new Slab();
@@ -115,8 +112,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
   /** @internal */
   constructor(
     host: EngineHost,
-    keys: KeyCodec<K> | undefined,
-    values: ValueFormat<V>,
+    { keys, values }: Pick<CommonOpenOptions<K, V>, 'keys' | 'values'>,
     durability: Durability | undefined,
   ) {
     super();
@@ -128,14 +124,10 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
     this.#memory = host.store.memory;
     this.#fault = host.store.fault;
     this.#h = host.store.h;
-    this.#writer = new ScratchWriter(this.#memory, keys, values);
-    this.#formats = { codec: keys, keys: keyFormatOf(keys), values };
-    this.#values = values;
+    this.#formats = formatsOf(host, keys, values);
+    this.#writer = new ScratchWriter(this.#memory, this.#formats);
     const ensureOpen = (): void => this.#ensureOpen();
-    this.#scans = new SyncScans(
-      { store: host.store, keys: this.#formats.keys, values, slab: this.#slab, ensureOpen },
-      keys,
-    );
+    this.#scans = new SyncScans({ ...this.#formats, store: host.store, slab: this.#slab, ensureOpen });
     this.#reads = {
       scans: this.#scans,
       entry: (key, snapshot) => this.#entry(key, snapshot),
@@ -370,7 +362,7 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
     this.#ensureOpen();
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const begin = async (): Promise<void> => {
-      const range = encodeRange(options, this.#formats.codec, EXPORT);
+      const range = encodeRange(options, this.#formats.keys, EXPORT);
       const { signal, onProgress } = options;
       const snapshot = this.snapshot();
       const { exportTo } = await import('../portable/portable.ts');
@@ -465,9 +457,9 @@ export class SyncStore<K, V> extends SyncReadView<K, V> implements Reads<K, V>, 
     const end = start + (out[1] as number);
     const tag = u8[start];
     if (tag === TAG_RAW && this.#writer.raw) return this.#slab.copy(memory, start + 1, end) as unknown as V;
-    if (tag === TAG_TEXT) return this.#values.read(u8, start, end);
+    if (tag === TAG_TEXT) return this.#formats.values.read(u8, start, end);
     const copy = this.#slab.copy(memory, start, end);
-    return this.#values.read(copy, 0, copy.length);
+    return this.#formats.values.read(copy, 0, copy.length);
   }
 
   /** The conflict whose key is in out cells 0 and 1 and whose sequence is in out cells 2 and 3. */

@@ -9,6 +9,7 @@
  */
 
 import type { TransactionWrites } from '../api.ts';
+import type { Formats } from '../codec/formats.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { invalid } from '../errors.ts';
 import { COUNT, checkOptions, checkWait, durabilityOf, LIFETIME, SCAN, TRANSACTION } from '../options.ts';
@@ -19,7 +20,7 @@ import type { Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import { checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
 import { upgradeOf, VERSION_KEY, versionBytes } from '../transaction/version.ts';
-import { type Formats, Workspace } from '../transaction/workspace.ts';
+import { Workspace } from '../transaction/workspace.ts';
 import type {
   CountOptions,
   Durability,

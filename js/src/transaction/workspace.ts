@@ -4,26 +4,16 @@
  * Invariant: every read of the snapshot is recorded before it is made; the transaction's own writes are read from here.
  */
 
-import type { KeyFormat } from '../codec/key-format.ts';
+import type { Formats } from '../codec/formats.ts';
 import { type ByteRange, encodeDeletion, encodeRange, halfOpen } from '../codec/range.ts';
-import type { ValueFormat } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
-import { checkLimit, checkOptions, LIFETIME } from '../options.ts';
+import { checkLimit, checkOptions, LIFETIME, RANGE } from '../options.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
-import type { KeyCodec, KeyRange, Lifetime } from '../types.ts';
+import type { KeyRange, Lifetime } from '../types.ts';
 import type { Reserved } from './derived.ts';
 import { OverlayScan } from './overlay-scan.ts';
 import { DELETED, type Own, OwnWrites } from './own-writes.ts';
-import { type HalfOpen, ReadSet } from './read-set.ts';
-
-const WHOLE: HalfOpen = { start: new Uint8Array(0), end: new Uint8Array(0) };
-
-/** How a store reads and writes its keys and values. */
-export interface Formats<K, V> {
-  readonly keys: KeyFormat<K>;
-  readonly values: ValueFormat<V>;
-  readonly codec: KeyCodec<K> | undefined;
-}
+import { ReadSet } from './read-set.ts';
 
 /** The direction of a transaction's scan, and where it stops. */
 export interface ScanOrder {
@@ -31,16 +21,32 @@ export interface ScanOrder {
   readonly limit?: number | undefined;
 }
 
-/** One attempt of a transaction. */
+/** The state of one attempt, which all views of the transaction share. */
+class Attempt {
+  readonly own = new OwnWrites();
+  readonly reads = new ReadSet();
+  readonly scans: (() => void)[] = [];
+  isOver = false;
+}
+
+/** One attempt of a transaction, or a view of it. */
 export class Workspace<K, V> {
   readonly #formats: Formats<K, V>;
-  readonly #own = new OwnWrites();
-  readonly #reads = new ReadSet();
-  readonly #scans: (() => void)[] = [];
-  #isOver = false;
+  readonly #attempt: Attempt;
 
-  constructor(formats: Formats<K, V>) {
+  constructor(formats: Formats<K, V>, attempt = new Attempt()) {
     this.#formats = formats;
+    this.#attempt = attempt;
+  }
+
+  /** The same attempt with other keys and values. */
+  at<K2, V2>(formats: Formats<K2, V2>): Workspace<K2, V2> {
+    return new Workspace(formats, this.#attempt);
+  }
+
+  /** The same object for all views of the attempt. */
+  get owner(): object {
+    return this.#attempt;
   }
 
   /** A plain key, for a lookup here and then in the snapshot. */
@@ -52,41 +58,41 @@ export class Workspace<K, V> {
     this.ensureOpen();
     checkOptions(options, LIFETIME);
     const { keys, values } = this.#formats;
-    this.#own.set(keys, key, values, value, options);
+    this.#attempt.own.set(keys, key, values, value, options);
   }
 
   /** Sets a key to a value that is encoded already. */
   setEncoded(key: K, value: Uint8Array, lifetime?: Lifetime): void {
     this.ensureOpen();
-    this.#own.set(this.#formats.keys, key, rawBytes, value, lifetime);
+    this.#attempt.own.set(this.#formats.keys, key, rawBytes, value, lifetime);
   }
 
   /** A deletion has no options: `set` has no condition either, because the commit checks what the transaction has read. */
   delete(key: K, options: undefined): void {
     this.ensureOpen();
     checkOptions(options, {});
-    this.#own.delete(this.#formats.keys, key);
+    this.#attempt.own.delete(this.#formats.keys, key);
   }
 
   deleteRange(range: KeyRange<K>): void {
     this.ensureOpen();
-    const bytes = encodeDeletion(range, this.#formats.codec);
-    if (bytes !== undefined) this.#own.deleteRange(bytes);
+    const bytes = encodeDeletion(range, this.#formats.keys);
+    if (bytes !== undefined) this.#attempt.own.deleteRange(bytes);
   }
 
   clear(): void {
     this.ensureOpen();
-    this.#own.deleteRange(WHOLE);
+    this.#attempt.own.deleteRange(halfOpen(this.range({}, RANGE)));
   }
 
   /** Reserved keys, which `read` reads from the snapshot. */
   reserved<R>(read: (key: Uint8Array) => R): Reserved<R> {
     return {
       get: (key) => {
-        this.#reads.key(key);
+        this.#attempt.reads.key(key);
         return read(key);
       },
-      set: (key, value) => this.#own.set(rawBytes, key, rawBytes, value),
+      set: (key, value) => this.#attempt.own.set(rawBytes, key, rawBytes, value),
     };
   }
 
@@ -108,14 +114,14 @@ export class Workspace<K, V> {
   find(key: K): Own | undefined {
     this.ensureOpen();
     const bytes = this.encode(key);
-    const own = this.#own.find(bytes);
-    if (own === undefined) this.#reads.key(bytes);
+    const own = this.#attempt.own.find(bytes);
+    if (own === undefined) this.#attempt.reads.key(bytes);
     return own;
   }
 
   /** The value of an own write; undefined for a deletion. */
   valueOf(own: Own): V | undefined {
-    return own === DELETED ? undefined : this.#own.valueOf(own, this.#formats.values);
+    return own === DELETED ? undefined : this.#attempt.own.valueOf(own, this.#formats.values);
   }
 
   /** The bytes of a key. */
@@ -125,7 +131,7 @@ export class Workspace<K, V> {
 
   /** The bytes of a range; `known` has the options that the range may have. */
   range(range: KeyRange<K>, known: Readonly<Record<string, 1>>): ByteRange {
-    return encodeRange(range, this.#formats.codec, known);
+    return encodeRange(range, this.#formats.keys, known);
   }
 
   /** Begins a scan; undefined for a scan without results. */
@@ -134,12 +140,12 @@ export class Workspace<K, V> {
     this.ensureOpen();
     if (bounds.empty || limit === 0) return undefined;
     const ensureOpen = (): void => this.ensureOpen();
-    return new OverlayScan(this.#own, this.#reads, { bounds, reverse, limit, values, ensureOpen });
+    return new OverlayScan(this.#attempt.own, this.#attempt.reads, { bounds, reverse, limit, values, ensureOpen });
   }
 
   /** Registers the end of a scan, for when the transaction ends. */
   atEnd(close: () => void): void {
-    this.#scans.push(close);
+    this.#attempt.scans.push(close);
   }
 
   /** Records that a range is counted, if the snapshot's count is also the transaction's; returns whether it is. */
@@ -147,28 +153,28 @@ export class Workspace<K, V> {
     this.ensureOpen();
     const halfOpenRange = halfOpen(bounds);
     if (bounds.empty) return true;
-    if (this.#own.touches(halfOpenRange)) return false;
-    this.#reads.range(halfOpenRange).finish();
+    if (this.#attempt.own.touches(halfOpenRange)) return false;
+    this.#attempt.reads.range(halfOpenRange).finish();
     return true;
   }
 
   /** Accepts nothing more, and ends the scans that were left open. */
   close(): void {
-    this.#isOver = true;
-    for (const close of this.#scans.splice(0)) close();
+    this.#attempt.isOver = true;
+    for (const close of this.#attempt.scans.splice(0)) close();
   }
 
   /** Accepts nothing more, and returns the batch to commit; undefined when nothing was written. Called once. */
   end(): Uint8Array | undefined {
     this.close();
-    const { writer } = this.#own;
+    const { writer } = this.#attempt.own;
     if (writer.count === 0) return undefined;
-    this.#reads.write(writer);
+    this.#attempt.reads.write(writer);
     return writer.view();
   }
 
   ensureOpen(): void {
-    if (this.#isOver) {
+    if (this.#attempt.isOver) {
       throw new VarveError(
         'VARVE_CLOSED',
         'The transaction has ended. Await all that its function does, and start another one.',
