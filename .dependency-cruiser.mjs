@@ -44,6 +44,8 @@ const ROOMS = [
   ],
   // The contract of storages opens stores as a program does.
   ['testing', 'testing(/|[.])', 'errors runtime device types options wasm entries'],
+  // The command opens stores as a program does, and writes keys and values as `varve/http` does.
+  ['cli', 'cli(/|[.])', 'errors runtime types codec storage tools http entries'],
 ];
 
 /**
@@ -52,7 +54,8 @@ const ROOMS = [
  */
 const OUTSIDE = [
   { from: { path: '^js/src/storage/indexeddb/' }, to: { path: '^node_modules/idb/' } },
-  { from: { path: '^js/src/(storage/fs/|compactor/|fs[.])' }, to: { dependencyTypes: ['core'] } },
+  { from: { path: '^js/src/cli/' }, to: { path: '^node_modules/(@types/)?papaparse/' } },
+  { from: { path: '^js/src/(storage/fs/|compactor/|fs[.]|cli/)' }, to: { dependencyTypes: ['core'] } },
   { from: { path: '^js/src/cloudflare(/|[.])' }, to: { path: '^(cloudflare:|[.]/varve[.]wasm$)' } },
   { from: { path: '^js/src/wasm/' }, to: { path: '^js/pkg/' } },
   { from: { path: '^demo/' }, to: { path: '^(demo/|node_modules/|varve(/|$))' } },

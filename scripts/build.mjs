@@ -4,6 +4,7 @@
 
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -137,6 +138,7 @@ export async function buildPackage() {
   const fresh = join(root, 'dist.new');
   rmSync(fresh, { recursive: true, force: true });
   await bundleWorkers(fresh);
+  await bundleCommand(fresh);
   writeFileSync(CLOSURES, JSON.stringify(await bundleEntries(fresh), null, 2));
   copyFileSync(ENGINE, join(fresh, 'varve.wasm'));
   copyFileSync(TOOLS, join(fresh, 'varve-tools.wasm'));
@@ -165,6 +167,42 @@ async function bundleWorkers(outdir) {
     logLevel: 'warning',
   });
 }
+
+/**
+ * Bundles the command. It is one file, and imports the entries that it needs as its users do: at run time, when it needs them. It has
+ * no source map, which would be a tenth of the package.
+ * @param {string} outdir
+ */
+async function bundleCommand(outdir) {
+  const outfile = join(outdir, 'cli.js');
+  await esbuild({
+    entryPoints: [join(SOURCES, 'cli.ts')],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    target: TARGET,
+    external: ['node:*'],
+    // Papa Parse then leaves out its stream of Node, which needs `require`.
+    define: { PAPA_BROWSER_CONTEXT: 'true' },
+    plugins: [entriesStay],
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  chmodSync(outfile, 0o755);
+}
+
+/** An entry that is imported at run time stays an import of the file in dist. */
+const entriesStay = {
+  name: 'entries-stay',
+  /** @param {import('esbuild').PluginBuild} build */
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\.\/(index|fs)\.ts$/ }, ({ path }) => ({
+      path: `./${basename(path, '.ts')}.js`,
+      external: true,
+    }));
+  },
+};
 
 /**
  * Bundles the entries. They share their common modules, so that a VarveError is the same class in all of them; `chunkOf` keeps

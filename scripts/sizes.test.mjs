@@ -51,11 +51,11 @@ describe('sizes', () => {
   });
 });
 
-test('every entry point of the package has a budget', () => {
+test('every entry point of the package has a budget, and the command', () => {
   const targets = Object.values(manifest.exports).map((target) =>
     typeof target === 'string' ? target : target.default,
   );
-  const files = targets
+  const files = [...targets, ...Object.values(manifest.bin)]
     .filter((target) => target.startsWith('./dist/'))
     .map((target) => target.slice('./dist/'.length));
   expect([...GZIP_BYTES_MAX.keys()].sort()).toEqual(files.sort());

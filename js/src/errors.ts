@@ -40,7 +40,7 @@ const ENGINE_CODES: readonly VarveErrorCode[] = [
 ];
 
 /** The advice for a damaged store. */
-const SALVAGE = 'Call check() to see what is wrong, and repair() to salvage the rest into a new store.';
+export const SALVAGE = 'Call check() to see what is wrong, and repair() to salvage the rest into a new store.';
 
 /** The cause of a `VARVE_CONFLICT`. */
 export interface Conflict {

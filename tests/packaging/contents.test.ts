@@ -8,7 +8,7 @@ import { expect, inject, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
 import { readTarball } from './support/tarball.ts';
 
-const TARBALL_BYTES_MAX = 1136 * 1024;
+const TARBALL_BYTES_MAX = 1200 * 1024;
 
 const ENTRIES = [
   ...['index', 'inline', 'synchronous', 'fs', 'deno-kv', 'cloudflare', 'shards', 'storage-adapter'],
@@ -21,6 +21,8 @@ const WORKERS = [
   'compactor/compactor-worker',
   'compactor/file-compactor-worker',
 ];
+/** The command: a script without declarations and without a map. */
+const COMMAND = 'dist/cli.js';
 const SCRIPTS = [...ENTRIES, ...WORKERS].map((name) => `dist/${basename(name)}.js`);
 
 const files = readTarball(inject('tarball'));
@@ -39,6 +41,7 @@ test('the licences, the README, scripts with their maps, declarations and wasm, 
         'LICENSE-APACHE',
         'LICENSE-MIT',
         'THIRD-PARTY.txt',
+        COMMAND,
         'dist/varve.wasm',
         'dist/varve-tools.wasm',
       ],
@@ -51,10 +54,10 @@ test('the licences, the README, scripts with their maps, declarations and wasm, 
 });
 
 test('every place that package.json names is there, and nothing has to be installed with it', () => {
-  const { exports, sideEffects, dependencies, peerDependencies, optionalDependencies } = JSON.parse(
+  const { bin, exports, sideEffects, dependencies, peerDependencies, optionalDependencies } = JSON.parse(
     text('package.json'),
   );
-  const places = JSON.stringify([exports, sideEffects]).match(/\.\/[\w./-]+(?=")/g) ?? [];
+  const places = JSON.stringify([bin, exports, sideEffects]).match(/\.\/[\w./-]+(?=")/g) ?? [];
   const targets = places.filter((place) => place.startsWith('./dist/') || place === './package.json');
   expect(targets.length).toBeGreaterThan(20);
   for (const target of targets) expect(names).toContain(target.slice(2));
@@ -103,7 +106,7 @@ test('nothing names the machine that it was built on', () => {
 });
 
 test('no script evaluates text as code', () => {
-  for (const name of scripts) {
+  for (const name of [...scripts, COMMAND]) {
     expect(
       text(name).match(/\beval\s*\(|\bFunction\s*\(|\bimportScripts\b|\bset(Timeout|Interval)\s*\(\s*["'`]/g),
       name,
@@ -118,6 +121,8 @@ test('the licences are those of the repository, and name everything that is buil
   const sources = scripts.flatMap((name) => (JSON.parse(text(`${name}.map`)) as { sources: string[] }).sources);
   const libraries = new Set(sources.map((source) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1] ?? 'varve'));
   expect([...libraries].sort()).toEqual(['idb', 'varve']);
+  // The command has no map. .dependency-cruiser.mjs allows it no other library.
+  libraries.add('papaparse');
   const crates = ['varve', 'varve-host', 'varve-wasm', 'varve-tools'];
   for (const crate of crates) {
     const manifest = readFileSync(join(root, 'crates', crate, 'Cargo.toml'), 'utf8');

@@ -19,7 +19,7 @@ import { type Exchange, jsonResponse, logged, storeKey, varveKey } from './excha
 import { keyFromJson, keyToJson } from './json-key.ts';
 import { mediaType, valueOfBody, valueToBody } from './media.ts';
 import { decoded } from './query.ts';
-import { malformed, Refusal } from './refusal.ts';
+import { malformed, NO_ENTRY, Refusal } from './refusal.ts';
 
 /** Reads an entry. */
 export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string | undefined): Promise<Response> {
@@ -30,7 +30,7 @@ export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string |
   const entry = await store.getEntry(key);
   const sequence = entry?.sequence ?? null;
   if (!conditions.matches(sequence)) throw conflict(key, sequence);
-  if (entry === undefined) throw new Refusal(404, 'There is no entry with this key.');
+  if (entry === undefined) throw new Refusal(404, NO_ENTRY);
   const headers = new Headers({ etag: tagOf(entry.sequence), 'cache-control': 'private, no-cache', vary: 'Accept' });
   if (entry.expires !== undefined) headers.set('varve-expires', entry.expires.toISOString());
   if (!conditions.differs(sequence)) return new Response(null, { status: 304, headers });

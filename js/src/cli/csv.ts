@@ -1,0 +1,115 @@
+/**
+ * CSV in both directions, read and written by Papa Parse.
+ *
+ * A CSV file is a table: the first line names its columns. An export has the column `(key)` and a column for each field of values that
+ * are objects; other values are in a column `value`. CSV has no types: numbers, true and false become such again only where they are
+ * written as JavaScript writes them, so that 007 stays a text.
+ */
+
+import { Readable } from 'node:stream';
+import { inspect } from 'node:util';
+import { type ParseResult, parse, unparse } from 'papaparse';
+import { valueToJson } from '../http/media.ts';
+import type { Key } from '../types.ts';
+import { wrong } from './exit.ts';
+import { keyText } from './text.ts';
+
+/** The column of keys in an export. */
+export const KEY_COLUMN = '(key)';
+/** The column of values that are not objects. */
+export const VALUE_COLUMN = 'value';
+
+/** A row of a CSV file. */
+export interface Record {
+  /** Where it begins: the number of its first line, from 1. */
+  readonly line: number;
+  readonly fields: readonly string[];
+  /** Why it cannot be read. */
+  readonly error?: string | undefined;
+}
+
+/** The rows of CSV, the header included; empty lines are left out. */
+export async function* recordsOf(texts: AsyncIterable<string>): AsyncGenerator<Record, undefined> {
+  let line = 1;
+  for await (const { data, errors } of chunksOf(texts)) {
+    for (const [row, fields] of data.entries()) {
+      const error = errors.find((each) => each.row === row && each.type === 'Quotes')?.message;
+      if (fields.length > 1 || fields[0]?.trim() !== '') yield { line, fields, error };
+      line += 1;
+      for (const field of fields) line += field.split('\n').length - 1;
+    }
+  }
+}
+
+/** What Papa Parse has parsed, chunk by chunk; it waits while a chunk is used. */
+async function* chunksOf(texts: AsyncIterable<string>): AsyncGenerator<ParseResult<string[]>, undefined> {
+  let take: (chunk: ParseResult<string[]> | undefined) => void = () => undefined;
+  let fail: (error: unknown) => void = () => undefined;
+  const next = (): Promise<ParseResult<string[]> | undefined> =>
+    new Promise((resolve, reject) => {
+      take = resolve;
+      fail = reject;
+    });
+  let chunk = next();
+  let resume = (): void => undefined;
+  const stream = Readable.from(texts);
+  stream.on('error', (error) => fail(error));
+  parse<string[]>(stream as never, {
+    chunk: (results, parser) => {
+      parser.pause();
+      resume = () => parser.resume();
+      take(results);
+    },
+    complete: () => take(undefined),
+  });
+  try {
+    for (let results = await chunk; results !== undefined; results = await chunk) {
+      yield results;
+      chunk = next();
+      resume();
+    }
+  } finally {
+    stream.destroy();
+  }
+}
+
+/** The names of the columns, which must differ. */
+export function headerOf({ fields }: Record): string[] {
+  const names = fields.map((name, i) => name.trim() || `column ${i + 1}`);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw wrong(`The first line has two columns ${twice}. Rename one of them.`);
+  return names;
+}
+
+/** The value of a cell. */
+export function cellValue(text: string): string | number | boolean {
+  if (text === 'true' || text === 'false') return text === 'true';
+  return text !== '' && String(Number(text)) === text && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+/** The fields of a value: an object's own, or the value itself as one field. */
+export function fieldsOf(value: unknown): Readonly<{ [name: string]: unknown }> {
+  const isPlain = typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+  return isPlain ? (value as { [name: string]: unknown }) : { [VALUE_COLUMN]: value };
+}
+
+/** The line that names the columns. */
+export function headLine(columns: readonly string[]): string {
+  return `${unparse([[KEY_COLUMN, ...columns]])}\r\n`;
+}
+
+/** An entry as a line. */
+export function rowLine(key: Key, value: unknown, columns: readonly string[]): string {
+  const fields = fieldsOf(value);
+  const cells = columns.map((column) => (Object.hasOwn(fields, column) ? cellText(fields[column]) : ''));
+  return `${unparse([[keyText(key), ...cells]])}\r\n`;
+}
+
+function cellText(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value !== 'object') return String(value);
+  if (value instanceof Date) return value.toISOString();
+  const json = valueToJson(value);
+  if ('value' in json) return JSON.stringify(json.value);
+  return 'bytes' in json ? json.bytes : inspect(value, { depth: 20, breakLength: Number.POSITIVE_INFINITY });
+}

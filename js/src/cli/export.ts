@@ -1,0 +1,168 @@
+/**
+ * The command export: a store as a file, in Varve's own format, as JSON lines or as CSV.
+ *
+ * Invariant: a file has its name only when it is whole; an export that fails or is cancelled leaves no file.
+ */
+
+import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
+import { extname } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { keyToJson } from '../http/json-key.ts';
+import { valueToJson } from '../http/media.ts';
+import type { Store } from '../index.ts';
+import type { Key, KeyRange } from '../types.ts';
+import { type Call, type Command, RANGE, STORE } from './command.ts';
+import { fieldsOf, headLine, rowLine } from './csv.ts';
+import { CommandError, Exit, wrong } from './exit.ts';
+import { type AnyStore, isUrl, withStore } from './place.ts';
+import { plural, shown, size } from './text.ts';
+
+/** The formats of files. */
+export const FORMATS = ['varve', 'jsonl', 'csv'] as const;
+export type Format = (typeof FORMATS)[number];
+
+const PIECE_CHARS = 64 * 1024;
+
+/** The format that the name of a file stands for. */
+export function formatOfName(file: string): Format | undefined {
+  const format: { readonly [extension: string]: Format } = {
+    '.varve': 'varve',
+    '.jsonl': 'jsonl',
+    '.ndjson': 'jsonl',
+    '.csv': 'csv',
+  };
+  return format[extname(file).toLowerCase()];
+}
+
+/** What was written so far. */
+interface Written {
+  entries: number;
+  bytes: number;
+}
+
+export const exportStore: Command = {
+  name: 'export',
+  usage: 'STORE [FILE]',
+  summary: 'writes a store, or a range of it, to a file or to standard output',
+  options: {
+    format: { value: 'FORMAT', help: "varve, jsonl or csv (default: by the file's name, else varve)" },
+    force: { help: 'replace a file that is there' },
+    ...RANGE,
+    ...STORE,
+  },
+  notes: ['The format varve keeps everything; jsonl loses when entries expire; csv loses types, too.'],
+  async run(call) {
+    const { args, flags, output, signal } = call;
+    const [place = '', file = '-'] = args;
+    const isStdout = file === '-';
+    const format = flags.choice('format', FORMATS) ?? formatOfName(file) ?? (isUrl(place) ? 'jsonl' : 'varve');
+    if (isStdout && format === 'varve' && process.stdout.isTTY) {
+      throw wrong('An export is no text for a terminal: name a file, or --format jsonl.');
+    }
+    if (!isStdout && existsSync(file) && !flags.has('force')) {
+      throw wrong(`${shown(file)} is there. --force replaces it.`);
+    }
+    const range = flags.range();
+    const written: Written = { entries: 0, bytes: 0 };
+    await withStore(place, call, {}, async (store) => {
+      const pieces = piecesOf(format, store, range, written, call);
+      if (!isStdout) return writeFile(file, pieces, written, call);
+      for await (const piece of pieces) {
+        written.bytes += Buffer.byteLength(piece);
+        await output.bytes(piece);
+      }
+    });
+    signal.throwIfAborted();
+    const done = `${plural(written.entries, 'entry', 'entries')}, ${size(written.bytes)}`;
+    if (isStdout) output.note(`${done}.`);
+    else await output.result({ file, format, ...written }, `${done} in ${file}.`);
+    return Exit.ok;
+  },
+};
+
+/** Writes the file under another name, and gives it its name when it is whole and on the disk. */
+async function writeFile(
+  file: string,
+  pieces: AsyncIterable<string | Uint8Array>,
+  written: Written,
+  { output, signal }: Call,
+): Promise<void> {
+  const part = `${file}.part`;
+  try {
+    const target = createWriteStream(part, { flush: true });
+    await pipeline(
+      Readable.from(pieces),
+      async function* (source: AsyncIterable<string | Uint8Array>) {
+        for await (const piece of source) {
+          written.bytes += Buffer.byteLength(piece);
+          output.progress(() => `exporting: ${plural(written.entries, 'entry', 'entries')}, ${size(written.bytes)}`);
+          yield piece;
+        }
+      },
+      target,
+      { signal },
+    );
+    renameSync(part, file);
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw error;
+  }
+}
+
+function piecesOf(
+  format: Format,
+  store: AnyStore & Partial<Pick<Store<Key, unknown>, 'export' | 'snapshot'>>,
+  range: KeyRange,
+  written: Written,
+  { signal }: Call,
+): AsyncIterable<string | Uint8Array> {
+  if (format !== 'varve') return inPieces(linesOf(format, store, { ...range, signal }, written));
+  if (store.export === undefined) throw wrong('A URL is exported as jsonl or csv.');
+  const onProgress = ({ entries }: { entries: number }): void => {
+    written.entries = entries;
+  };
+  return store.export({ ...range, signal, onProgress }) as unknown as AsyncIterable<Uint8Array>;
+}
+
+async function* linesOf(
+  format: 'jsonl' | 'csv',
+  store: AnyStore & Partial<Pick<Store<Key, unknown>, 'snapshot'>>,
+  range: KeyRange & { signal: AbortSignal },
+  written: Written,
+): AsyncGenerator<string, undefined> {
+  // CSV reads the entries twice, first for the columns. A server has no snapshots.
+  const snapshot = await store.snapshot?.();
+  const reads = snapshot ?? store;
+  try {
+    const columns = new Set<string>();
+    if (format === 'csv') {
+      for await (const [, value] of reads.entries(range))
+        for (const name of Object.keys(fieldsOf(value))) columns.add(name);
+      yield headLine([...columns]);
+    }
+    for await (const [key, value] of reads.entries(range)) {
+      written.entries += 1;
+      if (format === 'jsonl') yield `${JSON.stringify({ key: keyToJson(key), ...valueToJson(value) })}\n`;
+      else {
+        const isNew = Object.keys(fieldsOf(value)).some((name) => !columns.has(name));
+        if (isNew) throw new CommandError(Exit.failed, 'The store was changed during the export. Export it again.');
+        yield rowLine(key, value, [...columns]);
+      }
+    }
+  } finally {
+    await snapshot?.close();
+  }
+}
+
+/** Joins short lines to longer pieces. */
+async function* inPieces(lines: AsyncIterable<string>): AsyncGenerator<string, undefined> {
+  let piece = '';
+  for await (const line of lines) {
+    piece += line;
+    if (piece.length < PIECE_CHARS) continue;
+    yield piece;
+    piece = '';
+  }
+  if (piece !== '') yield piece;
+}

@@ -1,0 +1,122 @@
+/**
+ * Where a store is: a folder, or a URL of `varve/http`; and how a command opens it.
+ *
+ * Invariant: only a command that may make a store makes one; for every other command a path without a store is an error. A store is
+ * closed however the command ends.
+ */
+
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import type { Store } from '../index.ts';
+import { escapeName, unescapeName } from '../storage/names.ts';
+import type { Key, ValueCodec } from '../types.ts';
+import type { Call } from './command.ts';
+import { CommandError, Exit, wrong } from './exit.ts';
+import { RemoteStore } from './remote.ts';
+import { shown } from './text.ts';
+
+/** What the commands need of a store: one in files has all of it, one behind `varve/http` as well. */
+export type AnyStore = Pick<
+  Store<Key, unknown>,
+  'getEntry' | 'set' | 'setMany' | 'delete' | 'deleteRange' | 'keys' | 'entries' | 'count' | 'close'
+>;
+
+/** A store in files, by its folder. */
+export interface Folder {
+  /** The folder with the store's folder in it. */
+  readonly root: string;
+  readonly name: string;
+  /** The store's folder, as a person would write it. */
+  readonly path: string;
+}
+
+/** How long a command waits for a store by itself, in milliseconds. */
+export const LOCK_TIMEOUT = 1000;
+
+export function isUrl(place: string): boolean {
+  return /^https?:\/\//i.test(place);
+}
+
+/** The store of a path; its folder's name is the escaped name of the store. */
+export function folderOf(place: string): Folder {
+  if (isUrl(place)) throw wrong(`This command needs the folder of a store. ${shown(place)} is a URL.`);
+  if (place === '') throw wrong('The path of the store is empty.');
+  const path = resolve(place);
+  const name = unescapeName(basename(path)) ?? basename(path);
+  return folderIn(dirname(path), name);
+}
+
+/** A store by its name, in a folder of stores. */
+export function folderIn(root: string, name: string): Folder {
+  const path = join(root, escapeName(name));
+  const short = relative('', path);
+  return { root, name, path: short.startsWith('..') || short === '' ? path : short };
+}
+
+/** The storage of a store in files, and the functions that use it. They are loaded only by commands that need them. */
+export async function storageOf(root: string) {
+  const [{ open, repair, deleteStore, listStores, bytes, json, structured, utf8 }, { files }] = await Promise.all([
+    import('../index.ts'),
+    import('../fs.ts'),
+  ]);
+  return { storage: files(root), open, repair, deleteStore, listStores, codecs: { bytes, json, structured, utf8 } };
+}
+
+/** Whether there is a store in this folder. */
+export async function exists({ root, name }: Folder): Promise<boolean> {
+  const { storage } = await storageOf(root);
+  return (await storage.list()).includes(name);
+}
+
+/** Throws unless there is a store in this folder. */
+export async function mustExist(folder: Folder): Promise<void> {
+  if (await exists(folder)) return;
+  const { storage } = await storageOf(folder.path);
+  const [inside] = await storage.list();
+  const hint =
+    inside === undefined
+      ? '`varve ls FOLDER` lists the stores of a folder.'
+      : `It is a folder of stores: name one of them, such as ${folderIn(folder.path, inside).path}.`;
+  throw new CommandError(Exit.missing, `There is no store at ${folder.path}. ${hint}`);
+}
+
+/** Opens a store in files, runs a function with it, and closes it. */
+export async function withFolder<T>(
+  folder: Folder,
+  { flags, output, signal }: Call,
+  { create = false }: { create?: boolean },
+  use: (store: Store<Key, unknown>) => Promise<T>,
+): Promise<T> {
+  if (!create) await mustExist(folder);
+  const { storage, open, codecs } = await storageOf(folder.root);
+  const codec = flags.choice('values', ['structured', 'json', 'utf8', 'bytes']) ?? 'structured';
+  const lockTimeout = flags.integer('lock-timeout', 0) ?? LOCK_TIMEOUT;
+  const values = codecs[codec] as unknown as ValueCodec<unknown>;
+  const store = await open<Key, unknown>(folder.name, { storage, values, lockTimeout, signal });
+  if (store.recovery.state === 'new') output.note(`Made a new store at ${folder.path}.`);
+  return closing(store, use);
+}
+
+/** Opens a store in files or behind `varve/http`, runs a function with it, and closes it. */
+export async function withStore<T>(
+  place: string,
+  call: Call,
+  options: { create?: boolean },
+  use: (store: AnyStore) => Promise<T>,
+): Promise<T> {
+  if (!isUrl(place)) return withFolder(folderOf(place), call, options, use);
+  if (call.flags.has('values')) throw wrong('--values is for stores in files: a server knows the codec of its store.');
+  return closing(new RemoteStore(place, call.signal), use);
+}
+
+/** Runs a function, then closes the store. The error of the function matters more than one of `close`. */
+async function closing<S extends { close(): Promise<void> }, T>(store: S, use: (store: S) => Promise<T>): Promise<T> {
+  let result: T;
+  try {
+    result = await use(store);
+  } catch (error) {
+    await store.close().catch(() => undefined);
+    throw error;
+  }
+  await store.close();
+  return result;
+}
