@@ -1,4 +1,5 @@
-// Projects of Node, Bun and Deno: the README's example with files, run twice; the second run finds what the first one left.
+// Projects of Node, Bun and Deno: the README's example with files, run twice; the second run finds what the first one left. And a server
+// that renders pages imports what the pages import.
 
 import { mkdirSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
@@ -11,6 +12,20 @@ const REPORT = `
   await db.set('runs', runs);
   console.log(JSON.stringify({ runs, a: await db.get('a'), storage: db.storage.kind, recovery: db.recovery.state }));
   await db.close();
+`;
+
+/** What a page imports. It must not use anything that a server lacks, nor keep its process alive. */
+const IMPORTED = `
+  const used = [];
+  for (const name of ['Worker', 'SharedWorker', 'BroadcastChannel', 'MessageChannel', 'fetch', 'indexedDB', 'setInterval']) {
+    globalThis[name] = new Proxy(function () {}, {
+      apply: () => used.push(name),
+      construct: () => ({ used: used.push(name) }),
+      get: () => used.push(name),
+    });
+  }
+  for (const entry of ['', '/inline', '/synchronous', '/collections']) await import('varve' + entry);
+  console.log(JSON.stringify(used));
 `;
 
 let project: Project | undefined;
@@ -37,4 +52,9 @@ test.for(RUNTIMES.map(({ name }) => name))('%s keeps a store in files', async (n
     expect(JSON.parse(said)).toEqual({ runs, a: 1, storage: 'files', recovery });
   }
   expect(project.list('data')).toContain('notes');
+});
+
+test('a server that renders a page imports the package without touching a worker', async () => {
+  project = Project.create({ 'page.js': IMPORTED });
+  expect(JSON.parse(await project.run('node', 'page.js'))).toEqual([]);
 });

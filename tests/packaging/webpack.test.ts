@@ -1,15 +1,16 @@
-// webpack 5: it finds workers and wasm by their URLs. Its only setting permits the engine's size.
+// webpack 5 and Rspack 2, which has the interface of webpack: they find workers and wasm by their URLs. The only setting permits the
+// engine's size, of which webpack warns.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal, expectSite } from './support/expectations.ts';
 import { Browser, exampleScript, pageWith } from './support/page.ts';
 import { Project } from './support/project.ts';
 
-/** webpack without its command line, and without terser, which takes longer than all else here; other builds here are minified. */
-const BUILD = `
-  import webpack from 'webpack';
+/** The bundler without its command line, and without a minifier, which takes longer than all else here; other builds here are minified. */
+const build = (bundler: string): string => `
+  import bundler from '${bundler}';
   const performance = { maxAssetSize: 280_000 };
-  webpack({ mode: 'production', entry: './main.js', performance, optimization: { minimize: false } }, (error, stats) => {
+  bundler({ mode: 'production', entry: './main.js', performance, optimization: { minimize: false } }, (error, stats) => {
     if (error) throw error;
     console.log(stats.toString({ all: false, errors: true, warnings: true }));
     process.exitCode = stats.hasErrors() ? 1 : 0;
@@ -21,7 +22,7 @@ let project: Project;
 
 beforeAll(async () => {
   browser = await Browser.start();
-  project = Project.create({ 'main.js': exampleScript(), 'build.mjs': BUILD }, ['webpack']);
+  project = Project.create({ 'main.js': exampleScript() }, ['webpack', '@rspack/core']);
 });
 
 afterAll(async () => {
@@ -29,9 +30,13 @@ afterAll(async () => {
   project?.remove();
 });
 
-test('a build without a warning runs the example under a strict policy', async () => {
-  expect((await project.run('node', 'build.mjs')).trim()).toBe('');
-  project.write({ 'dist/index.html': pageWith('/main.js') });
-  await expectSite(browser, project.path('dist'));
-  await expectRefusal(browser, project.path('dist'));
-});
+test.for(['webpack', '@rspack/core'])(
+  'a build of %s without a warning runs the example under a strict policy',
+  async (bundler) => {
+    project.write({ 'build.mjs': build(bundler) });
+    expect((await project.run('node', 'build.mjs')).trim()).toBe('');
+    project.write({ 'dist/index.html': pageWith('/main.js') });
+    await expectSite(browser, project.path('dist'));
+    await expectRefusal(browser, project.path('dist'));
+  },
+);
