@@ -67,9 +67,9 @@ function takeOut(args) {
   return { out: args.slice(at, at + 2), rest: [...args.slice(0, at), ...args.slice(at + 2)] };
 }
 
-/** Fails when the results page, its charts or the README's figures differ from what docs/results.json.gz yields. */
-export async function checkResults() {
-  const outfile = join(root, 'build', 'results-check.mjs');
+/** The code that reads docs/results.json.gz. */
+async function resultsCode() {
+  const outfile = join(root, 'build', 'results-code.mjs');
   await bundle({
     entryPoints: [join(root, 'bench', 'results', 'files.ts')],
     outfile,
@@ -79,7 +79,18 @@ export async function checkResults() {
     packages: 'external',
     logLevel: 'warning',
   });
-  const check = await import(pathToFileURL(outfile).href);
+  return import(pathToFileURL(outfile).href);
+}
+
+/** The published figures that the page of the benchmark shows, as JSON. */
+export async function publishedFigures() {
+  const { DATA, publishedOf, readResults } = await resultsCode();
+  return JSON.stringify(publishedOf(readResults(join(root, DATA))));
+}
+
+/** Fails when the results page, its charts or the README's figures differ from what docs/results.json.gz yields. */
+export async function checkResults() {
+  const check = await resultsCode();
   /** @type {string[]} */
   const problems = check.checkResults(root);
   if (problems.length === 0) return;

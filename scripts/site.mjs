@@ -9,6 +9,7 @@ import { basename, extname, join } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { buildGuide } from './guide.mjs';
 import { bundlingOfPeers, copyPeers } from './peers.mjs';
+import { publishedFigures } from './results.mjs';
 import { root } from './tools.mjs';
 
 const SITE = join(root, 'build', 'site');
@@ -48,10 +49,11 @@ export async function buildBenchPages(to) {
   const bench = join(root, 'bench');
   const names = readdirSync(bench, { recursive: true, encoding: 'utf8' });
   const workers = names.filter((name) => name.endsWith('-worker.ts') && !name.includes('node_modules'));
+  const { define, ...options } = bundlingOfPeers();
   await buildPages(
     join(bench, 'ui'),
     to,
-    bundlingOfPeers(),
+    { ...options, define: { ...define, PUBLISHED: await publishedFigures() } },
     workers.map((name) => join(bench, name)),
   );
   copyFileSync(join(root, 'demo', 'base.css'), join(to, 'base.css'));

@@ -25,11 +25,8 @@ test('a baseline reads back as it was written, a row a line, with ratios and no 
 
 test('of several runs a baseline has the lowest ratio, and only rows that all of them have', () => {
   const slower = { ...varve, rounds: even(500_000) };
-  const runs = (...all: Row[][]) =>
-    makeBaseline(
-      all.map((rows) => resultOf(...rows)),
-      undefined,
-    );
+  const run = (rows: Row[]) => resultOf(...rows);
+  const runs = (...all: Row[][]) => makeBaseline(all.map(run), undefined);
   expect(runs([varve, map], [slower, map]).rows.map(({ ratio }) => ratio)).toEqual([0.25]);
   expect(() => runs([varve, map], [varve])).toThrow('No row of the run has a ratio');
 });
@@ -56,10 +53,8 @@ function verdicts(runs: number, factor: number, noise: number, rounds = 5): Judg
   const random = new Random(6);
   const baseline = baselineOf(varve, map);
   return Array.from({ length: runs }, () => {
-    const row = (one: Row, rate: number): Row => ({
-      ...one,
-      rounds: scattered(random, rate, noise / Math.SQRT2, rounds),
-    });
+    const roundsOf = (rate: number): number[] => scattered(random, rate, noise / Math.SQRT2, rounds);
+    const row = (one: Row, rate: number): Row => ({ ...one, rounds: roundsOf(rate) });
     const [found] = compare(baseline, [row(varve, 1_000_000 * factor), row(map, 2_000_000)], 0.1);
     return found?.verdict ?? 'NOT MEASURED';
   });

@@ -117,12 +117,8 @@ export function comparedText({ commit, dates, browser }: Baseline, rows: readonl
   const counts = groupsBy(rows, ({ verdict }) => verdict).map((group) => `${group.length} ${group[0]?.verdict}`);
   const lines = rows.map((row) => {
     const { against, ratio, now, change, verdict } = row;
-    const figures = [
-      times(ratio),
-      times(now ?? 0),
-      signed(change.ratio),
-      `${signed(change.low)} to ${signed(change.high)}`,
-    ];
+    const interval = `${signed(change.low)} to ${signed(change.high)}`;
+    const figures = [times(ratio), times(now ?? 0), signed(change.ratio), interval];
     return { cells: [`${caseName(row)} ${row.engine}`, against, ...figures, verdict] };
   });
   return [

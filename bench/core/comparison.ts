@@ -61,9 +61,13 @@ export function bestPeers<R extends Comparable>(comparisons: readonly Comparison
   return [...best.values()];
 }
 
-/** Where Varve is slower than a peer, with the whole interval or in the one round of a life, the worst first. */
+/** Whether Varve is slower than the peer, with the whole interval or in the one round of a life. */
+export function isSlower(one: Ratio): boolean {
+  return verdictOf(one) === 'slower' || (Number.isNaN(one.high) && one.ratio < 1);
+}
+
+/** The comparisons in which Varve is slower, the worst first. */
 export function slowerOf<R extends Comparable>(comparisons: readonly Comparison<R>[]): Comparison<R>[] {
-  const isSlower = (one: Ratio): boolean => verdictOf(one) === 'slower' || (Number.isNaN(one.high) && one.ratio < 1);
   return comparisons.filter(isSlower).sort((a, b) => a.ratio - b.ratio);
 }
 

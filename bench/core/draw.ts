@@ -62,17 +62,13 @@ export class Zipfian {
 export type Order = 'uniform' | 'zipfian' | 'latest' | 'sequential';
 
 /**
- * A function that draws the number of a key below `entries`, or, for `latest`, below the count that it is given.
+ * A function that draws the number of a key below `count`, or, for `latest`, below the count that it is given.
  * `sequential` orders are not drawn, and have no such function.
  */
-export function drawer(
-  order: Exclude<Order, 'sequential'>,
-  entries: number,
-  random: Random,
-): (there: number) => number {
+export function drawer(order: Exclude<Order, 'sequential'>, count: number, random: Random): (there: number) => number {
   if (order === 'uniform') return (there) => random.below(there);
-  const zipfian = new Zipfian(entries, random);
+  const zipfian = new Zipfian(count, random);
   if (order === 'latest') return (there) => Math.max(0, there - 1 - zipfian.next());
-  const scattered = shuffled(entries, new Random(0x5ca77e8));
+  const scattered = shuffled(count, new Random(0x5ca77e8));
   return () => at(scattered, zipfian.next());
 }

@@ -44,11 +44,7 @@ export class Gathered {
 }
 
 /** The whole report in Markdown. `where` says in a line what it was made on. */
-export function markdown(
-  result: Omit<Result, 'environment' | 'plan'>,
-  engines: readonly Engine[],
-  where: string,
-): string {
+export function markdown(result: Omit<Result, 'environment' | 'plan'>, engines: readonly Engine[], where: string) {
   const { rows, storage, notes, problems } = result;
   const list = (texts: readonly string[]): string => texts.map((text) => `- ${text}`).join('\n');
   const used = engines.filter(({ name }) => rows.some(({ engine }) => engine.replace(/ \(.*\)$/, '') === name));
@@ -87,8 +83,9 @@ export function browserName(userAgent: string): string {
   return `${{ Edg: 'Edge', Chrome: 'Chromium', Version: 'Safari' }[name] ?? name} ${version}`;
 }
 
-/** JSON that ends with a list, a line for each of its items, so that a change of it can be read. */
+/** JSON that ends with a list, a line for each of its items and for each member before it, so that a change of it can be read. */
 export function jsonWith(head: object, name: string, list: readonly unknown[]): string {
+  const members = Object.entries(head).map(([key, value]) => `  ${JSON.stringify(key)}: ${JSON.stringify(value)},`);
   const lines = list.map((item) => `    ${JSON.stringify(item)}`);
-  return `${JSON.stringify(head, undefined, 2).slice(0, -2)},\n  "${name}": [\n${lines.join(',\n')}\n  ]\n}\n`;
+  return `{\n${members.join('\n')}\n  "${name}": [\n${lines.join(',\n')}\n  ]\n}\n`;
 }

@@ -56,9 +56,7 @@ const forgetful: Bend = (real) => {
 const onlyUpdates: Bend = (real) => ({
   set: (key, value) => (real.get(key) === undefined ? undefined : real.set(key, value)),
 });
-const otherByte: Bend = (real) => ({
-  get: (key) => real.get(key)?.map((byte, i) => (i === 99 ? byte ^ 1 : byte)),
-});
+const otherByte: Bend = (real) => ({ get: (key) => real.get(key)?.map((byte, i) => (i === 99 ? byte ^ 1 : byte)) });
 
 /** Ways in which an engine can be wrong: a suite that notices, and a part of its problem. */
 const LIES: readonly (readonly [lie: string, suite: string, problem: string, bend: Bend])[] = [

@@ -221,12 +221,7 @@ export class Stages {
   }
 
   /** The kept stage of an engine, or a new one, loaded; `loading` hears of a load that takes long. */
-  async take(
-    fixture: Fixture,
-    engine: Engine,
-    durability: Durability,
-    loading: (percent: number) => void,
-  ): Promise<Stage> {
+  async take(fixture: Fixture, engine: Engine, durability: Durability, loading: (percent: number) => void) {
     const key = keyOf(fixture, engine, durability);
     const kept = this.#kept.get(key);
     if (kept !== undefined) {

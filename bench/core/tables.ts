@@ -5,7 +5,7 @@
  * Invariant: every row of a run is shown once. Nothing that a cell holds can end it early.
  */
 
-import { bestPeers, type Comparison, comparisonsOf, intervalText, ratioText } from './comparison.ts';
+import { bestPeers, type Comparison, comparisonsOf, intervalText, isSlower, ratioText } from './comparison.ts';
 import { bytes, duration, percent, rate } from './figures.ts';
 import { caseName, casesOf, placeText, type Row, spreadOf } from './row.ts';
 import type { StorageReport } from './storage.ts';
@@ -70,7 +70,7 @@ export function comparisonTable(title: string, comparisons: readonly Comparison[
     const beside = [ratioText(ratio.ratio), intervalText(ratio), varve.durability];
     return {
       cells: [caseName(varve), varve.engine, own, peer.engine, other, ...beside],
-      look: ratio.high < 1 ? 'behind' : 'varve',
+      look: isSlower(ratio) ? 'behind' : 'varve',
     };
   });
   return { title, columns: BESIDE, lines };
@@ -93,6 +93,12 @@ const beside =
     return best === undefined ? '' : text(best);
   };
 
+/** Empty where it is the longest call: then there were too few calls for a percentile, or only one. */
+const percentile =
+  (of: (row: Row) => number): CellOf =>
+  (row) =>
+    of(row) < row.max ? duration(of(row)) : '';
+
 const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
   ['engine', ({ engine }) => engine],
   ['where', ({ access }) => placeText(access)],
@@ -102,12 +108,13 @@ const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
   ['seconds', ({ seconds }) => seconds.toFixed(3)],
   ['a second', ({ opsPerSecond }) => rate(opsPerSecond)],
   ['spread', (row) => (row.rounds.length < 2 ? '' : percent(spreadOf(row)))],
-  ['MB/s', ({ megabytesPerSecond }) => megabytesPerSecond.toFixed(1)],
-  ['p50', ({ p50 }) => duration(p50)],
-  ['p95', ({ p95 }) => duration(p95)],
-  ['p99', ({ p99 }) => duration(p99)],
-  ['max', ({ max }) => duration(max)],
-  ['hits', ({ hitRate }) => (hitRate === null ? '' : percent(hitRate))],
+  // Results of earlier versions of the benchmark have no MB/s and hits.
+  ['MB/s', ({ megabytesPerSecond }) => megabytesPerSecond?.toFixed(1) ?? ''],
+  ['p50', percentile(({ p50 }) => p50)],
+  ['p95', percentile(({ p95 }) => p95)],
+  ['p99', percentile(({ p99 }) => p99)],
+  ['max', ({ p50, max }) => (p50 < max ? duration(max) : '')],
+  ['hits', ({ hitRate }) => (typeof hitRate === 'number' ? percent(hitRate) : '')],
   ['errors', ({ errors }) => (errors === undefined ? '' : String(errors))],
   ['verified', ({ verified }) => (verified ? 'yes' : 'NO')],
   ['group', ({ groupSize }) => (groupSize === 1 ? '' : String(groupSize))],

@@ -33,16 +33,8 @@ test('documents of many clients are judged from the page, in flight alone', () =
 test('a threshold is judged on its worst row, and stands among the targets', () => {
   const rows = [row('read-rand-mem', 20, 1), row('mixed-70', 1500, 0.99)];
   const thresholds = judge(rows).filter(({ cells }) => cells[0]?.includes('worst'));
-  expect(thresholds.map(({ cells }) => cells)).toEqual([
-    ['hit rate: worst, mixed-70 (in the worker) varve-sync', '1.00k ops/s', '-', '99.0%', '-', 'at least 99.9%', 'no'],
-    [
-      'p99 of single calls: worst, mixed-70 (in the worker) varve-sync',
-      '1.00k ops/s',
-      '-',
-      '1.50 ms',
-      '-',
-      'at most 1.00 ms',
-      'no',
-    ],
+  expect(thresholds.map(({ cells }) => cells.filter((cell) => cell !== '-' && cell !== '1.00k ops/s'))).toEqual([
+    ['hit rate: worst, mixed-70 (in the worker) varve-sync', '99.0%', 'at least 99.9%', 'no'],
+    ['p99 of single calls: worst, mixed-70 (in the worker) varve-sync', '1.50 ms', 'at most 1.00 ms', 'no'],
   ]);
 });

@@ -99,14 +99,10 @@ export function isOfPoints(mix: Mix): boolean {
   return typeof mix !== 'object' || !(mix.scans || mix.modifies);
 }
 
+type NumberOf = (i: number, inserted: number) => number;
+
 /** Which key the call `i` concerns. Writes and deletes touch each key once before any twice; others draw freely. */
-function numberOf(
-  dataset: Dataset,
-  mix: Mix,
-  order: Order,
-  there: number,
-  random: Random,
-): (i: number, inserted: number) => number {
+function numberOf(dataset: Dataset, mix: Mix, order: Order, there: number, random: Random): NumberOf {
   if (order === 'sequential') {
     const path = there === dataset.keys.length ? dataset.sorted : dataset.sorted.filter((number) => number < there);
     return (i) => at(path, i % path.length);

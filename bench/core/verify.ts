@@ -15,12 +15,7 @@ const PAGE = 1000;
 type Due<V = Uint8Array> = Iterable<readonly [Key, V]>;
 
 /** Compares the store with its state; answers with what is wrong, or undefined. */
-export function verifyStore(
-  engine: Engine,
-  session: Session,
-  dataset: Dataset,
-  state: State,
-): Promise<string | undefined> {
+export function verifyStore(engine: Engine, session: Session, dataset: Dataset, state: State) {
   const { keys, pool } = dataset;
   const heldBy = (number: number): Uint8Array => at(pool, at(state, number));
   function* due(): Generator<readonly [Key, Uint8Array]> {

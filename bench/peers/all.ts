@@ -19,14 +19,10 @@ import { waSqlite, waSqliteGrouped } from './wa-sqlite.ts';
 
 const VARVE = [varveSync, varveSyncEach, varvePage, varveIndexedDb, varveHereIndexedDb];
 const PEERS = [indexedDb, indexedDbGrouped, sqliteWasm, sqliteWasmGrouped];
-const MORE = [waSqlite, waSqliteGrouped, idbKeyval, dexie, browserLevel];
+const LIBRARIES = [waSqlite, waSqliteGrouped, idbKeyval, dexie, browserLevel];
+const MORE = LIBRARIES.map((engine) => ({ ...engine, fullOnly: true }));
 const FLOORS = [map, opfsAppend, message, messageAppend, openFloor];
 
-export const ENGINES: readonly Engine[] = [
-  ...VARVE,
-  ...PEERS,
-  ...MORE.map((engine) => ({ ...engine, fullOnly: true })),
-  ...FLOORS,
-];
+export const ENGINES: readonly Engine[] = [...VARVE, ...PEERS, ...MORE, ...FLOORS];
 
 useEngines(ENGINES);

@@ -58,9 +58,7 @@ export const dexie = engineOf({
     'bulkPut, bulkGet and bulkDelete for many entries (dexie.org/docs/Table/Table.bulkPut()), and chromeTransactionDurability for the level (dexie.org/docs/Dexie/Dexie).',
   async open(name, { durability }) {
     const { Dexie: Database } = await import('dexie');
-    const db = new Database(name, {
-      chromeTransactionDurability: durability === 'strict' ? 'strict' : 'relaxed',
-    });
+    const db = new Database(name, { chromeTransactionDurability: durability === 'strict' ? 'strict' : 'relaxed' });
     // No inbound key, no index: `where(':id')` names the key.
     db.version(1).stores({ [STORE]: '' });
     await db.open();

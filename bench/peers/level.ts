@@ -1,7 +1,6 @@
 /** The Level interface of browser-level and of classic-level on Node: `batch` and `getMany` for many calls. */
 
 import type { AsyncSession, BatchEntries } from '../core/engine.ts';
-import type { Key } from '../core/generator.ts';
 import { type Run, settled, waveOfRuns } from './runs.ts';
 
 type Operation = { type: 'put'; key: string; value: Uint8Array } | { type: 'del'; key: string };
@@ -20,12 +19,8 @@ interface LevelDb {
 /** `own` are the calls that one of the two makes in another way, and `options` those of each write. */
 export function levelSession(db: LevelDb, options = {}, own: Partial<AsyncSession> = {}): AsyncSession {
   const batch = ({ keys, values }: BatchEntries): Promise<void> => {
-    const put = (key: Key, i: number): Operation => ({
-      type: 'put',
-      key: key as string,
-      value: values[i] as Uint8Array,
-    });
-    return db.batch(keys.map(put), options);
+    const puts = keys.map((key, i): Operation => ({ type: 'put', key: key as string, value: values[i] as Uint8Array }));
+    return db.batch(puts, options);
   };
   const remove = ({ keys }: Run): Promise<void> => {
     const operations = keys.map((key): Operation => ({ type: 'del', key: key as string }));

@@ -9,8 +9,8 @@
 import type { Database, Sqlite3Static } from '@sqlite.org/sqlite-wasm';
 import type { Place } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
-import { type SqlSession, type Statements, sqlSession } from './sql-session.ts';
-import { CHECKPOINT, SQL, type StatementName, TIDY } from './sqlite-schema.ts';
+import { CHECKPOINT, SQL, type StatementName, TIDY } from './sql-schema.ts';
+import { type Statements, sqlSession } from './sql-session.ts';
 
 const ROW = 100;
 const DONE = 101;
@@ -34,12 +34,7 @@ interface Exports {
 }
 
 /** A session that joins up to `group` point calls into a transaction. `release` is called after the database was closed. */
-export function sqliteWasmSession(
-  { wasm, capi }: Sqlite3Static,
-  db: Database,
-  group: number,
-  release: () => void,
-): SqlSession {
+export function sqliteWasmSession({ wasm, capi }: Sqlite3Static, db: Database, group: number, release: () => void) {
   const api = wasm.exports as Exports;
   const encoder = new TextEncoder();
   const decoder = new TextDecoder();

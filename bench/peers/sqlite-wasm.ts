@@ -7,8 +7,8 @@
 import type { SAHPoolUtil, Sqlite3Static } from '@sqlite.org/sqlite-wasm';
 import type { SessionOptions } from '../core/engine.ts';
 import { assetUrl } from './library.ts';
+import { expectWal, JOURNAL, setUp, sqliteEngines } from './sql-schema.ts';
 import type { SqlSession } from './sql-session.ts';
-import { expectWal, JOURNAL, setUp, sqliteEngines } from './sqlite-schema.ts';
 import { sqliteWasmSession } from './sqlite-wasm-session.ts';
 
 const NAME = 'sqlite-wasm';

@@ -11,16 +11,7 @@ import type { AsyncSession, PointCall, SessionOptions } from '../core/engine.ts'
 import type { Key } from '../core/generator.ts';
 import { compiledAsset } from './library.ts';
 import { getsThenSets, setsOf } from './runs.ts';
-import {
-  CHECKPOINT,
-  expectWal,
-  JOURNAL,
-  SQL,
-  type StatementName,
-  setUp,
-  sqliteEngines,
-  TIDY,
-} from './sqlite-schema.ts';
+import { CHECKPOINT, expectWal, JOURNAL, SQL, type StatementName, setUp, sqliteEngines, TIDY } from './sql-schema.ts';
 
 const NAME = 'wa-sqlite';
 const ROW = 100;

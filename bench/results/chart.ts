@@ -9,6 +9,22 @@ import { type Comparison, ratioText } from '../core/comparison.ts';
 import { rate, times } from '../core/figures.ts';
 import type { Ratio } from '../core/ratio.ts';
 
+/** A logarithmic scale of whole decades that shows 1 and all of its values. */
+export interface Axis {
+  readonly ticks: readonly number[];
+  /** The place of a value, from 0 to 1. A value beyond the ends is cut off. */
+  share(value: number): number;
+}
+
+export function axisOf(values: readonly number[]): Axis {
+  const first = Math.floor(Math.log10(Math.min(1, ...values)));
+  const last = Math.max(Math.ceil(Math.log10(Math.max(1, ...values))), first + 1);
+  return {
+    ticks: Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i)),
+    share: (value) => Math.min((Math.log10(Math.max(value, 10 ** first)) - first) / (last - first), 1),
+  };
+}
+
 /** One bar, from 1x. */
 interface Bar extends Ratio {
   readonly name: string;
@@ -55,14 +71,10 @@ export function chartOf(title: string, bars: readonly Bar[]): string {
   const left = 20 + LETTER * Math.max(...bars.map(({ name }) => name.length));
   const width = left + ROOM + RIGHT;
   // Of the values alone: the interval of a noisy row reaches over any number of decades, and is cut off at the ends.
-  const first = Math.floor(Math.log10(Math.min(1, ...bars.map(({ ratio }) => ratio))));
-  const last = Math.max(Math.ceil(Math.log10(Math.max(1, ...bars.map(({ ratio }) => ratio)))), first + 1);
-  const x = (value: number): number => {
-    const share = (Math.log10(Math.max(value, 10 ** first)) - first) / (last - first);
-    return left + Math.min(share, 1) * ROOM;
-  };
+  const axis = axisOf(bars.map(({ ratio }) => ratio));
+  const x = (value: number): number => left + axis.share(value) * ROOM;
   const height = TOP + bars.length * STEP + 26;
-  const ticks = Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i)).map((value) => {
+  const ticks = axis.ticks.map((value) => {
     const at = x(value);
     return line('grid', at, TOP - 8, at, height - 22) + words('tick', at, height - 8, times(value));
   });
@@ -79,12 +91,7 @@ export function chartOf(title: string, bars: readonly Bar[]): string {
   ].join('\n')}\n`;
 }
 
-function drawn(
-  { ratio, low, high, name, label }: Bar,
-  top: number,
-  left: number,
-  x: (value: number) => number,
-): string {
+function drawn({ ratio, low, high, name, label }: Bar, top: number, left: number, x: (value: number) => number) {
   const middle = top + BAR / 2;
   const [from, to] = [Math.min(x(1), x(ratio)), Math.max(x(1), x(ratio))];
   const hasEnds = Number.isFinite(low) && Number.isFinite(high);

@@ -10,6 +10,8 @@ import { gunzipSync } from 'node:zlib';
 import { CHART, comparisonsIn, headlinesOf, pageText, readmeText } from './page.ts';
 import { parseResults, type Results } from './results.ts';
 
+export { publishedOf } from './page.ts';
+
 export const DATA = 'docs/results.json.gz';
 const PAGE = 'docs/results.md';
 const README = 'README.md';

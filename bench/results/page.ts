@@ -4,6 +4,7 @@
  */
 
 import { bestPeers, type Comparison, comparisonsOf, countText, ratioText, slowerOf } from '../core/comparison.ts';
+import { everydayOf, type Published, tasksIn } from '../core/everyday.ts';
 import { bytes } from '../core/figures.ts';
 import { engineLine } from '../core/result.ts';
 import { caseName, casesOf, groupsBy, type Row } from '../core/row.ts';
@@ -18,34 +19,36 @@ import type { Results, RunNote } from './results.ts';
 export const CHART = 'headlines.svg';
 
 /** Columns of the tables. */
-const OWN = 'engine,where,part,durability,a second,p50,p95,p99,max,errors';
+const OWN = 'engine,where,part,durability,a second,MB/s,p50,p95,p99,max,hits,errors';
 const SHOWN = `${OWN},best peer,its rate,Varve is,95% interval,note`.split(',');
 
-const BARS: readonly (readonly [suite: string, access: string, name: string])[] = [
-  ['read-rand-mem', 'worker', 'get, in memory'],
-  ['read-rand-disk', 'worker', 'get, from tables'],
-  ['write-rand', 'worker', 'set'],
-  ['write-batch', 'worker', 'batches of 100, entries'],
-  ['range-100', 'worker', 'ranges of 100'],
-  ['mixed-70', 'worker', '70% gets, 30% sets'],
-  ['strict-set', 'worker', 'set, flushed to the disk'],
-  ['open', 'worker', 'open and first get'],
-  ['read-rand-mem', 'page', 'get from the page, awaited'],
-  ['write-rand', 'page', 'set from the page, awaited'],
-  ['read-rand-mem', 'inflight', 'get from the page, 100 in flight'],
-  ['write-rand', 'inflight', 'set from the page, 100 in flight'],
-];
-
+/** Of a task that several comparisons could show, the one with the peer that is hardest to beat. */
 export function headlinesOf(comparisons: readonly Comparison[]): string {
-  const best = bestPeers(comparisons).filter(
-    ({ varve }) => varve.phase === undefined && !varve.engine.includes('indexeddb'),
-  );
-  const bars = BARS.flatMap(([suite, access, name]) =>
-    best
-      .filter(({ varve }) => varve.suite === suite && varve.access === access)
-      .map((one) => barOf(one, one.varve.engine === 'varve-sync-each' ? `${name}, committed one by one` : name)),
-  );
+  const bars = tasksIn(bestPeers(comparisons)).flatMap(({ name, found }) => found.map((one) => barOf(one, name)));
   return chartOf('Varve beside the fastest peer, in times its rate. Left of the line Varve is slower', bars);
+}
+
+const SLOWEST = 5;
+
+export function publishedOf(results: Results): Published {
+  const comparisons = comparisonsIn(results);
+  const worst = groupsBy(slowerOf(bestPeers(comparisons)), ({ varve }) => varve.suite).flatMap(
+    ([first]) => first ?? [],
+  );
+  return {
+    where: whereText(results).replaceAll('`', ''),
+    groups: everydayOf(comparisons),
+    count: countText(comparisons),
+    slowest: comparisonTable('Where Varve is slower', worst.slice(0, SLOWEST)),
+  };
+}
+
+/** Machine, browser, days and commits in a line. */
+function whereText({ machine, browser, runs }: Results): string {
+  const unique = (texts: readonly string[]): string => new Intl.ListFormat('en').format(new Set(texts));
+  const days = unique(runs.map(({ date }) => date.slice(0, 10)));
+  const commits = unique(runs.map(({ source }) => commitOf(source)));
+  return `${machine.processor}, ${machine.cores} cores, ${browser}, ${days}, commit ${commits}.`;
 }
 
 export function comparisonsIn({ rows }: Pick<Results, 'rows'>): Comparison[] {
@@ -76,7 +79,7 @@ export function pageText(results: Results): string {
     `${missed.length} of ${judged.length}.`,
     ...(missed.length === 0 ? [] : [markdownTable({ columns: TARGET_COLUMNS, lines: missed })]),
     '## Suite by suite',
-    'Rates are medians of rounds, "Varve is" the geometric mean of their ratios. Percentiles are of a call, of the mean of a group of calls too short for the timer, or of 100 calls in flight.',
+    'Rates are medians of rounds, "Varve is" the geometric mean of their ratios. Percentiles are of a call, of the mean of a group of calls too short for the timer, or of 100 calls in flight. A cell is empty where there were too few calls for the percentile.',
     ...groupsBy(results.rows, ({ suite }) => suite).map((rows) =>
       markdownOf(suiteTable(rows[0]?.suite ?? '', rows, SHOWN)),
     ),
@@ -120,8 +123,6 @@ function planText({ mode, rounds, seed, scale, custom }: NonNullable<RunNote['pl
 
 /** The figures of the README. */
 export function readmeText(results: Results): string {
-  const { machine, browser, runs } = results;
-  const unique = (texts: readonly string[]): string => new Intl.ListFormat('en').format(new Set(texts));
   const comparisons = comparisonsIn(results);
   const [worst] = slowerOf(comparisons);
   const gap =
@@ -132,7 +133,6 @@ export function readmeText(results: Results): string {
   return [
     `**Varve is ${countText(comparisons)}.**${gap}`,
     `![Varve beside the fastest peer, in times its rate](docs/results/${CHART})`,
-    `${machine.processor}, ${machine.cores} cores, ${browser}, ${unique(runs.map(({ date }) => date.slice(0, 10)))}, commit ${unique(runs.map(({ source }) => commitOf(source)))}.\n` +
-      'Same durability, every answer verified, medians of interleaved rounds.',
+    `${whereText(results)}\nSame durability, every answer verified, medians of interleaved rounds.`,
   ].join('\n\n');
 }

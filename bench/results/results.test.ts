@@ -5,7 +5,7 @@ import { sqliteWasm } from '../peers/sqlite-wasm.ts';
 import type { SavedRun } from '../targets/browser/browser-run.ts';
 import type { ServerResult } from '../targets/command.ts';
 import { pageFiles, problemsOf, readmeWith } from './files.ts';
-import { comparisonsIn, headlinesOf, pageText } from './page.ts';
+import { comparisonsIn, headlinesOf, pageText, publishedOf } from './page.ts';
 import { parseResults, parseRuns, resultsOf, resultsText } from './results.ts';
 
 /** Rates of rounds that scatter a little; another shift gives another order. */
@@ -30,9 +30,9 @@ const browserRows: readonly Row[] = [
   row('read-rand-mem', 'liar', 'peer', 9_000_000, { verified: false }),
   row('delete', 'varve-sync', 'varve', 10_000),
   row('delete', 'sqlite-wasm', 'peer', 40_000),
-  row('open', 'varve-sync', 'varve', 50),
-  row('open', 'sqlite-wasm', 'peer', 60),
-  row('open', 'indexeddb', 'peer', 50.2),
+  row('open-cold', 'varve', 'varve', 50, { access: 'page' }),
+  row('open-cold', 'sqlite-wasm', 'peer', 60, { access: 'page' }),
+  row('open-cold', 'indexeddb', 'peer', 50.2, { access: 'page' }),
 ];
 
 const provenance = {
@@ -87,13 +87,8 @@ test('the slower rows come first, the worst above', () => {
 test('the page names machine, browser, date, commit, runs and versions, and shortens figures', () => {
   expect(page).toContain('- Machine: Fictional 9000, 4 cores, 16.0 GiB of memory, Linux 6.1.0\n');
   expect(page).toContain('Chromium 140');
-  const run = [
-    '2026-01-02',
-    '`abcdef0123`',
-    '2.5',
-    'full, 5 interleaved rounds, seed 1',
-    'write-rand, read-rand-mem, delete, open',
-  ];
+  const suites = 'write-rand, read-rand-mem, delete, open-cold';
+  const run = ['2026-01-02', '`abcdef0123`', '2.5', 'full, 5 interleaved rounds, seed 1', suites];
   expect(page.replaceAll(/ +/g, ' ')).toContain(`| ${run.join(' | ')} |`);
   expect(page).toContain('- `sqlite-wasm` 3.99.0: SQLite in wasm. <https://sqlite.org/wasm>');
   expect(page).toContain('`leveldb` 1.4.1');
@@ -112,8 +107,26 @@ test('the data reads back as it was written, and gives the same page', () => {
 test('the chart has every bar with its figures, and no colour of one theme alone', () => {
   const chart = headlinesOf(comparisons);
   expect(chart).toContain('>5.00x: 1.50M/s, sqlite-wasm 300k/s</text>');
-  for (const text of ['class="slower"', 'committed one by one', 'prefers-color-scheme:dark'])
+  for (const text of ['class="slower"', 'in a worker: write a value', 'prefers-color-scheme:dark'])
     expect(chart).toContain(text);
+});
+
+test('the page of the benchmark shows everyday tasks, in words, and where Varve is slower', () => {
+  const { groups, count, slowest, where } = publishedOf(results);
+  expect(
+    groups.map(({ name, bars }) => [name, ...bars.map(({ text, look }) => `${look ?? 'faster'}: ${text}`)]),
+  ).toEqual([
+    ['Open a store and read one value', 'slower: 1.20x slower than SQLite', 'unclear: 0.996x IndexedDB, within noise'],
+    ['In a worker: read a value', 'faster: 5.00x as fast as SQLite'],
+    ['In a worker: write a value', 'faster: 2.50x as fast as SQLite'],
+  ]);
+  expect(count).toBe('slower in 3 of 7 comparisons with a peer');
+  expect(slowest.lines.map(({ cells }) => cells[0])).toEqual([
+    'delete (in the worker)',
+    'write-rand (node)',
+    'open-cold (from the page, awaited)',
+  ]);
+  expect(where).toContain('4 cores, Chromium 140, 2026-01-02, commit abcdef0123');
 });
 
 test('the README gets its figures between the markers, and nothing else is touched', () => {
@@ -138,21 +151,16 @@ test('a later run replaces the rows of its suites in their place, and all others
   const [first] = browserRun.rows as [Row];
   const plan = { ...browserRun.plan, scale: 0.2, custom: { round_ms: 200 } };
   const source = { commit: 'later', clean: true };
-  const later = {
-    ...browserRun,
-    plan,
-    source,
-    rows: [
-      { ...first, suite: 'multi-tab' },
-      { ...first, opsPerSecond: 1 },
-    ],
-  };
+  const rows = [{ ...first, suite: 'multi-tab' }, Object.assign({}, first, { opsPerSecond: 1 })];
+  const later = { ...browserRun, plan, source, rows };
   const both = resultsOf([{ browser: [later], server: [] }], [], results);
   const rates = both.rows.filter(({ suite, access }) => suite === 'write-rand' && access === 'worker');
   expect(rates.map(({ opsPerSecond }) => opsPerSecond)).toEqual([1]);
   expect(both.rows).toHaveLength(results.rows.length - 5 + 2);
   const cells = pageText(both).replaceAll(/ +/g, ' ');
-  expect(cells).toContain('| `abcdef0123` | 2.5 | full, 5 interleaved rounds, seed 1 | read-rand-mem, delete, open |');
+  expect(cells).toContain(
+    '| `abcdef0123` | 2.5 | full, 5 interleaved rounds, seed 1 | read-rand-mem, delete, open-cold |',
+  );
   const how = 'full, 5 interleaved rounds of at most 200 ms, seed 1, scale 0.2';
   expect(cells).toContain(`| \`later\` | 2.5 | ${how} | multi-tab, write-rand |`);
   expect(resultsOf([{ browser: [{ ...browserRun, source }], server: [] }], [], results).runs).toHaveLength(2);

@@ -1,20 +1,14 @@
 /** Suites of the other sources, and those that compare one thing in several ways: durability, accesses, transactions. */
 
 import type { Durability } from '../core/engine.ts';
-import { type Loop, registerLoops } from '../core/loops.ts';
+import { registerLoops } from '../core/loops.ts';
 import { count } from '../core/suite.ts';
 import { AWAITED, base, inMemory, inTables, mixed, points, writes } from './fixtures.ts';
 
 const LEVELS: readonly Durability[] = ['memory', 'relaxed', 'strict'];
 /** Writes of a transaction of `scale-txn`, and gets of one of its reads. */
 const LARGE = 10_000;
-const large: Loop = {
-  ...base,
-  accesses: AWAITED,
-  valueBytes: 32,
-  entries: count(50_000, 200_000),
-  calls: count(5, 20),
-};
+const many = { accesses: AWAITED, valueBytes: 32, entries: count(50_000, 200_000), calls: count(5, 20) };
 const few = { entries: count(1000, 5000), calls: count(1000, 5000) };
 
 registerLoops(
@@ -23,18 +17,15 @@ registerLoops(
 );
 registerLoops(
   { name: 'scale-txn', title: 'transactions of 10,000 pairs of 32 bytes' },
-  { ...large, phase: 'write', fresh: true, work: { kind: 'batches', size: LARGE } },
-  { ...large, phase: 'read', load: 'anywhere', work: { kind: 'reads', size: LARGE } },
+  { ...base, ...many, phase: 'write', fresh: true, work: { kind: 'batches', size: LARGE } },
+  { ...base, ...many, phase: 'read', load: 'anywhere', work: { kind: 'reads', size: LARGE } },
 );
 registerLoops(
   { name: 'durability', title: 'random write at each level' },
   ...LEVELS.map((durability) => ({ ...writes, ...few, phase: durability, durability })),
 );
 registerLoops(
-  {
-    name: 'main-vs-worker',
-    title: 'the same calls in the worker, awaited from the page, and in flight',
-  },
+  { name: 'main-vs-worker', title: 'the same calls in the worker, awaited from the page, and in flight' },
   { ...writes, phase: 'set', entries: count(5000, 20_000), calls: count(5000, 20_000) },
   { ...inMemory, phase: 'get', calls: count(20_000, 50_000) },
 );

@@ -228,11 +228,7 @@ function runsOf({ levels, memtable }: StoreNumbers): number {
 function onDisk({ levels }: StoreNumbers): { files: number; bytes: number; entries: number } {
   const sum = (of: (level: StoreNumbers['levels'][number]) => number): number =>
     levels.reduce((total, level) => total + of(level), 0);
-  return {
-    files: sum(({ tables }) => tables),
-    bytes: sum((level) => level.bytes),
-    entries: sum(({ entries }) => entries),
-  };
+  return { files: sum(({ tables }) => tables), bytes: sum((one) => one.bytes), entries: sum(({ entries }) => entries) };
 }
 
 register({

@@ -38,12 +38,8 @@ registerLoops(
   { ...cached, phase: '90% reads', work: points({ reads: 0.9 }) },
 );
 
-const strict = {
-  durability: 'strict',
-  accesses: AWAITED,
-  entries: count(1000, 5000),
-  calls: count(1000, 5000),
-} as const;
+const few = count(1000, 5000);
+const strict = { durability: 'strict', accesses: AWAITED, entries: few, calls: few } as const;
 suite('strict-set', 'strict set (flushed before it resolves)', { ...writes, ...strict });
 
 const tuples = { accesses: WORKER, keys: 'tuple' } as const;

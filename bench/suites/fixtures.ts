@@ -31,18 +31,12 @@ export const writes: Loop = { ...base, fresh: true };
 /** Small enough for one memtable of Varve's. */
 export const inMemory: Loop = {
   ...base,
-  load: 'memtable',
-  entries: count(10_000, 10_000),
-  calls: count(50_000, 50_000),
-  work: points('get'),
+  ...{ load: 'memtable', entries: count(10_000, 10_000), calls: count(50_000, 50_000), work: points('get') },
 };
 /** Flushed and compacted before. */
 export const inTables: Loop = {
   ...base,
-  load: 'tables',
-  entries: count(30_000, 100_000),
-  calls: count(50_000, 100_000),
-  work: points('get'),
+  ...{ load: 'tables', entries: count(30_000, 100_000), calls: count(50_000, 100_000), work: points('get') },
 };
 /** Reads and writes side by side in a loaded store. */
 export const mixed: Loop = { ...base, load: 'anywhere', calls: count(20_000, 100_000) };

@@ -32,7 +32,7 @@ export function items(texts: readonly string[]): HTMLLIElement[] {
   return texts.map((text) => make('li', {}, text));
 }
 
-function tableOf({ title, columns, lines }: Table): HTMLElement {
+export function tableOf({ title, columns, lines }: Table): HTMLElement {
   const row = (look: string, cells: readonly string[], isHead: boolean): HTMLElement => {
     const made = cells.map((text, i) => {
       const words = { class: isWords(columns[i] ?? '', i) ? 'words' : '' };

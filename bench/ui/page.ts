@@ -6,6 +6,7 @@
  */
 
 import { comparisonsOf, countText } from '../core/comparison.ts';
+import { amplificationOf, everydayOf, type Published } from '../core/everyday.ts';
 import { ACCESSES, planFrom } from '../core/options.ts';
 import type { Plan, RunEvent } from '../core/plan.ts';
 import { environmentLine, markdown, type Result } from '../core/result.ts';
@@ -14,7 +15,8 @@ import { stepsOf } from '../core/runner.ts';
 import { tablesOf } from '../core/tables.ts';
 import { ENGINES } from '../peers/all.ts';
 import { environment, runPlan } from '../targets/browser/run.ts';
-import { byId, download, foldedTable, items, setText } from './dom.ts';
+import { chartOf } from './chart.ts';
+import { byId, download, foldedTable, items, setText, tableOf } from './dom.ts';
 import { chosenPlan, makeForm } from './form.ts';
 
 /** For the command line. */
@@ -25,11 +27,17 @@ declare global {
   var varveBenchListener: ((event: PageEvent) => void) | undefined;
 }
 
+/** Put here when the page is built. */
+declare const PUBLISHED: Published;
+
+const TIMES = 'How many times as fast as the other store, on a logarithmic scale';
+const AMPLIFICATION = 'Amplification in the stores of Varve, on a logarithmic scale: 1x is the least';
+
 const address = new URLSearchParams(location.search);
 const isDriven = address.has('auto');
 const title = document.title;
 let running: AbortController | undefined;
-let shown: Result | undefined;
+let saved: Result | undefined;
 
 function planText(plan: Plan): string {
   const chosen = ENGINES.filter(({ name }) => plan.engines.includes(name));
@@ -40,7 +48,7 @@ function planText(plan: Plan): string {
 }
 
 function show(result: Result): void {
-  shown = result;
+  saved = result;
   const { rows, storage, notes, problems } = result;
   byId('results').hidden = false;
   setText(byId('results-about'), environmentLine(result.environment, result.plan));
@@ -50,6 +58,9 @@ function show(result: Result): void {
   const checks = unverified === 0 ? `All ${rows.length} rows were verified.` : `${unverified} rows were NOT verified.`;
   const count = comparisons.length === 0 ? 'No peer was measured beside Varve.' : `Varve is ${countText(comparisons)}.`;
   setText(byId('headline'), `${count} ${checks}`);
+  const charts = Object.entries({ [TIMES]: everydayOf(comparisons), [AMPLIFICATION]: amplificationOf(storage) });
+  const made = charts.filter(([, groups]) => groups.length > 0);
+  byId('charts').replaceChildren(...made.map(([name, groups]) => chartOf(name, groups)));
   const tables = tablesOf(rows, storage);
   byId('tables').replaceChildren(...tables.map((table, i) => foldedTable(table, i === 0 || tables.length < 4)));
   byId('notes').replaceChildren(...items(notes));
@@ -101,8 +112,8 @@ function reportOf(result: Result): string {
 }
 
 function save(ending: string, type: string, textOf: (result: Result) => string): void {
-  const day = shown?.environment.date.slice(0, 16).replaceAll(':', '') ?? '';
-  if (shown !== undefined) download(`varve-bench-${day}.${ending}`, type, textOf(shown));
+  const day = saved?.environment.date.slice(0, 16).replaceAll(':', '') ?? '';
+  if (saved !== undefined) download(`varve-bench-${day}.${ending}`, type, textOf(saved));
 }
 
 byId('choice').onsubmit = (event) => {
@@ -112,6 +123,10 @@ byId('choice').onsubmit = (event) => {
 byId('cancel').onclick = () => running?.abort(new DOMException('The run was cancelled.', 'AbortError'));
 byId('save-json').onclick = () => save('json', 'application/json', (result) => JSON.stringify(result, undefined, 2));
 byId('save-markdown').onclick = () => save('md', 'text/markdown', reportOf);
+setText(byId('published-where'), `Measured on ${PUBLISHED.where}`);
+byId('published').replaceChildren(chartOf(TIMES, PUBLISHED.groups));
+setText(byId('slower'), `Varve is ${PUBLISHED.count}. The worst case of each of the worst suites:`);
+byId('slowest').replaceChildren(tableOf(PUBLISHED.slowest));
 makeForm(address, (plan) => setText(byId('plan'), planText(plan)));
 const { cores, timerStepMicroseconds } = environment();
 setText(byId('environment'), `${cores} cores, timer step ${timerStepMicroseconds} µs.`);

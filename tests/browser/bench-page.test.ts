@@ -53,6 +53,16 @@ async function save(button: string): Promise<string> {
   return readFileSync((await download.path()) as string, 'utf8');
 }
 
+test('published figures are there before anything has run: everyday tasks in words, then where Varve is slower', async () => {
+  const chart = page.locator('#published li:has(> b)');
+  expect(await chart.locator('> b').allTextContents()).toContain('Open a store and read one value');
+  expect(await chart.locator('li span').allTextContents()).toContainEqual(
+    expect.stringMatching(/ as fast as IndexedDB$/),
+  );
+  expect(await page.textContent('#slower')).toMatch(/^Varve is slower in \d+ of \d+ comparisons/);
+  expect(await page.locator('#slowest tbody tr').count()).toBeGreaterThan(0);
+});
+
 test('a run of one suite shows its rows, in words and tables', async () => {
   expect(await page.textContent('#plan')).toBe(
     'A quick run, with your sizes and options. Suites: 1. Engines: 3. Steps: 9.',
@@ -64,6 +74,7 @@ test('a run of one suite shows its rows, in words and tables', async () => {
   expect(await page.textContent('#headline')).toBe(
     'Varve is slower in 0 of 1 comparisons with a peer. All 3 rows were verified.',
   );
+  expect(await page.textContent('#charts')).toMatch(/In a worker: read a value.* IndexedDB/);
   expect(await firstCells('Beside the best peer')).toEqual(['read-rand-mem (in the worker)']);
   expect(await firstCells('read-rand-mem')).toEqual(['varve-sync', 'indexeddb', 'map']);
 });

@@ -50,12 +50,7 @@ export function makeTask(work: Work, stage: Stored, { access, calls, round, seed
  * Many gets are a wave where the session has one (one frame of Varve's, one transaction of IndexedDB's), a loop inside one turn
  * where it answers at once, during which no other caller can write.
  */
-function several(
-  { session, dataset, state }: Stored,
-  { kind, size }: Several,
-  choice: TraceChoice,
-  waves: boolean,
-): Task {
+function several({ session, dataset, state }: Stored, { kind, size }: Several, choice: TraceChoice, waves: boolean) {
   const base = new TaskBase(dataset, state);
   const [gets, sets] = [kind !== 'batches', kind !== 'reads'];
   const traces = gets ? scatteredTraces(dataset, size, choice) : batchTraces(dataset, size, choice);

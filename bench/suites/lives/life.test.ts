@@ -59,13 +59,8 @@ const storesOf =
   (name: string) =>
     new LifeStore(engine, name, { durability: 'relaxed', valueBytes: 100 });
 
-const extent = {
-  mode: 'quick',
-  steps: 60,
-  budget_ms: 60_000,
-  idle_ms: 1,
-  signal: new AbortController().signal,
-} as const;
+const { signal } = new AbortController();
+const extent = { mode: 'quick', steps: 60, budget_ms: 60_000, idle_ms: 1, signal } as const;
 
 function lifeOf(name: string): Life {
   const life = LIVES.find((one) => one.name === name);

@@ -46,16 +46,8 @@ export function benchCommand(): Command {
     .option('--peers <list>', 'Only these peers and floors beside Varve; "all", or "none" for Varve alone.', joined)
     .option('--json <file>', 'Writes the result as JSON.')
     .option('--markdown <file>', 'Writes the tables that are printed.')
-    .option(
-      '--runs <number>',
-      'Runs the whole so often, each time in a new browser.',
-      (text) => numberOf('runs', text),
-      1,
-    )
-    .option(
-      '--compare <file>',
-      'Runs what this baseline was made of, and fails where Varve has become slower beside the same floors.',
-    )
+    .option('--runs <number>', 'Runs the whole so often, always in a new browser.', (text) => numberOf('runs', text), 1)
+    .option('--compare <file>', 'Runs what this baseline was made of, and fails where Varve has become slower.')
     .option('--fail-over <share>', 'How much slower is still let pass, such as 10% or 0.1.', shareOf, 0.1)
     .option('--save-baseline <file>', 'Writes the ratios of the run as a baseline to compare with.')
     .option('--profile <folder>', 'Writes a trace of every thread, for DevTools, Perfetto or speedscope.')

@@ -6,18 +6,7 @@
  * have been handed to the operating system, `strict` ones flushed.
  */
 
-import {
-  closeSync,
-  existsSync,
-  fdatasyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import type Libsql from 'libsql';
@@ -28,8 +17,8 @@ import type { DiskUse, Engine, Session, SessionOptions, SyncSession } from '../.
 import type { Key } from '../../core/generator.ts';
 import { levelSession } from '../../peers/level.ts';
 import { appendSession } from '../../peers/opfs-append.ts';
+import { SQL, type StatementName } from '../../peers/sql-schema.ts';
 import { type Statements, sqlSession } from '../../peers/sql-session.ts';
-import { SQL, type StatementName } from '../../peers/sqlite-schema.ts';
 import { varveSession } from '../../peers/varve-page.ts';
 import { syncSession } from '../../peers/varve-sync.ts';
 import { versionOf } from '../command.ts';
@@ -45,11 +34,9 @@ const TABLE = 'CREATE TABLE IF NOT EXISTS entries (k TEXT NOT NULL PRIMARY KEY, 
 
 type Open = (folder: string, options: SessionOptions) => Promise<Session>;
 
-function engineOf(
-  directory: string,
-  traits: Partial<Engine> & Pick<Engine, 'name' | 'about' | 'role'>,
-  openIn: Open,
-): Engine {
+type Traits = Partial<Engine> & Pick<Engine, 'name' | 'about' | 'role'>;
+
+function engineOf(directory: string, traits: Traits, openIn: Open): Engine {
   return {
     accesses: ['worker'],
     abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open'],
@@ -57,16 +44,16 @@ function engineOf(
     ...traits,
     open: (name, options) => openIn(join(directory, name), options),
     disk: async (name) => useOf(join(directory, name)),
-    remove: async (name) => rmSync(join(directory, name), { recursive: true, force: true }),
+    remove: async (name) => fs.rmSync(join(directory, name), { recursive: true, force: true }),
   };
 }
 
 /** The files of a folder; those that go while it is looked at do not count. */
 function useOf(folder: string): DiskUse {
-  const found = existsSync(folder) ? readdirSync(folder, { withFileTypes: true, recursive: true }) : [];
+  const found = fs.existsSync(folder) ? fs.readdirSync(folder, { withFileTypes: true, recursive: true }) : [];
   const sizes = found
     .filter((entry) => entry.isFile())
-    .map((entry) => statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size ?? 0);
+    .map((entry) => fs.statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size ?? 0);
   return { files: sizes.length, bytes: sizes.reduce((sum, size) => sum + size, 0) };
 }
 
@@ -93,14 +80,14 @@ export function bareFile(directory: string): Engine {
     'Bare file calls: one write each (and fdatasync at strict); a get is one read where a Map says the value lies.';
   const traits = { name: 'bare-file', about, role: 'floor', abilities: ['set', 'get', 'delete', 'batch'] } as const;
   return engineOf(directory, traits, async (folder, { durability }) => {
-    mkdirSync(folder, { recursive: true });
-    const file = openSync(join(folder, 'bare'), 'w+');
+    fs.mkdirSync(folder, { recursive: true });
+    const file = fs.openSync(join(folder, 'bare'), 'w+');
     const whole = (bytes: ArrayBufferView): Uint8Array => bytes as Uint8Array;
     const handle = {
-      read: (bytes: ArrayBufferView, { at = 0 } = {}) => readSync(file, whole(bytes), 0, bytes.byteLength, at),
-      write: (bytes: ArrayBufferView, { at = 0 } = {}) => writeSync(file, whole(bytes), 0, bytes.byteLength, at),
-      flush: () => fdatasyncSync(file),
-      close: () => closeSync(file),
+      read: (bytes: ArrayBufferView, { at = 0 } = {}) => fs.readSync(file, whole(bytes), 0, bytes.byteLength, at),
+      write: (bytes: ArrayBufferView, { at = 0 } = {}) => fs.writeSync(file, whole(bytes), 0, bytes.byteLength, at),
+      flush: () => fs.fdatasyncSync(file),
+      close: () => fs.closeSync(file),
     };
     return appendSession(handle as Parameters<typeof appendSession>[0], durability === 'strict');
   });
@@ -163,7 +150,7 @@ async function sqlite(directory: string): Promise<Engine> {
     opensMax: LIBSQL_OPENS_MAX,
   } as const;
   return engineOf(directory, traits, async (folder, { durability }) => {
-    mkdirSync(folder, { recursive: true });
+    fs.mkdirSync(folder, { recursive: true });
     return sqliteSession(new Database(join(folder, 'bench.db')), durability === 'strict');
   });
 }

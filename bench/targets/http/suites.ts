@@ -4,21 +4,7 @@
  * Invariant: a suite is data. Counts of the quick mode are the full ones scaled down; nothing else differs.
  */
 
-import {
-  batchGet,
-  batchSet,
-  get,
-  health,
-  insert,
-  type Kind,
-  mix,
-  put,
-  range,
-  remove,
-  revalidate,
-  transaction,
-  update,
-} from './calls.ts';
+import * as calls from './calls.ts';
 
 /** In the order in which they run. */
 export const SUITES = ['http-single', 'http-batch', 'http-load', 'durability'] as const;
@@ -26,45 +12,45 @@ export type SuiteName = (typeof SUITES)[number];
 
 export interface Work {
   readonly title: string;
-  readonly kind: Kind;
+  readonly kind: calls.Kind;
   /** The published figures of another store on another machine. */
   readonly published?: string;
 }
 
 /** `http-single`: one operation, or one small transaction, a request. */
 export const SINGLE: readonly Work[] = [
-  { title: 'health', kind: health, published: '200/s' },
-  { title: 'insert (PUT, If-None-Match: *)', kind: insert, published: '190/s, 5 ms' },
-  { title: 'select (GET)', kind: get },
-  { title: 'select again (GET, 304 if unchanged)', kind: revalidate },
-  { title: 'indexed select (range of 20)', kind: range(20), published: '128/s, 7 ms' },
-  { title: 'range of 100', kind: range(100) },
-  { title: 'put (PUT)', kind: put },
-  { title: 'update (PUT, If-Match)', kind: update, published: '187/s' },
-  { title: 'delete (DELETE)', kind: remove, published: '184/s' },
-  { title: 'transaction (3 sets and a delete)', kind: transaction, published: '60/s, 16 ms' },
+  { title: 'health', kind: calls.health, published: '200/s' },
+  { title: 'insert (PUT, If-None-Match: *)', kind: calls.insert, published: '190/s, 5 ms' },
+  { title: 'select (GET)', kind: calls.get },
+  { title: 'select again (GET, 304 if unchanged)', kind: calls.revalidate },
+  { title: 'indexed select (range of 20)', kind: calls.range(20), published: '128/s, 7 ms' },
+  { title: 'range of 100', kind: calls.range(100) },
+  { title: 'put (PUT)', kind: calls.put },
+  { title: 'update (PUT, If-Match)', kind: calls.update, published: '187/s' },
+  { title: 'delete (DELETE)', kind: calls.remove, published: '184/s' },
+  { title: 'transaction (3 sets and a delete)', kind: calls.transaction, published: '60/s, 16 ms' },
 ];
 
 /** `http-batch`: many operations a request. */
 export const BATCH: readonly Work[] = [10, 100].flatMap((size) => [
-  { title: `${size} gets`, kind: batchGet(size), ...(size === 10 ? { published: '140/s, 7 ms' } : {}) },
-  { title: `${size} sets`, kind: batchSet(size) },
-  { title: `${size} sets, atomic`, kind: batchSet(size, true) },
+  { title: `${size} gets`, kind: calls.batchGet(size), ...(size === 10 ? { published: '140/s, 7 ms' } : {}) },
+  { title: `${size} sets`, kind: calls.batchSet(size) },
+  { title: `${size} sets, atomic`, kind: calls.batchSet(size, true) },
 ]);
 
-const MIX_80_20: Kind = mix([
-  [80, get],
-  [20, put],
+const MIX_80_20: calls.Kind = calls.mix([
+  [80, calls.get],
+  [20, calls.put],
 ]);
 
 /** The mix of a document store's load test: insert, batch insert, get by id, update, find, delete. */
-export const CRUD: Kind = mix([
-  [15, insert],
-  [5, batchSet(10)],
-  [40, get],
-  [20, update],
-  [15, range(20)],
-  [5, remove],
+export const CRUD: calls.Kind = calls.mix([
+  [15, calls.insert],
+  [5, calls.batchSet(10)],
+  [40, calls.get],
+  [20, calls.update],
+  [15, calls.range(20)],
+  [5, calls.remove],
 ]);
 
 export interface Phase extends Work {
@@ -82,8 +68,8 @@ const RAMP: readonly number[] = [10, 25, 50, 100];
 
 /** `http-load`: the published load tests, S1 and then S4. */
 export const LOAD: readonly Phase[] = [
-  { title: '10,000 health', kind: health, connections: 50, requests: 10_000 },
-  { title: '5,000 queries (range of 20)', kind: range(20), connections: 25, requests: 5000 },
+  { title: '10,000 health', kind: calls.health, connections: 50, requests: 10_000 },
+  { title: '5,000 queries (range of 20)', kind: calls.range(20), connections: 25, requests: 5000 },
   { title: '80/20 mix', kind: MIX_80_20, connections: 50, seconds: 30 },
   ...RAMP.map((connections) => ({ title: 'ramp, 80/20 mix', kind: MIX_80_20, connections, seconds: 5 })),
   { title: '100 clients, CRUD mix', kind: CRUD, connections: 100, seconds: 30 },

@@ -1,0 +1,101 @@
+/**
+ * The tasks that a visitor knows, in plain words: the cases of the charts on the benchmark page and in the README.
+ *
+ * Invariant: the list is fixed before anything is measured, so tasks at which Varve is slower stay in it.
+ */
+
+import { type Comparison, ratioText } from './comparison.ts';
+import { rate, times } from './figures.ts';
+import { type Ratio, verdictOf } from './ratio.ts';
+import type { StorageReport } from './storage.ts';
+import { shownStorage, type Table } from './tables.ts';
+
+/** One bar of a chart, from 1x. */
+export interface Bar {
+  readonly ratio: number;
+  readonly text: string;
+  readonly look?: 'slower' | 'unclear';
+}
+
+/** Bars under one name. */
+export interface BarGroup {
+  readonly name: string;
+  readonly bars: readonly Bar[];
+}
+
+/** The figures that the page of the benchmark shows before it has run. */
+export interface Published {
+  /** The machine and the day. */
+  readonly where: string;
+  readonly groups: readonly BarGroup[];
+  readonly count: string;
+  /** The worst case of each suite, the worst suites. */
+  readonly slowest: Table;
+}
+
+type Task = readonly [name: string, suite: string, access: string, engine: string, phase?: string];
+
+const TASKS: readonly Task[] = [
+  ['open a store and read one value', 'open-cold', 'page', 'varve'],
+  ['read a value', 'read-rand-mem', 'page', 'varve'],
+  ['read values, 100 calls at once', 'read-rand-mem', 'inflight', 'varve'],
+  ['write a value', 'write-rand', 'page', 'varve'],
+  ['write values, 100 calls at once', 'write-rand', 'inflight', 'varve'],
+  ['write a value, flushed to the disk', 'strict-set', 'page', 'varve'],
+  ['write 100 values in one batch', 'write-batch', 'page', 'varve'],
+  ['read 100 entries in key order', 'range-100', 'page', 'varve'],
+  ['read two values, write both', 'txn', 'page', 'varve'],
+  ['find documents by an index', 'documents', 'page', 'varve', 'find'],
+  ['in a worker: read a value', 'read-rand-mem', 'worker', 'varve-sync'],
+  ['in a worker: write a value', 'write-rand', 'worker', 'varve-sync-each'],
+];
+
+/** The peers that a visitor knows. */
+const PEERS = new Map([
+  ['indexeddb', 'IndexedDB'],
+  ['sqlite-wasm', 'SQLite'],
+]);
+
+/** The tasks that were measured, each with its comparisons. */
+export function tasksIn(comparisons: readonly Comparison[]): { name: string; found: Comparison[] }[] {
+  const tasks = TASKS.map(([name, suite, access, engine, phase]) => ({
+    name,
+    found: comparisons.filter(({ varve }) => {
+      const isPart = phase === undefined ? varve.phase === undefined : varve.phase?.startsWith(phase);
+      return varve.suite === suite && varve.access === access && varve.engine === engine && isPart;
+    }),
+  }));
+  return tasks.filter(({ found }) => found.length > 0);
+}
+
+/** Varve beside IndexedDB and SQLite in wasm, task by task. */
+export function everydayOf(comparisons: readonly Comparison[]): BarGroup[] {
+  const known = comparisons.filter(({ peer }) => PEERS.has(peer.engine));
+  return tasksIn(known).map(({ name, found }) => ({
+    name: `${name.charAt(0).toUpperCase()}${name.slice(1)}`,
+    bars: found.map((one) => barOf(one, PEERS.get(one.peer.engine) ?? '')),
+  }));
+}
+
+function barOf(one: Ratio, peer: string): Bar {
+  const { ratio, high } = one;
+  if (Number.isFinite(high) && verdictOf(one) === 'within noise')
+    return { ratio, text: `${ratioText(ratio)} ${peer}, within noise`, look: 'unclear' };
+  if (ratio < 1) return { ratio, text: `${times(1 / ratio)} slower than ${peer}`, look: 'slower' };
+  return { ratio, text: `${times(ratio)} as fast as ${peer}` };
+}
+
+/** Write, space and read amplification of the stores of a run. */
+export function amplificationOf(storage: readonly StorageReport[]): BarGroup[] {
+  return shownStorage(storage).map(({ suite, engine, ...report }) => {
+    const figures = {
+      'bytes written per byte': report.writeAmplification,
+      'bytes on disk per byte': report.diskBytesPerLogicalByte,
+      'runs that a read may visit': report.readAmplification,
+    };
+    const bars = Object.entries(figures).flatMap(([what, ratio]) =>
+      ratio ? [{ ratio, text: `${rate(ratio)} ${what}` }] : [],
+    );
+    return { name: `${engine} after ${suite}`, bars };
+  });
+}
