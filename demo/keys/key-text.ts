@@ -1,7 +1,9 @@
 // Keys as one types them: JSON, with tags for types that JSON does not have.
 //
 //   "text"  text  42  true  ["note", 42]       a word without quotes is a text
-//   {"bigint": "12"}  {"date": "2026-01-31T12:00:00.000Z"}  {"bytes": "00ff"}  {"number": "-Infinity"}
+//   {"bigint": "12"}  {"date": "2026-01-31T12:00:00.000Z"}  {"bytes": "AP8="}  {"number": "-Infinity"}
+//
+// The bytes are base64, as in `varve/http` and on the command line.
 //
 // Invariant: what `keyText` writes `parseKey` reads as the same key.
 
@@ -13,7 +15,7 @@ export function keyToJson(key: Key): unknown {
   if (typeof key === 'bigint') return { bigint: String(key) };
   if (typeof key === 'number' && !Number.isFinite(key)) return { number: String(key) };
   if (key instanceof Date) return { date: key.toISOString() };
-  if (key instanceof Uint8Array) return { bytes: [...key].map((byte) => byte.toString(16).padStart(2, '0')).join('') };
+  if (key instanceof Uint8Array) return { bytes: btoa(String.fromCharCode(...key)) };
   return key;
 }
 
@@ -32,7 +34,7 @@ export function keyFromJson(json: unknown): Key {
     if (entry !== undefined && others.length === 0) return tagged(entry[0], String(entry[1]));
   }
   throw new Error(
-    'A key is a text, a number, true, false, a list of keys, or one of {"bigint": "12"}, {"date": "2026-01-31T12:00:00.000Z"}, {"bytes": "00ff"}.',
+    'A key is a text, a number, true, false, a list of keys, or one of {"bigint": "12"}, {"date": "2026-01-31T12:00:00.000Z"}, {"bytes": "AP8="}.',
   );
 }
 
@@ -55,12 +57,12 @@ export function parseKey(text: string): Key {
 
 function tagged(tag: string, content: string): Key {
   if (tag === 'bigint' && /^-?\d+$/.test(content)) return BigInt(content);
-  if (tag === 'bytes' && /^([\da-f]{2})*$/i.test(content)) {
-    return Uint8Array.from(content.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
+  if (tag === 'bytes' && /^([\w+/]{4})*([\w+/]{2}==|[\w+/]{3}=)?$/.test(content)) {
+    return Uint8Array.from(atob(content), (char) => char.charCodeAt(0));
   }
   if (tag === 'date' && !Number.isNaN(Date.parse(content))) return new Date(content);
   if (tag === 'number' && /^-?Infinity$/.test(content)) return Number(content);
   throw new Error(
-    `{"${tag}": ...} is not a key. The tagged keys are {"bigint": "12"}, {"date": "2026-01-31T12:00:00.000Z"}, {"bytes": "00ff"} and {"number": "Infinity"}.`,
+    `{"${tag}": ...} is not a key. The tagged keys are {"bigint": "12"}, {"date": "2026-01-31T12:00:00.000Z"}, {"bytes": "AP8="} and {"number": "Infinity"}.`,
   );
 }

@@ -52,6 +52,7 @@ test.for(RUNTIMES.map(({ name }) => name))('%s keeps a store in files', async (n
     expect(JSON.parse(said)).toEqual({ runs, a: 1, storage: 'files', recovery });
   }
   expect(project.list('data')).toContain('notes');
+  expect(await project.run(project.path('node_modules/.bin/varve'), 'get', 'data/notes', 'runs')).toBe('2\n');
 });
 
 test('a server that renders a page imports the package without touching a worker', async () => {

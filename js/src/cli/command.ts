@@ -147,7 +147,7 @@ export function helpOf({ name, usage, summary, options, notes = [] }: Command): 
     `varve ${name} ${usage}`.trimEnd(),
     '',
     summary,
-    ...notes.flatMap((note) => [note]),
+    ...notes,
     '',
     ...rows.map(([option, help]) => `${option.padEnd(width)}  ${help}`),
   ].join('\n');

@@ -44,7 +44,7 @@ function rowsOf(entries: number, recovery: RecoveryReport, { levels, log, memtab
     ['entries', count(entries)],
     ['on disk', size(disk.bytes)],
     ['last sequence', count(sequence)],
-    ['found', FOUND[recovery.state]],
+    ['last session', FOUND[recovery.state]],
     ['log', `${plural(log.segments, 'segment', 'segments')}, ${plural(memtable.entries, 'write', 'writes')} in memory`],
     ...levels.flatMap(({ tables, bytes, entries }, level) =>
       tables === 0
@@ -60,11 +60,11 @@ function rowsOf(entries: number, recovery: RecoveryReport, { levels, log, memtab
 }
 
 const FOUND: Readonly<Record<RecoveryReport['state'], string>> = {
-  new: 'a new store',
-  clean: 'a store that was closed',
-  replayed: 'a store that was not closed; its log was replayed',
-  torn: 'a store that was not closed; its log was replayed up to a torn record',
-  lost: 'no store, where there was one',
+  new: 'none',
+  clean: 'closed the store',
+  replayed: 'did not close the store; its log was replayed',
+  torn: 'did not close the store; its log was replayed up to a torn record',
+  lost: 'the store is gone',
 };
 
 /** The store's own numbers of a page of metrics, without the labels of the store. */
