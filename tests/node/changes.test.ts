@@ -260,11 +260,11 @@ class Copy {
 
   /** Reads everything. */
   async read(): Promise<void> {
-    const snapshot = await this.#db.snapshot();
+    const snapshot = this.#db.snapshot();
     this.entries.clear();
     for await (const [key, value] of snapshot.entries()) this.entries.set(key as number, value);
     await snapshot.close();
-    this.#position = snapshot.sequence;
+    this.#position = await snapshot.sequence;
   }
 
   /** Applies what has changed, up to a sequence. */

@@ -119,7 +119,7 @@ describe('the signal of a call ends it', () => {
     const db = await openAsync();
     const notes = notesOf(db);
     await notes.insert(note(1, { tags: ['a'] }));
-    await using then = await db.snapshot();
+    await using then = db.snapshot();
     let go = (): void => undefined;
     const { get } = then;
     vi.spyOn(then, 'get').mockImplementationOnce(async (...given) => {
@@ -392,9 +392,9 @@ describe('in a transaction', () => {
 test('a snapshot has the documents of its read point, by every index', async () => {
   const db = await openAsync();
   const notes = notesOf(db);
-  await using empty = await db.snapshot();
+  await using empty = db.snapshot();
   await notes.insertMany([note(1, { tags: ['a'] }), note(2)]);
-  await using then = await db.snapshot();
+  await using then = db.snapshot();
   const before = notes.in(then);
   await notes.clear();
   expect([await before.count('tags'), await before.count(), await before.has(2)]).toStrictEqual([1, 2, true]);
@@ -418,7 +418,7 @@ test('a snapshot whose check has failed once is checked again', async () => {
   const db = await openAsync();
   const notes = notesOf(db);
   await notes.insert(note(1));
-  await using then = await db.snapshot();
+  await using then = db.snapshot();
   vi.spyOn(then, 'get').mockRejectedValueOnce(new VarveError('VARVE_LEADER_STALLED', 'It stands still.'));
   await expect(notes.in(then).count('title')).rejects.toThrow(code('VARVE_LEADER_STALLED'));
   expect(await notes.in(then).count('title')).toBe(1);

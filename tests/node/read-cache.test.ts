@@ -246,7 +246,7 @@ describe('a tab', () => {
     const { db } = await openTab();
     await db.set('a', 1);
     await db.get('a');
-    const snapshot = await db.snapshot();
+    const snapshot = db.snapshot();
     await db.set('a', 2);
     expect(await db.get('a')).toBe(2);
     expect(await snapshot.get('a')).toBe(1);

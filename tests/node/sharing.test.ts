@@ -243,7 +243,7 @@ describe('after the leader ended', () => {
 
   test('snapshots and counts continue', async () => {
     const [first, second] = await filled();
-    const snapshot = await second.db.snapshot();
+    const snapshot = second.db.snapshot();
     await first.db.clear();
     first.worker().terminate?.();
     expect(await snapshot.get(17)).toBe('value 17');
@@ -266,7 +266,7 @@ describe('after the leader ended', () => {
 
   test('a read fails with VARVE_RETRY where a merge removed what it saw, and a transaction runs again', async () => {
     const [first, second] = await filled(20_000);
-    const snapshot = await second.db.snapshot();
+    const snapshot = second.db.snapshot();
     const iterator = second.db.entries();
     await iterator.next();
     let attempts = 0;

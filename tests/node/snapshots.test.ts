@@ -1,12 +1,15 @@
 /** Snapshots and counts, of both stores over the real engine. */
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { codeNumber } from '../../js/src/errors.ts';
+import { Op } from '../../js/src/protocol/frame.ts';
 import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { open, type SyncStore } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { spawnServer, wasm } from './support/engine.ts';
+import { openFake } from './support/open-fake.ts';
 
 const stores: { close(): Promise<void> }[] = [];
 
@@ -46,12 +49,15 @@ describe.each([
       ['a', 1],
       ['b', 2],
     ]);
-    const taken = db.snapshot();
-    const later = [db.set('a', 10), db.delete('b'), db.set('c', 3)];
-    const snapshot = await taken;
-    await Promise.all(later);
-    expect(snapshot.sequence).toBe(2);
+    const before = db.set('d', 4);
+    const snapshot = db.snapshot();
+    const first = snapshot.get('a');
+    const scanned = collect(snapshot.keys());
+    const later = [db.set('a', 10), db.delete('b'), db.set('c', 3), db.delete('d')];
     expect(await snapshot.get('a')).toBe(1);
+    await Promise.all([before, ...later]);
+    expect([await snapshot.sequence, await first, await scanned]).toStrictEqual([3, 1, ['a', 'b', 'd']]);
+    expect(await snapshot.get('d')).toBe(4);
     expect(await snapshot.getMany(['a', 'b', 'c'])).toStrictEqual([1, 2, undefined]);
     expect(await snapshot.getEntry('b')).toStrictEqual({ value: 2, sequence: 2, expires: undefined });
     expect(await snapshot.getEntry('c')).toBe(undefined);
@@ -59,10 +65,11 @@ describe.each([
     expect(await collect(snapshot)).toStrictEqual([
       ['a', 1],
       ['b', 2],
+      ['d', 4],
     ]);
-    expect(await collect(snapshot.keys({ reverse: true }))).toStrictEqual(['b', 'a']);
-    expect(await collect(snapshot.values({ gt: 'a' }))).toStrictEqual([2]);
-    expect([await snapshot.count(), await db.count()]).toStrictEqual([2, 2]);
+    expect(await collect(snapshot.keys({ reverse: true }))).toStrictEqual(['d', 'b', 'a']);
+    expect(await collect(snapshot.values({ gt: 'a' }))).toStrictEqual([2, 4]);
+    expect([await snapshot.count(), await db.count()]).toStrictEqual([3, 2]);
     expect(await collect(db.keys())).toStrictEqual(['a', 'c']);
   });
 
@@ -70,7 +77,7 @@ describe.each([
     const db = await openEither();
     const before = numbered(3000);
     await db.setMany(before);
-    const snapshot = await db.snapshot();
+    const snapshot = db.snapshot();
     for (let round = 0; round < 4; round++) {
       for (let at = 0; at < before.length; at += 500) {
         const part = before.slice(at, at + 500);
@@ -90,9 +97,11 @@ describe.each([
     vi.useFakeTimers({ toFake: ['Date'], now: 2_000_000_000_000 });
     const db = await openEither();
     await db.set('a', 1);
-    const first = await db.snapshot();
+    const first = db.snapshot();
+    await first.sequence;
     vi.setSystemTime(2_000_000_000_500);
-    const second = await db.snapshot();
+    const second = db.snapshot();
+    await second.sequence;
     expect(await db.stats()).toMatchObject({ snapshots: 2, snapshotAge: 500 });
     await first.close();
     await first.close();
@@ -100,7 +109,7 @@ describe.each([
     await expect((async () => first.get('a'))()).rejects.toThrow(closed);
     expect(() => first.keys()).toThrow(closed);
     await expect((async () => first.count())()).rejects.toThrow(closed);
-    const third = await db.snapshot();
+    const third = db.snapshot();
     expect(await third.get('a'), 'whose number the closed one had').toBe(1);
     await expect((async () => first.has('a'))()).rejects.toThrow(closed);
     await second.close();
@@ -112,7 +121,8 @@ describe.each([
     vi.useFakeTimers({ toFake: ['Date'], now: 2_000_000_000_000 });
     const db = await openEither();
     await db.set('a', 1, { expiresIn: 100 });
-    const snapshot = await db.snapshot();
+    const snapshot = db.snapshot();
+    await snapshot.sequence;
     vi.setSystemTime(2_000_000_001_000);
     await Promise.resolve();
     expect([await db.get('a'), await db.count()]).toStrictEqual([undefined, 0]);
@@ -121,18 +131,56 @@ describe.each([
 
   test('that outlives its store is refused as closed', async () => {
     const db = await openEither();
-    const snapshot = await db.snapshot();
+    const snapshot = db.snapshot();
     await db.close();
     await expect((async () => snapshot.get('a'))()).rejects.toThrow(closed);
     await snapshot.close();
   });
 });
 
+test('a snapshot that is closed before it was taken is none', async () => {
+  const db = await openAsync();
+  await db.set('a', 1);
+  const snapshot = db.snapshot();
+  const read = snapshot.get('a');
+  const closing = snapshot.close();
+  await expect(snapshot.get('a')).rejects.toThrow(closed);
+  expect([await read, await snapshot.sequence]).toStrictEqual([1, 1]);
+  await closing;
+  expect((await db.stats()).snapshots).toBe(0);
+});
+
+test('a snapshot that cannot be taken fails its reads, and nobody reads its number afterwards', async () => {
+  const { db, engine } = await openFake<string, number>();
+  const [full, missing] = [codeNumber('VARVE_STORAGE_FULL'), codeNumber('VARVE_INVALID_ARGUMENT')];
+  engine.fault = ({ op }) => {
+    if (op === Op.snapshotOpen) return { code: full, message: 'no room' };
+    return op === Op.sync ? undefined : { code: missing, message: 'There is no such snapshot.' };
+  };
+  const refused = expect.objectContaining({ code: 'VARVE_STORAGE_FULL' });
+  const snapshot = db.snapshot();
+  const signal = AbortSignal.abort(new Error('enough'));
+  await expect(snapshot.get('a', { signal })).rejects.toThrow('enough');
+  const reads = [snapshot.get('a'), collect(snapshot.keys()), snapshot.count(), snapshot.sequence];
+  for (const { status, reason } of (await Promise.allSettled(reads)) as PromiseRejectedResult[])
+    expect([status, reason]).toStrictEqual(['rejected', refused]);
+  const sent = engine.ops.length;
+  await expect(snapshot.has('a')).rejects.toThrow(refused);
+  expect(() => snapshot.keys()).toThrow(refused);
+  await snapshot.close();
+  await db.flush();
+  const ends: number[] = [Op.snapshotClose, Op.scanClose, Op.sync];
+  expect(engine.ops.slice(sent).filter(({ op }) => !ends.includes(op))).toStrictEqual([]);
+  expect(engine.ops.filter(({ op }) => op === Op.snapshotClose)).toHaveLength(1);
+  await db.close();
+  await expect(db.snapshot().get('a')).rejects.toThrow(closed);
+});
+
 test('using closes a snapshot at the end of its block', async () => {
   const db = await openAsync();
   const sync = await openSync();
   {
-    await using snapshot = await db.snapshot();
+    await using snapshot = db.snapshot();
     using other = sync.snapshot();
     expect([await snapshot.count(), other.count()]).toStrictEqual([0, 0]);
   }

@@ -199,7 +199,7 @@ test('the asynchronous store', async () => {
 });
 
 test('snapshots and transactions', async () => {
-  const snapshot = await db.snapshot();
+  const snapshot = db.snapshot();
   await expectRefused({
     get: () => snapshot.get('a', strange()),
     entries: () => snapshot.entries(strange()),
@@ -372,7 +372,7 @@ test('options that are no object are refused, and an error names the options tha
 
 // The story: `getMany('abc')` read the keys a, b and c, because a string can be iterated.
 test('a value that is no list is refused, a single key too, and nothing is done', async () => {
-  const snapshot = await db.snapshot();
+  const snapshot = db.snapshot();
   const view = now.snapshot();
   const notes = collection<{ readonly id: number }>()(db, 'notes', { key: 'id' });
   for (const none of [

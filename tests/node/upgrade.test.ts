@@ -91,7 +91,7 @@ describe.each([
     for await (const key of db.keys({ reverse: true, limit: 1 })) last.push(key);
     expect(last).toStrictEqual([]);
     await db.set('k', 1);
-    const snapshot = await db.snapshot();
+    const snapshot = db.snapshot();
     expect(await snapshot.count()).toBe(1);
     await snapshot.close();
     await db.transaction((tx: { clear(): void }) => tx.clear());

@@ -4,7 +4,7 @@
 // Invariant: a lap does the same as the one before, on data that stay within a ring of keys. So the counts at the end of a lap must not
 // grow. With a planted leak, one kind of those things is kept, and some count grows.
 
-import type { ChangeIterator, Key, Snapshot, Store } from 'varve';
+import type { ChangeIterator, Key, Store } from 'varve';
 import { type Collection, collection } from 'varve/collections';
 import type { Lap } from './flat.ts';
 import { type Random, randomFrom } from './random.ts';
@@ -185,10 +185,7 @@ export class Soak {
   /** Snapshots that are dropped and closed, with scans of them. */
   async #hold(): Promise<void> {
     for (let i = 0; i < TIMES; i++) {
-      const [forgotten, closed] = (await Promise.all([this.#db.snapshot(), this.#db.snapshot()])) as [
-        Snapshot<Key, unknown>,
-        Snapshot<Key, unknown>,
-      ];
+      const [forgotten, closed] = [this.#db.snapshot(), this.#db.snapshot()];
       await Promise.all([forgotten.entries().next(), closed.entries().next(), closed.get(this.#key())]);
       await closed.close();
       this.#forget('snapshots', forgotten);
@@ -278,7 +275,7 @@ export class Soak {
       const db = await this.#place.open(name);
       opened.push(performance.now() - start);
       await db.set(i, this.#value());
-      await Promise.all([db.entries().next(), db.snapshot()]);
+      await Promise.all([db.entries().next(), db.snapshot().sequence]);
       // It ends with the store, by an error that nobody waits for.
       const ended = db
         .changes()

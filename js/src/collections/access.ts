@@ -7,7 +7,6 @@
 
 import { untilAborted } from '../runtime/until-aborted.ts';
 import type { ReadView } from '../store/read-view.ts';
-import type { Snapshot } from '../store/snapshot.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
 import type { Key, StoreIterator } from '../types.ts';
@@ -76,29 +75,16 @@ export class StoreAccess implements Access {
     );
   }
 
-  /**
-   * Opens a scan of the index and a snapshot for the documents, in one round trip. Calls of one turn travel together, so the scan has the
-   * read point of the snapshot. If a write came in between after all, the snapshots before and after the scan differ, and the scan is
-   * opened again.
-   */
+  /** Opens a scan of the index in a snapshot, from which the documents are read, too. */
   async #walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>> {
-    const { view } = this;
-    const scanning = (async () => open(view))();
-    const [before, scanned, behind] = await Promise.allSettled([view.snapshot(), scanning, view.snapshot()]);
-    const failed = [before, scanned, behind].find(({ status }) => status === 'rejected');
-    if (failed !== undefined) {
-      for (const snapshot of [before, behind]) release(snapshot);
-      if (scanned.status === 'fulfilled') void scanned.value.return?.();
-      throw (failed as PromiseRejectedResult).reason;
+    const view = this.view.snapshot();
+    const close = (): void => void view.close();
+    try {
+      return { scan: open(view), view, close };
+    } catch (error) {
+      close();
+      throw error;
     }
-    const snapshot = (before as PromiseFulfilledResult<Snapshot<Key, unknown>>).value;
-    let scan = (scanned as PromiseFulfilledResult<StoreIterator<T>>).value;
-    if (snapshot.sequence !== (behind as PromiseFulfilledResult<Snapshot<Key, unknown>>).value.sequence) {
-      void scan.return?.();
-      scan = open(snapshot);
-    }
-    release(behind);
-    return { scan, view: snapshot, close: () => void snapshot.close() };
   }
 }
 
@@ -161,8 +147,4 @@ export class SnapshotAccess implements Access {
     if (kept?.generation !== generation || kept.building.length > 0) return false;
     return !(await this.view.has(this.#layout.imported(generation)));
   }
-}
-
-function release(taken: PromiseSettledResult<Snapshot<Key, unknown>>): void {
-  if (taken.status === 'fulfilled') void taken.value.close();
 }

@@ -48,7 +48,7 @@ export class Checker {
     checkOptions(this.#options, READY);
     for (let attempt = 1; ; attempt++) {
       const isBuilt = await this.#isBuilt();
-      const snapshot = await this.#db.snapshot();
+      const snapshot = this.#db.snapshot();
       try {
         if (isBuilt) await new SnapshotAccess(snapshot, this.#readiness).check(this.#options.signal);
         await this.#compare(snapshot, isBuilt);

@@ -10,6 +10,7 @@ import { type ByteRange, compareBytes, successor } from '../codec/range.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
 import { DERIVED_KEY, type Derivation, readDerivations } from '../transaction/derived.ts';
 import { readVersion, VERSION_KEY } from '../transaction/version.ts';
+import type { Eventual } from '../types.ts';
 import { BlockWriter, digestOf, encodeHeader, ID_BYTES } from './block.ts';
 import type { RawRange, RawScan, RawStore } from './raw-store.ts';
 import type { ExportOptions } from './types.ts';
@@ -22,7 +23,7 @@ export interface ExportRequest extends Pick<ExportOptions<never>, 'signal' | 'on
 /** A snapshot that the export closes. */
 export interface ExportedSnapshot {
   readonly number: number;
-  readonly sequence: number;
+  readonly sequence: Eventual<number>;
   close(): unknown;
 }
 
@@ -41,10 +42,11 @@ export async function exportTo(
   try {
     signal?.throwIfAborted();
     signal?.addEventListener('abort', abort, { once: true });
+    const sequence = await snapshot.sequence;
     const version = readVersion((await raw.get(VERSION_KEY, snapshot.number))?.value);
     const stated = readDerivations((await raw.get(DERIVED_KEY, snapshot.number))?.value);
     const id = crypto.getRandomValues(new Uint8Array(ID_BYTES));
-    const header = await encodeHeader({ id, sequence: snapshot.sequence, version });
+    const header = await encodeHeader({ id, sequence, version });
     let [entries, blocks, bytes, previous] = [0, 0, header.length, digestOf(header)];
     await writer.write(header);
     const block = new BlockWriter();

@@ -82,7 +82,8 @@ export class Cursor implements BatchSource, Restorable {
   #error: unknown;
   #interrupt: ((error: unknown) => void) | undefined;
 
-  constructor(client: Client, operations: ScanOperations, request: ScanRequest) {
+  /** @param taken Its snapshot, if that is still being taken. If it rejects, the scan fails with the same error. */
+  constructor(client: Client, operations: ScanOperations, request: ScanRequest, taken?: Promise<unknown>) {
     this.#client = client;
     this.#operations = operations;
     this.#batchBytes = request.batchBytes;
@@ -94,7 +95,7 @@ export class Cursor implements BatchSource, Restorable {
     const number = this.#number;
     // It may still be opened later: by a leader that was frozen and wakes up after the call was given up.
     opened.catch(() => client.submit(scanClose, number, undefined, 0).catch(ignore));
-    this.#expect(opened);
+    this.#expect(taken === undefined ? opened : taken.then(() => opened));
   }
 
   /** Why the scan was ended from outside, if it was. */

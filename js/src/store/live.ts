@@ -26,7 +26,7 @@ interface Reading {
 /** A query. */
 interface Query<K, V> {
   readonly client: Client;
-  readonly store: ReadView<K, V> & { snapshot(): Promise<Snapshot<K, V>> };
+  readonly store: ReadView<K, V> & { snapshot(): Snapshot<K, V> };
   readonly operations: Operations<K, V>;
   /** The target of its reads: a function that reads a snapshot, or the options for a range; if undefined, the value of a key. */
   readonly target: ((view: Snapshot<K, V>) => unknown) | Pick<LiveRange<K>, 'as' | 'reverse' | 'limit'> | undefined;
@@ -76,9 +76,11 @@ function readerOf<K, V>(query: Query<K, V>): () => Promise<Reading> {
   const sequence = (): Promise<number> => client.submit(now, undefined, undefined, 0);
   if (typeof target === 'function') {
     return async () => {
-      const [since, view] = await Promise.all([sequence(), store.snapshot()]);
+      const asked = sequence();
+      const view = store.snapshot();
       try {
-        return { value: await target(view), since };
+        const [since, value] = await Promise.all([asked, (async () => target(view))()]);
+        return { value, since };
       } finally {
         await view.close();
       }

@@ -9,7 +9,6 @@ import type { Client } from '../client/client.ts';
 import { Operations, type ScanOperations, scanCount, scanEntries, scanKeys, scanValues } from '../client/operations.ts';
 import { formatsAt } from '../codec/formats.ts';
 import { type ByteRange, encodeRange } from '../codec/range.ts';
-import type { VarveError } from '../errors.ts';
 import { COUNT, checkLimit, checkOptions, SCAN, several, WAIT } from '../options.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import { COUNT_BATCH } from '../protocol/scan.ts';
@@ -27,10 +26,14 @@ const SCANS = {
 /** The direction of a scan, and where it stops. */
 export type Course = Pick<ScanOptions, 'reverse' | 'limit' | 'signal'>;
 
-/** The read point of a view: the number of a snapshot, or 0 for the present; and once it is closed, why it cannot be read. */
+/** The read point of a view. */
 export interface SnapshotState {
+  /** The number of a snapshot, or 0 for the present. */
   readonly number: number;
-  refusal: VarveError | undefined;
+  /** Why it cannot be read: it is closed, or it could not be taken. */
+  refusal: unknown;
+  /** While the snapshot is being taken: rejects if that fails. */
+  taken?: Promise<unknown> | undefined;
   /** Kept from being collected, which would close it, while there are views of it. */
   owner?: object;
 }
@@ -54,7 +57,7 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
    * Reads of a part of it: of a view of the same store, or of the keys that begin with a prefix. See `at` of a store.
    *
    * @example
-   * await using snapshot = await db.snapshot();
+   * await using snapshot = db.snapshot();
    * const ada = await snapshot.at(users).get('ada');
    */
   at<K2 = Key, V2 = V>(place: Place<K2, V2>, options?: ViewOptions<K2, V2>): ReadView<K2, V2> {
@@ -136,21 +139,28 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
     signal?.throwIfAborted();
     if (range.empty || limit === 0) return undefined;
     const batchBytes = operations === scanCount ? COUNT_BATCH : firstBatchBytes(limit);
-    const snapshot = this.#state.number;
+    const { number: snapshot, taken } = this.#state;
     const request = { range, reverse, limit, snapshot, batchBytes, ...operations.parts };
     const kept = this.client.keeper?.batch(request);
-    return kept === undefined ? new Cursor(this.client, operations, request) : new KeptBatch(kept);
+    return kept === undefined ? new Cursor(this.client, operations, request, taken) : new KeptBatch(kept);
   }
 
   #submit<A, B, T>(operation: Operation<A, B, T>, key: A, value: B, options?: WaitOptions): Promise<T> {
-    const { number, refusal } = this.#state;
+    const { number, refusal, taken } = this.#state;
     if (refusal !== undefined) return Promise.reject(refusal);
     try {
       checkOptions(options, WAIT);
     } catch (error) {
       return Promise.reject(error);
     }
-    return this.client.submit(operation, key, value, levelOfSnapshot(number), options?.signal);
+    const signal = options?.signal;
+    const answer = this.client.submit(operation, key, value, levelOfSnapshot(number), signal);
+    if (taken === undefined) return answer;
+    return answer.catch(async (error) => {
+      // The reason why there is no snapshot is more useful than an error that it does not exist.
+      if (!signal?.aborted) await taken;
+      throw error;
+    });
   }
 
   #ensureOpen(): void {

@@ -19,27 +19,19 @@ export interface SnapshotHandle {
   readonly number: number;
 }
 
-/** A snapshot that was taken. */
-export interface OpenSnapshot extends ReadPoint {
-  readonly number: number;
-}
-
-/** Takes a snapshot of the store at this call. Later calls may use its number at once; `releaseSnapshot` ends it. */
-export async function takeSnapshot(client: Client, number = client.numbers.ofSnapshot()): Promise<OpenSnapshot> {
+/**
+ * Takes a snapshot of the store at this call. Later calls may use its number at once; `releaseSnapshot` ends it. Release it also if this
+ * rejects: a leader that was frozen may still open it when it wakes up.
+ */
+export async function takeSnapshot({ client, number }: SnapshotHandle): Promise<ReadPoint> {
   const { snapshots } = client.numbers;
-  try {
-    const readPoint = await client.submit(snapshotOpen, undefined, undefined, levelOfSnapshot(number));
-    // If that is impossible, reads of it fail with VARVE_RETRY.
-    const restore = (): void => {
-      client.submit(snapshotRestore, undefined, readPoint, levelOfSnapshot(number)).catch(() => undefined);
-    };
-    if (snapshots.has(number)) snapshots.set(number, { restore });
-    return { ...readPoint, number };
-  } catch (error) {
-    // It may still be opened later: by a leader that was frozen and wakes up after the call was given up.
-    void releaseSnapshot({ client, number });
-    throw error;
-  }
+  const readPoint = await client.submit(snapshotOpen, undefined, undefined, levelOfSnapshot(number));
+  // If that is impossible, reads of it fail with VARVE_RETRY.
+  const restore = (): void => {
+    client.submit(snapshotRestore, undefined, readPoint, levelOfSnapshot(number)).catch(() => undefined);
+  };
+  if (snapshots.has(number)) snapshots.set(number, { restore });
+  return readPoint;
 }
 
 /** Releases a snapshot; another one may have its number afterwards. */

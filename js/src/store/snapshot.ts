@@ -11,33 +11,45 @@ import { VarveError } from '../errors.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
 import { ReadView, type SnapshotState } from './read-view.ts';
-import { type OpenSnapshot, releaseSnapshot, type SnapshotHandle } from './snapshot-handle.ts';
+import { releaseSnapshot, type SnapshotHandle, takeSnapshot } from './snapshot-handle.ts';
 
 const collected = whenCollected<SnapshotHandle>(releaseSnapshot);
 
 /**
- * The store as it was when `store.snapshot()` was called. It has all the reads of a store, and no writes.
+ * The store as it was when `store.snapshot()` was called. It has all the reads of a store, and no writes. If the engine could not take
+ * it, all reads reject with the reason.
  *
  * @example
- * await using snapshot = await db.snapshot();
+ * await using snapshot = db.snapshot();
  * const total = await snapshot.count();
  * for await (const [key, value] of snapshot) show(key, value, total);
  */
 export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
-  /** The sequence of the last write that it sees. */
-  readonly sequence: number;
+  /** The sequence of the last write that it sees; the engine reports it. */
+  readonly sequence: Promise<number>;
   readonly #held: SnapshotHandle;
   readonly #state: SnapshotState;
 
   /** @internal Made by `store.snapshot()`. */
-  constructor(client: Client, operations: Operations<K, V>, taken: OpenSnapshot) {
-    const state: SnapshotState = { number: taken.number, refusal: undefined };
+  constructor(client: Client, operations: Operations<K, V>) {
+    const held = { client, number: client.numbers.ofSnapshot() };
+    const taken = takeSnapshot(held);
+    const state: SnapshotState = { number: held.number, refusal: undefined, taken };
     super(client, operations, state);
-    this.sequence = taken.sequence;
+    this.sequence = taken.then(({ sequence }) => sequence);
     state.owner = this;
     this.#state = state;
-    this.#held = { client, number: taken.number };
-    collected.register(this, this.#held, this);
+    this.#held = held;
+    collected.register(this, held, state);
+    const opened = (): void => {
+      state.taken = undefined;
+    };
+    this.sequence.then(opened, (error: unknown) => {
+      if (state.refusal !== undefined) return;
+      state.refusal = error;
+      collected.unregister(state);
+      void releaseSnapshot(held);
+    });
   }
 
   /** @internal Its number in the engine. */
@@ -49,7 +61,7 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#state.refusal !== undefined) return;
     this.#state.refusal = new VarveError('VARVE_CLOSED', 'The snapshot is closed. Take a new one.');
-    collected.unregister(this);
+    collected.unregister(this.#state);
     await releaseSnapshot(this.#held);
   }
 

@@ -145,7 +145,8 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
     const begin = async (): Promise<void> => {
       const range = encodeRange(options, this.formats.keys, EXPORT);
       const { signal, onProgress } = options;
-      const [{ exportTo, rawStore }, snapshot] = await Promise.all([loaders.portable(), this.snapshot()]);
+      const snapshot = this.snapshot();
+      const { exportTo, rawStore } = await loaders.portable();
       return exportTo(rawStore(this.#parts()), snapshot, writable, { range, signal, onProgress });
     };
     begin().catch((error) => writable.abort(error));

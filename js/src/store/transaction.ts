@@ -313,7 +313,7 @@ async function runOnce<K, V, T>(
   const { client, operations, level } = parts;
   client.ensureOpen();
   const number = client.numbers.ofSnapshot();
-  const taken = takeSnapshot(client, number);
+  const taken = takeSnapshot({ client, number });
   /** Why there is no snapshot. This is more useful than the error of reads that find no snapshot. */
   let refusal: unknown;
   taken.catch((error) => {

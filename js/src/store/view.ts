@@ -46,7 +46,6 @@ import { ChangesIterator, changesNow, checkSince, type LiveRun, liveQuery } from
 import { loaders } from './loaders.ts';
 import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
-import { takeSnapshot } from './snapshot-handle.ts';
 import type { Transaction } from './transaction.ts';
 import type { UpdateParts } from './update.ts';
 
@@ -195,17 +194,18 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
   }
 
   /**
-   * Takes a snapshot: every read of it sees the store as it is at this call, whatever is written later. It keeps the memory and
-   * the files of that read point: close it, or let `await using` do that. A snapshot that you do not close is closed when it is
-   * garbage collected. `stats()` reports how many are open and the age of the oldest.
+   * Takes a snapshot, and returns at once: every read of it sees the store as it is at this call, with the writes called before and
+   * without those called later. It keeps the memory and the files of that read point: close it, or let `await using` do that. A snapshot
+   * that you do not close is closed when it is garbage collected. `stats()` reports how many are open and the age of the oldest. If the
+   * engine cannot take it, its reads reject. At most 65,535 can be open.
    *
    * @example
-   * await using before = await db.snapshot();
+   * await using before = db.snapshot();
    * await db.clear();
    * await before.count(); // as many as there were
    */
-  async snapshot(): Promise<Snapshot<K, V>> {
-    return new Snapshot(this.client, this.formats, await takeSnapshot(this.client));
+  snapshot(): Snapshot<K, V> {
+    return new Snapshot(this.client, this.formats);
   }
 
   /**

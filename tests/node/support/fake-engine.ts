@@ -13,6 +13,8 @@ export interface SentOp {
   readonly request: number;
   readonly op: number;
   readonly level: number;
+  /** The number of the snapshot that it reads, opens or closes. */
+  readonly snapshot: number;
   readonly key: Uint8Array;
   readonly value: Uint8Array;
 }
@@ -162,9 +164,10 @@ export class FakeEngine implements Port {
     for (let i = 0; i < count; i++) {
       const request = reader.u32();
       const [op, level, flags, moreFlags] = reader.bytes(4) as unknown as [number, number, number, number];
-      if (flags !== 0 || moreFlags !== 0) throw new Error('flags are not zero');
+      const snapshot = flags | (moreFlags << 8);
+      if (snapshot !== 0 && this.fault === undefined) throw new Error('there are no snapshots here');
       const [keyLen, valueLen] = [reader.u32(), reader.u32()];
-      ops.push({ request, op, level, key: reader.bytes(keyLen), value: reader.bytes(valueLen) });
+      ops.push({ request, op, level, snapshot, key: reader.bytes(keyLen), value: reader.bytes(valueLen) });
       reader.pad();
     }
     reader.end();

@@ -139,7 +139,7 @@ export async function asynchronous(options: Partial<OpenOptions<Key, unknown>> =
       'snapshots and scans': of(
         (key, value) => db.set(key, value),
         async (key) => {
-          await using view = await db.snapshot();
+          await using view = db.snapshot();
           const scans = await Promise.all(ranges(key).map((range) => only(view.values(range))));
           return same([await view.get(key()), ...((await db.has(key())) ? scans : [])]);
         },

@@ -316,7 +316,7 @@ class Run {
         return this.#closeScan(single.slot);
       case 'snapshot': {
         const moment = this.#model.moment();
-        const snapshot = await this.#db.snapshot();
+        const snapshot = this.#db.snapshot();
         const former = this.#snapshots[single.slot];
         // First, so that a call of this round never reads one that is closed (seed 363737595 of `varve/synchronous`).
         this.#snapshots[single.slot] = { snapshot, moment };
