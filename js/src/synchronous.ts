@@ -119,5 +119,6 @@ function unsupported(): VarveError {
 
 export * from './common.ts';
 export { SyncSnapshot } from './synchronous/snapshot.ts';
-export { SyncBatch, SyncStore } from './synchronous/store.ts';
+export { SyncStore } from './synchronous/store.ts';
 export { SyncTransaction, type SyncUpgrade } from './synchronous/transaction.ts';
+export { SyncBatch, SyncView } from './synchronous/view.ts';

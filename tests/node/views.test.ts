@@ -12,8 +12,10 @@ import type { Batch } from '../../js/src/store/batch.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
+import type { Transaction } from '../../js/src/store/transaction.ts';
 import type { View } from '../../js/src/store/view.ts';
-import type { Key, KeyRange, ScanOptions } from '../../js/src/types.ts';
+import { open as openSync, type SyncStore, type SyncTransaction, type SyncView } from '../../js/src/synchronous.ts';
+import type { Key, KeyRange, Receipt, ScanOptions } from '../../js/src/types.ts';
 import { spawnServer, wasm } from './support/engine.ts';
 import { compareKeys } from './support/key-order.ts';
 import { Random } from './support/random.ts';
@@ -32,6 +34,12 @@ async function opened<K = Key, V = unknown>(options: OpenOptions<K, V> = {}): Pr
     { wasm, storage: 'memory', memoryBytes: 2 ** 20, ...options },
     spawnServer,
   );
+  stores.push(store);
+  return store;
+}
+
+async function openedSync(): Promise<SyncStore<Key, unknown>> {
+  const store = await openSync('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 });
   stores.push(store);
   return store;
 }
@@ -144,32 +152,41 @@ class Draw extends Random {
 /** The reads of a store, a view, a snapshot or a transaction. */
 type Readable = Pick<View<Key, unknown>, 'get' | 'has' | 'getMany' | 'count' | 'keys' | 'values' | 'entries'>;
 
-async function all<T>(items: AsyncIterable<T> | Iterable<T>): Promise<T[]> {
-  const list: T[] = [];
-  for await (const item of items) list.push(item);
-  return list;
+/** All items: at once if the iterator is synchronous. */
+function all<T>(items: AsyncIterable<T> | Iterable<T>): Promise<T[]> | T[] {
+  if (Symbol.iterator in items) return [...items];
+  return (async () => {
+    const list: T[] = [];
+    for await (const item of items) list.push(item);
+    return list;
+  })();
 }
 
-/** Compares some reads with the model. */
-async function compare(view: Readable, at: readonly Key[], model: Model, random: Draw): Promise<void> {
+/** Some reads, each with the result that the model has. */
+function* looks(view: Readable, at: readonly Key[], model: Model, random: Draw): Generator<[unknown, unknown]> {
   const keys = [random.key(), random.key()];
   const values = keys.map((key) => model.get(stored(at, key)));
-  expect(await view.getMany(keys)).toEqual(values);
-  expect(await view.get(keys[0] as Key)).toEqual(values[0]);
-  expect(await view.has(keys[1] as Key)).toBe(values[1] !== undefined);
+  yield [view.getMany(keys), values];
+  yield [view.get(keys[0] as Key), values[0]];
+  yield [view.has(keys[1] as Key), values[1] !== undefined];
   const scan = random.scan();
   const entries = model.scan(at, scan);
-  expect(await all(view.entries(scan))).toEqual(entries);
-  expect(await all(view.keys(scan))).toEqual(entries.map(([key]) => key));
-  expect(await all(view.values(scan))).toEqual(entries.map(([, value]) => value));
+  yield [all(view.entries(scan)), entries];
+  yield [all(view.keys(scan)), entries.map(([key]) => key)];
+  yield [all(view.values(scan)), entries.map(([, value]) => value)];
   const range = random.range();
-  expect(await view.count(range)).toBe(model.scan(at, range).length);
+  yield [view.count(range), model.scan(at, range).length];
+}
+
+async function compare(...arguments_: Parameters<typeof looks>): Promise<void> {
+  for (const [result, expected] of looks(...arguments_)) expect(await result).toEqual(expected);
 }
 
 type Db = View<Key, unknown>;
 type Whole = { readonly db: Db; readonly isSync: boolean };
 const KINDS: readonly (readonly [string, () => Promise<Whole>])[] = [
   ['asynchronous', async () => ({ db: await opened(), isSync: false })],
+  ['synchronous', async () => ({ db: (await openedSync()) as unknown as Db, isSync: true })],
   ['asynchronous, without a cache', async () => ({ db: await opened({ cache: false }), isSync: false })],
 ];
 
@@ -179,8 +196,38 @@ function viewOf(db: Db, at: readonly Key[], random: Draw): Db {
   return db.at(at.slice(0, cut)).at(at.slice(cut));
 }
 
+type Tx = Transaction<Key, unknown>;
+
+interface Writing {
+  readonly at: readonly Key[];
+  readonly other: readonly Key[];
+  readonly view: Db;
+  readonly key: Key;
+  readonly model: Model;
+  readonly random: Draw;
+}
+
+/** Writes through two views of a transaction, and the reads in between, each with its result in the model. */
+function* inTransaction(tx: Tx, { at, other, view, key, model, random }: Writing): Generator<[unknown, unknown]> {
+  const [first, second] = [tx.at(view), tx.at(other)];
+  first.set(key, 'in a transaction');
+  model.set(stored(at, key), 'in a transaction');
+  yield* looks(second, other, model, random);
+  const from = { gte: random.key() };
+  second.deleteRange(from);
+  model.deleteRange(other, from);
+  yield* looks(first, at, model, random);
+  if (random.below(4) === 0) {
+    second.clear();
+    model.deleteRange(other, {});
+  }
+  yield [second.update(key, () => 'updated'), undefined];
+  model.set(stored(other, key), 'updated');
+  yield* looks(tx, [], model, random);
+}
+
 /** A write through a view, sometimes together with writes through another one. */
-async function write(db: Db, model: Model, random: Draw, step: number): Promise<void> {
+async function write({ db, isSync }: Whole, model: Model, random: Draw, step: number): Promise<void> {
   const [at, other] = [random.pick(PREFIXES), random.pick(PREFIXES)];
   const [view, key, range] = [viewOf(db, at, random), random.key(), random.range()];
   switch (random.below(9)) {
@@ -208,24 +255,16 @@ async function write(db: Db, model: Model, random: Draw, step: number): Promise<
       model.delete(stored(other, gone));
       return model.set(stored([...at, 'a'], key), 'within');
     }
-    case 4:
-      return db.transaction(async (tx) => {
-        const [first, second] = [tx.at(view), tx.at(other)];
-        first.set(key, step);
-        model.set(stored(at, key), step);
-        await compare(second, other, model, random);
-        const from = { gte: random.key() };
-        second.deleteRange(from);
-        model.deleteRange(other, from);
-        await compare(first, at, model, random);
-        if (random.below(4) === 0) {
-          second.clear();
-          model.deleteRange(other, {});
-        }
-        await second.update(key, () => 'updated');
-        model.set(stored(other, key), 'updated');
-        await compare(tx, [], model, random);
-      });
+    case 4: {
+      const steps = (tx: Tx) => inTransaction(tx, { at, other, view, key, model, random });
+      // A synchronous transaction cannot wait.
+      const run = isSync
+        ? (tx: Tx): void => void [...steps(tx)].map(([result, expected]) => expect(result).toEqual(expected))
+        : async (tx: Tx): Promise<void> => {
+            for (const [result, expected] of steps(tx)) expect(await result).toEqual(expected);
+          };
+      return db.transaction(run);
+    }
     default:
       await view.set(key, step);
       return model.set(stored(at, key), step);
@@ -235,12 +274,13 @@ async function write(db: Db, model: Model, random: Draw, step: number): Promise<
 describe.each(KINDS)('a store that is %s', (_, make) => {
   test.each([1, 2])('and its views agree with a model, seed %d', async (seed) => {
     const random = new Draw(seed);
-    const { db, isSync } = await make();
+    const whole = await make();
+    const { db, isSync } = whole;
     const model = new Model();
     const copies = isSync ? [] : PREFIXES.map((at) => follow(db.at(at), at));
     let before = { model: model.copy(), at: [] as readonly Key[], snapshot: db.snapshot() };
     for (let step = 0; step < 120; step++) {
-      await write(db, model, random, step);
+      await write(whole, model, random, step);
       const [at, other] = [random.pick(PREFIXES), random.pick(PREFIXES)];
       await compare(viewOf(db, at, random), at, model, random);
       await compare(before.snapshot, before.at, before.model, random);
@@ -391,6 +431,35 @@ describe('a view', () => {
     await expect(db.at(['a']).set(Number.NaN, 1)).rejects.toEqual(code('VARVE_INVALID_KEY'));
     await db.close();
     await expect(db.at(['a']).get(1)).rejects.toEqual(code('VARVE_CLOSED'));
+  });
+
+  test('of a synchronous store has codecs, names its keys in conflicts, and keeps a snapshot open', async () => {
+    const db = await openedSync();
+    const notes = db.at<string, string>(['note'], { values: utf8 });
+    notes.set('a', 'text');
+    expect(() => db.get(['note', 'a'])).not.toThrow();
+    expect(db.at(['note'], { values: bytes }).has('a')).toBe(true);
+    expect(() => db.at(['note'], { values: bytes }).get('a')).toThrow(code('VARVE_INVALID_VALUE'));
+    const named = expect.objectContaining({ code: 'VARVE_CONFLICT', conflict: expect.objectContaining({ key: 'a' }) });
+    expect(() => notes.set('a', 'again', { ifSequence: null })).toThrow(named);
+    const run = (tx: SyncTransaction<string, string>) => {
+      tx.get('a');
+      notes.set('a', 'meanwhile');
+      tx.set('b', 'late');
+    };
+    expect(() => notes.transaction(run, { retries: 0 })).toThrow(named);
+    expect(() => db.at('note' as never)).toThrow(code('VARVE_INVALID_ARGUMENT'));
+    const view = db.snapshot().at(notes);
+    notes.clear();
+    for (let i = 0; i < 5; i++) {
+      collectGarbage();
+      await nextTurn();
+    }
+    expect(view.get('a')).toBe('meanwhile');
+    expect(view.getEntry('a')?.value).toBe('meanwhile');
+    expect([...notes]).toEqual([]);
+    expectTypeOf(notes).toEqualTypeOf<SyncView<string, string>>();
+    expectTypeOf(notes.batch().at(db).at(notes)).toEqualTypeOf<Batch<string, string, Receipt>>();
   });
 
   test('is typed by its codecs, or by type arguments', () => {

@@ -1,6 +1,7 @@
 /** The reads that a synchronous store, its snapshots and its transactions share. */
 
 import type { Reads } from '../api.ts';
+import type { Formats } from '../codec/formats.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { checkWait, several } from '../options.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
@@ -18,6 +19,9 @@ export interface SnapshotReads<K, V> {
   };
   entry(key: K, snapshot: number): Entry<V> | undefined;
   has(key: K, snapshot: number): boolean;
+  readonly formats: Formats<K, V>;
+  /** The same reads in other formats. */
+  at<K2, V2>(formats: Formats<K2, V2>): SnapshotReads<K2, V2>;
 }
 
 /** Reads of a store, of a snapshot or in a transaction. */

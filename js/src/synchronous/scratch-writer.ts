@@ -8,14 +8,13 @@
  * encoded is refused.
  */
 
-import type { Formats } from '../codec/formats.ts';
 import { isBytes } from '../codec/intrinsics.ts';
-import type { KeyFormat } from '../codec/key-format.ts';
 import { writeKey } from '../codec/keys.ts';
 import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { bytes, checkedBytes, checkLength, structured, type ValueFormat } from '../codec/values.ts';
 import { reentered } from '../protocol/frame-writer.ts';
+import type { Key } from '../types.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 
 /** The tag byte of raw bytes (codec/values.ts). */
@@ -23,36 +22,31 @@ export const TAG_RAW = 0;
 /** A sink that grew beyond this is not kept. */
 const SINK_BYTES_KEPT = 1024 * 1024;
 
+/** Whether a Uint8Array is stored, and read, as it is. */
+export function isRaw(values: object): boolean {
+  return values === structured || values === bytes;
+}
+
 /** Writes keys and values of one store into the scratch. */
-export class ScratchWriter<K, V> {
+export class ScratchWriter {
   readonly #memory: EngineMemory;
-  readonly #keys: KeyFormat<K>;
-  readonly #values: ValueFormat<V>;
-  /** Whether a Uint8Array is stored, and read, as it is. */
-  readonly raw: boolean;
   #sink = new ByteSink(4096);
   #encoding = false;
   /** Length of the last value written by `pair`. */
   valueBytes = 0;
 
-  constructor(memory: EngineMemory, { keys, values }: Formats<K, V>) {
+  constructor(memory: EngineMemory) {
     this.#memory = memory;
-    this.#keys = keys;
-    this.#values = values;
-    const format: unknown = values;
-    this.raw = format === structured || format === bytes;
   }
 
-  /** Writes a key at the start of the scratch; returns its length. */
-  key(key: K): number {
-    const plain = this.#keys.stored(key);
+  /** Writes a plain key at the start of the scratch; returns its length. */
+  key(plain: Key): number {
     return writeKey(plain, this.#memory.fresh().scratch, 0);
   }
 
-  /** Writes a key and its value; returns the length of the key, and leaves that of the value in `valueBytes`. */
-  pair(key: K, value: V): number {
-    const plain = this.#keys.stored(key);
-    if (this.raw && isBytes(value)) {
+  /** Writes a plain key and a value; returns the length of the key, and leaves that of the value in `valueBytes`. */
+  pair<V>(plain: Key, value: V, values: ValueFormat<V>): number {
+    if (isRaw(values) && isBytes(value)) {
       const length = checkedBytes(value);
       let keyBytes = writeKey(plain, this.#memory.fresh().scratch, 0);
       if (keyBytes + 1 + length > this.#memory.scratch.length) {
@@ -65,7 +59,7 @@ export class ScratchWriter<K, V> {
       this.valueBytes = length + 1;
       return keyBytes;
     }
-    const sink = this.#encode(value);
+    const sink = this.#encode(value, values);
     this.#memory.reserve(KEY_BYTES_MAX + sink.at);
     const keyBytes = writeKey(plain, this.#memory.scratch, 0);
     this.#memory.scratch.set(sink.bytes.subarray(0, sink.at), keyBytes);
@@ -74,13 +68,13 @@ export class ScratchWriter<K, V> {
     return keyBytes;
   }
 
-  #encode(value: V): ByteSink {
+  #encode<V>(value: V, values: ValueFormat<V>): ByteSink {
     if (this.#encoding) throw reentered();
     const sink = this.#sink;
     sink.at = 0;
     this.#encoding = true;
     try {
-      this.#values.write(value, sink);
+      values.write(value, sink);
     } finally {
       this.#encoding = false;
     }

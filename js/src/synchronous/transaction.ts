@@ -8,8 +8,8 @@
  * Invariant: nothing is written before the function has returned, and then everything or nothing.
  */
 
-import type { TransactionWrites } from '../api.ts';
-import type { Formats } from '../codec/formats.ts';
+import type { Place, TransactionWrites } from '../api.ts';
+import { formatsAt } from '../codec/formats.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { invalid } from '../errors.ts';
 import { COUNT, checkOptions, checkWait, durabilityOf, LIFETIME, SCAN, TRANSACTION } from '../options.ts';
@@ -24,12 +24,14 @@ import { Workspace } from '../transaction/workspace.ts';
 import type {
   CountOptions,
   Durability,
+  Key,
   KeyRange,
   Lifetime,
   ScanOptions,
   TransactionOptions,
   UpdateLifetime,
   UpgradeVersions,
+  ViewOptions,
   WaitOptions,
 } from '../types.ts';
 import { type SnapshotReads, SyncReadView } from './reads.ts';
@@ -53,6 +55,12 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
     this.#work = work;
     this.#reads = reads;
     this.#snapshot = snapshot;
+  }
+
+  /** The transaction in a part of the store: in a view, or in the keys that begin with a prefix. See `at` of `varve`. */
+  at<K2 = Key, V2 = V>(place: Place<K2, V2>, options?: ViewOptions<K2, V2>): SyncTransaction<K2, V2> {
+    const formats = formatsAt(this.#reads.formats, place, options);
+    return new SyncTransaction(this.#work.at(formats), this.#reads.at(formats), this.#snapshot);
   }
 
   get(key: K, options?: WaitOptions): V | undefined {
@@ -126,7 +134,6 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
 
 /** The parts of a store that its transactions use. */
 export interface SyncTransactionParts<K, V> {
-  readonly formats: Formats<K, V>;
   /** Takes a snapshot; returns its number. */
   open(): number;
   close(snapshot: number): void;
@@ -149,7 +156,7 @@ export function runSyncTransaction<K, V, T>(
   for (let attempt = 1; ; attempt++) {
     signal?.throwIfAborted();
     const snapshot = parts.open();
-    const work = new Workspace<K, V>(parts.formats);
+    const work = new Workspace<K, V>(parts.reads.formats);
     try {
       const reserved = work.reserved((key) => parts.reserved(key, snapshot));
       const result = run(new SyncTransaction(work, parts.reads, snapshot), reserved);
@@ -160,7 +167,7 @@ export function runSyncTransaction<K, V, T>(
       return result;
     } catch (error) {
       const isConflict = error instanceof EngineConflict;
-      if (!isConflict || attempt > retries) throw namedConflict(error, parts.formats.keys, lastConflict(attempt));
+      if (!isConflict || attempt > retries) throw namedConflict(error, parts.reads.formats.keys, lastConflict(attempt));
     } finally {
       work.close();
       parts.close(snapshot);
