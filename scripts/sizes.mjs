@@ -13,15 +13,15 @@ export const CLOSURES = join(root, 'build', 'closures.json');
 /**
  * The largest allowed size of a file after gzip, in bytes, with all that it loads at once. The engine and the client (index.js, which
  * a page loads) had promised budgets. The client's was 20 KiB; the client outgrew it when every call began to refuse unknown options,
- * and to ask the platform for the types of keys and values, and when it took in the sharing between tabs, so that an opening loads
- * nothing one after the other. The engine's was 100 KiB; the engine outgrew it when it began to apply
+ * and to ask the platform for the types of keys and values, when it took in the sharing between tabs, so that an opening loads
+ * nothing one after the other, and when it got views, because each store is one. The engine's was 100 KiB; the engine outgrew it when it began to apply
  * writes once for many tabs, to report changes, to put many files into a slot, to skip dead entries, and to report whether a deleted key
  * was there. The budget of every other
  * file is its size plus a tenth.
  */
 export const GZIP_BYTES_MAX = new Map([
   ['varve.wasm', 123.25 * 1024],
-  ['index.js', 26 * 1024],
+  ['index.js', 27 * 1024],
   ['http.js', 22 * 1024],
   ['collections.js', 12.75 * 1024],
   ['deno-kv.js', 13 * 1024],
