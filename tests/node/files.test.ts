@@ -160,6 +160,17 @@ describe('a store in files', () => {
     await device.closeAll();
   });
 
+  test.runIf(process.platform === 'linux')(
+    'a directory that cannot be made is refused with the error of the system',
+    async () => {
+      const storage = files('/proc/varve');
+      await expect(open('notes', { storage, wasm })).rejects.toMatchObject({
+        code: 'VARVE_IO',
+        message: expect.stringContaining('ENOENT'),
+      });
+    },
+  );
+
   test('a directory that may not be used is refused with VARVE_UNSUPPORTED', async () => {
     fs.writeFileSync(join(directory, 'file'), '');
     const storage = files(join(directory, 'file'));

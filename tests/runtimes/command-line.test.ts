@@ -161,6 +161,8 @@ describe('mistakes', () => {
     [2, 'A key cannot be null', ['get', 'data/notes', '[null]']],
     [2, '--limit is an integer from 0, not all.', ['scan', 'data/notes', '--limit', 'all']],
     [2, 'Name keys to delete, or a range', ['delete', 'data/notes']],
+    [2, '--into is the name of the new store', ['repair', 'data/mistakes', '--into', 'data/b']],
+    [2, 'data is a folder: name a file in it.', ['export', 'data/mistakes', 'data']],
     [2, 'needs the folder of a store', ['check', 'http://localhost:1']],
     [3, 'There is no store at data/none.', ['get', 'data/none', 'a']],
     [3, 'There is no store at data. It is a folder of stores: name one of them, such as data/', ['scan', 'data']],

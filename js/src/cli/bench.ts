@@ -78,7 +78,7 @@ interface Plan {
 
 async function measure(root: string, plan: Plan, { output, signal }: Call): Promise<Timing[]> {
   const { storage, open, codecs } = await storageOf(root);
-  const name = `varve-bench-${process.pid}`;
+  const name = `varve-bench-${crypto.randomUUID()}`;
   const options = { storage, values: codecs.bytes, durability: plan.durability, signal };
   const { entries } = plan;
   const valueAt = valuesOf(plan.bytes);

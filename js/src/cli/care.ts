@@ -57,6 +57,8 @@ export const repair: Command = {
     const folder = folderOf(args[0]!);
     await mustExist(folder);
     const into = flags.text('into') ?? `${folder.name}-repaired`;
+    if (/[/\\]/.test(into))
+      throw wrong('--into is the name of the new store, which is beside the damaged one. It is no path.');
     const target = folderIn(folder.root, into);
     if (await exists(target)) throw wrong(`There is a store at ${target.path} already. Name another one with --into.`);
     const { storage, repair: repairStore } = await storageOf(folder.root);

@@ -4,8 +4,8 @@
  * Invariant: a file has its name only when it is whole; an export that fails or is cancelled leaves no file.
  */
 
-import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
-import { extname } from 'node:path';
+import { createWriteStream, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname, extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { keyToJson } from '../http/json-key.ts';
@@ -60,9 +60,7 @@ export const exportStore: Command = {
     if (isStdout && format === 'varve' && process.stdout.isTTY) {
       throw wrong('An export is no text for a terminal: name a file, or --format jsonl.');
     }
-    if (!isStdout && existsSync(file) && !flags.has('force')) {
-      throw wrong(`${shown(file)} is there. --force replaces it.`);
-    }
+    if (!isStdout) checkFile(file, flags.has('force'));
     const range = flags.range();
     const written: Written = { entries: 0, bytes: 0 };
     await withStore(place, call, {}, async (store) => {
@@ -80,6 +78,16 @@ export const exportStore: Command = {
     return Exit.ok;
   },
 };
+
+/** Refuses a file that cannot be written, before a store is opened. */
+function checkFile(file: string, mayReplace: boolean): void {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  if (stat?.isDirectory()) throw wrong(`${shown(file)} is a folder: name a file in it.`);
+  if (stat !== undefined && !mayReplace) throw wrong(`${shown(file)} is there. --force replaces it.`);
+  if (statSync(dirname(file), { throwIfNoEntry: false }) === undefined) {
+    throw new CommandError(Exit.missing, `There is no folder ${shown(dirname(file))}.`);
+  }
+}
 
 /** Writes the file under another name, and gives it its name when it is whole and on the disk. */
 async function writeFile(

@@ -36,7 +36,7 @@ interface Imported {
 /** Where the content comes from. */
 interface Source {
   readonly file: string;
-  /** Bytes of a file; undefined for standard input. */
+  /** Bytes of a file; undefined for what can be read only once: standard input, a pipe. */
   readonly bytes: number | undefined;
   /** Opens it to do something with it, which the progress names. */
   open(work: string, offset?: number): Readable;
@@ -80,18 +80,21 @@ export const importStore: Command = {
 function sourceOf(file: string, { output, signal }: Call): Source {
   const isStdin = file === '-';
   const stat = isStdin ? undefined : statSync(file, { throwIfNoEntry: false });
-  if (!isStdin && !stat?.isFile()) throw new CommandError(Exit.missing, `There is no file ${shown(file)}.`);
+  if (!isStdin && stat === undefined) throw new CommandError(Exit.missing, `There is no file ${shown(file)}.`);
+  if (stat?.isDirectory()) throw wrong(`${shown(file)} is a folder, not a file.`);
+  // A pipe, such as <(gunzip -c notes.varve.gz), can be read once, as standard input.
+  const bytes = stat?.isFile() ? stat.size : undefined;
   const open = (work: string, start = 0): Readable => {
-    const stream = isStdin ? process.stdin : createReadStream(file, { start });
+    const stream = isStdin ? process.stdin : createReadStream(file, bytes === undefined ? {} : { start });
     let done = start;
     stream.on('data', (piece: Uint8Array) => {
       done += piece.length;
-      output.progress(() => `${work}: ${size(done)}${stat === undefined ? '' : ` of ${size(stat.size)}`}`);
+      output.progress(() => `${work}: ${size(done)}${bytes === undefined ? '' : ` of ${size(bytes)}`}`);
     });
     stream.pause();
     return addAbortSignal(signal, stream);
   };
-  return { file, bytes: stat?.size, open };
+  return { file, bytes, open };
 }
 
 /** The format of a file by its content, or else by its name. */

@@ -5,6 +5,7 @@
  * closed however the command ends.
  */
 
+import { statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { Store } from '../index.ts';
 import { escapeName, unescapeName } from '../storage/names.ts';
@@ -27,6 +28,8 @@ export interface Folder {
   readonly name: string;
   /** The store's folder, as a person would write it. */
   readonly path: string;
+  /** What the person wrote. */
+  readonly place: string;
 }
 
 /** How long a command waits for a store by itself, in milliseconds. */
@@ -42,23 +45,24 @@ export function folderOf(place: string): Folder {
   if (place === '') throw wrong('The path of the store is empty.');
   const path = resolve(place);
   const name = unescapeName(basename(path)) ?? basename(path);
-  return folderIn(dirname(path), name);
+  return { ...folderIn(dirname(path), name), place };
 }
 
 /** A store by its name, in a folder of stores. */
 export function folderIn(root: string, name: string): Folder {
   const path = join(root, escapeName(name));
   const short = relative('', path);
-  return { root, name, path: short.startsWith('..') || short === '' ? path : short };
+  const readable = short.startsWith('..') || short === '' ? path : short;
+  return { root, name, path: readable, place: readable };
 }
 
 /** The storage of a store in files, and the functions that use it. They are loaded only by commands that need them. */
 export async function storageOf(root: string) {
-  const [{ open, repair, deleteStore, listStores, bytes, json, structured, utf8 }, { files }] = await Promise.all([
+  const [{ open, repair, bytes, json, structured, utf8 }, { files }] = await Promise.all([
     import('../index.ts'),
     import('../fs.ts'),
   ]);
-  return { storage: files(root), open, repair, deleteStore, listStores, codecs: { bytes, json, structured, utf8 } };
+  return { storage: files(root), open, repair, codecs: { bytes, json, structured, utf8 } };
 }
 
 /** Whether there is a store in this folder. */
@@ -70,13 +74,17 @@ export async function exists({ root, name }: Folder): Promise<boolean> {
 /** Throws unless there is a store in this folder. */
 export async function mustExist(folder: Folder): Promise<void> {
   if (await exists(folder)) return;
-  const { storage } = await storageOf(folder.path);
+  const { path, place } = folder;
+  if (statSync(place, { throwIfNoEntry: false })?.isFile()) {
+    throw new CommandError(Exit.missing, `${shown(place)} is a file, and a store is a folder.`);
+  }
+  const { storage } = await storageOf(path);
   const [inside] = await storage.list();
   const hint =
     inside === undefined
       ? '`varve ls FOLDER` lists the stores of a folder.'
-      : `It is a folder of stores: name one of them, such as ${folderIn(folder.path, inside).path}.`;
-  throw new CommandError(Exit.missing, `There is no store at ${folder.path}. ${hint}`);
+      : `It is a folder of stores: name one of them, such as ${folderIn(path, inside).path}.`;
+  throw new CommandError(Exit.missing, `There is no store at ${shown(place)}. ${hint}`);
 }
 
 /** Opens a store in files, runs a function with it, and closes it. */

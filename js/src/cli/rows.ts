@@ -10,14 +10,14 @@
  */
 
 import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
-import { parseExactJson } from '../http/exact-json.ts';
+import { InexactJson, parseExactJson } from '../http/exact-json.ts';
 import { keyFromJson } from '../http/json-key.ts';
 import { valueFromJson } from '../http/media.ts';
 import type { Key } from '../types.ts';
 import { cellValue, headerOf, KEY_COLUMN, recordsOf, VALUE_COLUMN } from './csv.ts';
 import { wrong } from './exit.ts';
 import { linesOf, textsOf } from './lines.ts';
-import { parseKeyText, shown } from './text.ts';
+import { inexact, parseKeyText, shown } from './text.ts';
 
 /** How rows get their keys. */
 export interface KeyRule {
@@ -81,7 +81,7 @@ function objectOf(text: string): { readonly [name: string]: unknown } {
   try {
     json = parseExactJson(text);
   } catch (error) {
-    throw wrong(error instanceof SyntaxError ? 'It is not JSON.' : (error as Error).message);
+    throw wrong(error instanceof InexactJson ? inexact(error) : 'It is not JSON.');
   }
   if (typeof json === 'object' && json !== null && !Array.isArray(json)) return json as { [name: string]: unknown };
   throw wrong('It is JSON, but no object.');

@@ -32,13 +32,18 @@ export function parseText(text: string): unknown {
   try {
     return parseExactJson(text);
   } catch (error) {
-    if (error instanceof InexactJson) throw wrong(`${shown(text)}: ${error.message}`);
+    if (error instanceof InexactJson) throw wrong(inexact(error));
     // A date or a name that begins with a digit.
     if (/^\s*[\d-]/.test(text)) return text;
     throw wrong(
       `${shown(text)} is not JSON. Write a list as '["note",42]', and a text as "text" in quotes or as a bare word.`,
     );
   }
+}
+
+/** The message for JSON that would lose something; its advice is for clients of `varve/http`. */
+export function inexact({ message }: InexactJson): string {
+  return message.replace(/ Send it .*/, ' Write it as a text, in quotes.');
 }
 
 /** A value in several lines: JSON where JSON can express it, else as Node prints it. */

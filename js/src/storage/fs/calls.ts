@@ -59,15 +59,16 @@ export function syncDirectory(calls: FileCalls, path: string): void {
  * Makes a directory and the missing ones above it. Each entry is made durable in its parent, except in a parent that may not be read
  * (Deno with permission for the directory of stores alone).
  */
-export function makeDirectory(calls: FileCalls, path: string): void {
+export function makeDirectory(calls: FileCalls, path: string, hasParent = false): void {
   try {
     fs.mkdirSync(path);
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return;
     const parent = dirname(path);
-    if (errnoOf(error) !== 'ENOENT' || parent === path) throw error;
+    // In /proc a directory cannot be made although its parent is there, with the same error.
+    if (errnoOf(error) !== 'ENOENT' || hasParent || parent === path) throw error;
     makeDirectory(calls, parent);
-    makeDirectory(calls, path);
+    makeDirectory(calls, path, true);
     return;
   }
   try {
