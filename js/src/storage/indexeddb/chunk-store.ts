@@ -31,13 +31,10 @@ import { nameOf } from '../opfs-directory.ts';
 import { originStorage } from '../origin.ts';
 import { DatabaseMissing, openDatabase, type StoreDatabase } from './database.ts';
 import { resultOf } from './names.ts';
+import { type RowKey, type Succession, successionTo } from './succession.ts';
 
 /** Most bytes of one row of a journal. */
 const ROW_BYTES_MAX = 1024 * 1024;
-/** How many former holders are kept out for good. */
-const FENCES_MAX = 256;
-/** So many of them are read with the rows of commits around them: another request would take longer. */
-const FENCES_READ_MAX = 8;
 /** How many connections one transaction may try. */
 const ATTEMPTS_MAX = 3;
 /** A key part that sorts above every number. */
@@ -55,9 +52,6 @@ const RESERVE_BYTES: readonly number[] = [768 * 1024, 1280 * 1024, 128 * 1024, 1
 /** How many of the pieces each need may use, from the first one on. The last piece stays: it shows that there was a reserve. */
 const PIECES: Readonly<Record<Need, number>> = { any: 1, full: 2, small: 4 };
 
-/** Epoch and number of a row, or slot and index of a chunk. */
-type RowKey = [number, number];
-
 /** The database of one store as chunks. */
 export class IndexedDbChunks implements ChunkStore {
   readonly kind = 'indexeddb';
@@ -69,13 +63,13 @@ export class IndexedDbChunks implements ChunkStore {
   /** Number of the next row. */
   #next = 0;
   /** Earlier epochs whose rows are needed until the journal is folded, each with the number of its fence. */
-  #earlier: [number, number][] = [];
+  #earlier: RowKey[] = [];
   /** The rows that keep others out, as long as they are still to be added. */
   #fences: RowKey[] = [];
-  /** Resolves when the rows that keep others out are added, or when there was no room for them. */
+  /** The rows that are removed when these are added. */
+  #outdated: readonly RowKey[] = [];
+  /** Resolves when the fences are added, or when there was no room for them. */
   #taking: Promise<void> = Promise.resolve();
-  /** Fences of holders that are no longer kept out. */
-  #outdated: RowKey[] = [];
   /** The last row of the journal that was taken over. */
   #last: RowKey | undefined;
   /** The origin may take fewer bytes than this, as a refused commit showed. Chromium does not report its quota. */
@@ -118,9 +112,10 @@ export class IndexedDbChunks implements ChunkStore {
     const pieces = chunks.count(IDBKeyRange.bound([RESERVE_SLOT, 0], [RESERVE_SLOT, END]));
     const found = journal.getAllKeys() as IDBRequest<IDBValidKey[]>;
     await resultOf(found).catch(() => taking);
-    this.#follow(found.result as RowKey[]);
+    const succession = successionTo(found.result as RowKey[]);
+    this.#succeed(succession);
     // Most rows of a store that was opened often are fences, and values take longer than keys.
-    const parts = this.#epochsToRead().map(
+    const parts = succession.parts.map(
       ([from, to]) => journal.getAll(IDBKeyRange.bound([from, 0], [to, END])) as IDBRequest<Uint8Array[]>,
     );
     this.#addFences(journal);
@@ -205,40 +200,19 @@ export class IndexedDbChunks implements ChunkStore {
     return journal.count(IDBKeyRange.lowerBound([this.#epoch + (isMine ? 1 : 0), 0]));
   }
 
-  /** Our epoch is the one after the epoch of the last row. */
-  #follow(keys: readonly RowKey[]): void {
-    const last = keys.at(-1);
+  #succeed({ last, epoch, fences, earlier, outdated }: Succession): void {
     this.#last = last;
-    this.#epoch = (last?.[0] ?? 0) + 1;
+    this.#epoch = epoch;
     this.#next = 1;
-    this.#fences = [[this.#epoch, 0]];
-    if (last === undefined) return;
-    this.#fences.unshift([last[0], last[1] + 1]);
-    const ends = new Map<number, number>(keys);
-    ends.set(last[0], last[1] + 1);
-    // Most earlier epochs have nothing left but their fence.
-    const rowsOf = (one: number): number => keys.filter(([other]) => other === one).length;
-    this.#earlier = [...ends].filter(([one]) => one === last[0] || rowsOf(one) > 1);
-    const needed = new Set(this.#earlier.map(([one]) => one));
-    this.#outdated = keys.filter(([one]) => one < this.#epoch - FENCES_MAX && !needed.has(one));
-  }
-
-  /** The first and the last epoch of each part of the journal that has rows of commits. */
-  #epochsToRead(): [number, number][] {
-    const parts: [number, number][] = [];
-    for (const [epoch] of this.#earlier) {
-      const part = parts.at(-1);
-      if (part !== undefined && epoch - part[1] <= FENCES_READ_MAX) part[1] = epoch;
-      else parts.push([epoch, epoch]);
-    }
-    return parts;
+    this.#fences = fences;
+    this.#earlier = earlier;
+    this.#outdated = outdated;
   }
 
   #addFences(journal: IDBObjectStore): void {
+    if (this.#fences.length === 0) return;
     for (const key of this.#fences) journal.add(new Uint8Array(0), key);
-    // The fence of the former holder: it is not needed any more, because the epoch has another row.
-    if (this.#fences.length > 0 && this.#last !== undefined) journal.delete([this.#last[0], 0]);
-    for (const key of this.#fences.length > 0 ? this.#outdated : []) journal.delete(key);
+    for (const key of this.#outdated) journal.delete(key);
   }
 
   /** Records that a commit of `bytes` bytes was refused. */
