@@ -57,10 +57,12 @@ test('every place that package.json names is there, and nothing has to be instal
   const { bin, exports, sideEffects, dependencies, peerDependencies, optionalDependencies } = JSON.parse(
     text('package.json'),
   );
-  const places = JSON.stringify([bin, exports, sideEffects]).match(/\.\/[\w./-]+(?=")/g) ?? [];
+  const places = JSON.stringify([exports, sideEffects]).match(/\.\/[\w./-]+(?=")/g) ?? [];
   const targets = places.filter((place) => place.startsWith('./dist/') || place === './package.json');
   expect(targets.length).toBeGreaterThan(20);
   for (const target of targets) expect(names).toContain(target.slice(2));
+  // With `./` before it, `npm publish` removes the command.
+  expect(bin).toEqual({ varve: COMMAND });
   expect([dependencies, peerDependencies, optionalDependencies]).toEqual([undefined, undefined, undefined]);
 });
 
