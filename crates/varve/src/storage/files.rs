@@ -4,7 +4,7 @@
 //! Invariants:
 //! - A slot's name is durable before the slot can be used, so that its bytes need only a flush of the file.
 //! - The first slot is locked as long as the slots are open. The operating system releases the lock when the process ends. JavaScript
-//!   runtimes use another lock, which this one does not see.
+//!   runtimes do not see this lock. Their own is a file, and a folder with such a file is not opened here.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -15,6 +15,8 @@ use super::slots::{SlotError, Slots};
 
 /// Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables.
 const SLOTS_FIRST: u32 = 8;
+/// How the lock of a JavaScript runtime begins.
+const CLAIM: &[u8] = b"lock.";
 
 /// The files of a folder as slots, all open.
 #[derive(Debug)]
@@ -40,9 +42,18 @@ impl FileSlots {
     /// ```
     ///
     /// # Errors
-    /// The error of the file system. [`ErrorKind::WouldBlock`]: the folder is open already, in this process or another.
+    /// The error of the file system. [`ErrorKind::WouldBlock`]: the folder is open already, in this process or another, or a JavaScript
+    /// runtime was killed while it had the folder open. The next one that opens the folder removes what is left then.
     pub fn open(folder: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(CLAIM)) {
+                let what =
+                    format!("a JavaScript runtime has the store open, or was killed: {}", path.display());
+                return Err(io::Error::new(ErrorKind::WouldBlock, what));
+            }
+        }
         let mut slots = Self { folder: folder.to_owned(), files: Vec::new() };
         while slots.path(slots.files.len()).exists() {
             slots.open_next()?;
