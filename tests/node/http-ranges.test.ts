@@ -34,6 +34,29 @@ const fill = (count: number) =>
   http.db.setMany(Array.from({ length: count }, (_, i): [Key, unknown] => [['note', i], `value ${i}`]));
 const ndjson = { headers: { accept: 'application/x-ndjson' } };
 
+test('a handler over a view serves only its part', async () => {
+  await http.db.setMany([
+    ['secret', 1],
+    [['note', 1], 'one'],
+    [['note', 2, 'x'], 'two'],
+  ]);
+  const { send, put, batch } = served(http.db, createHandler(http.db.at(['note'])));
+  expect(await (await send('GET', '/range')).json()).toMatchObject({
+    entries: [
+      { key: 1, value: 'one' },
+      { key: [2, 'x'], value: 'two' },
+    ],
+  });
+  expect((await put('/kv?key=3', 'three')).status).toBe(200);
+  expect(await http.db.get(['note', 3])).toBe('three');
+  const conflict = await batch([{ op: 'set', key: 1, value: 'again', ifSequence: null }], '?atomic=true');
+  expect(await conflict.json()).toMatchObject({ code: 'VARVE_CONFLICT', conflict: { key: 1 } });
+  expect((await send('GET', '/kv/secret')).status).toBe(404);
+  expect(await (await send('GET', '/metrics')).text()).not.toContain('varve_sequence');
+  expect((await send('DELETE', '/range?prefix=[]')).status).toBe(200);
+  expect(await http.db.count()).toBe(1);
+});
+
 describe('pages', () => {
   test('a range has bounds, a prefix, a direction and a limit', async () => {
     await http.db.setMany([

@@ -106,15 +106,19 @@ test('objects that are evicted without notice and have no successor are released
 test('a predecessor writes nothing any more', { timeout: 60_000 }, async () => {
   const storage = new FakeStorage();
   const first = await construct(new FakeContext('twice', storage));
+  const view = first.notes.at(['a']);
+  view.set('below', 1);
   first.notes.set('a', 1);
   await storage.sql.committed();
   const second = await construct(new FakeContext('twice', storage));
   expect(() => first.notes.set('b', 2)).toThrow();
+  expect(() => view.set('b', 2)).toThrow();
   await storage.sql.committed();
   second.notes.set('c', 3);
   expect([...second.notes]).toEqual([
     ['a', 1],
     ['c', 3],
+    [['a', 'below'], 1],
   ]);
 });
 

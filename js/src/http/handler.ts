@@ -125,7 +125,7 @@ function routesOf<K, V>(metrics: Metrics, store: HttpStore<K, V>): Routes<K, V> 
         kind: 'metrics',
         run: async ({ query }) => {
           query.end();
-          const text = metrics.text(store.name, await store.stats());
+          const text = metrics.text(store.name, await store.stats?.());
           return new Response(text, { headers: { 'content-type': METRICS_TYPE, 'cache-control': 'no-store' } });
         },
       },

@@ -94,8 +94,8 @@ export class Metrics {
   }
 
   /** Everything as text. */
-  text(store: string, stats: StoreStats): string {
-    return [...this.#ownLines(), ...storeLines(store, stats), ''].join('\n');
+  text(store = '', stats?: StoreStats): string {
+    return [...this.#ownLines(), ...(stats === undefined ? [] : storeLines(store, stats)), ''].join('\n');
   }
 
   #ownLines(): string[] {

@@ -3,13 +3,14 @@
 import type { Reads, Writes } from '../api.ts';
 import type { Eventual, Key, KeyCodec, Receipt, StoreStats } from '../types.ts';
 
-/** The part of a store that the handler uses. `Store` of `varve` and `SyncStore` of `varve/synchronous` both have it. */
+/** The part of a store that the handler uses. Stores of `varve` and `varve/synchronous` have it, and their views. */
 export interface HttpStore<K, V>
   extends Pick<Reads<K, V>, 'getEntry' | 'keys' | 'entries' | 'count'>,
     Pick<Writes<K, V>, 'set' | 'delete' | 'deleteRange' | 'batch'> {
-  readonly name: string;
   flush(): Eventual<void>;
-  stats(): Eventual<StoreStats>;
+  /** Not in views: then there are no metrics of the store, only of requests. */
+  readonly name?: string;
+  stats?(): Eventual<StoreStats>;
   /** Only in `varve/synchronous`: writes the buffered writes to the log, so that the durability in a response is true. */
   commit?(): Receipt;
 }

@@ -1,9 +1,9 @@
 // Single operations: how each is called. The model decides its answer.
 
-import type { Batch, Key, Snapshot, Store } from 'varve';
-import type { SyncBatch, SyncSnapshot, SyncStore } from 'varve/synchronous';
-import { type ScanSpec, type Single, TICK_MS, type WriteSpec } from './history.ts';
-import { KEYS } from './keys.ts';
+import type { Batch, Key, KeyCodec, KeyRange, Snapshot, Store, View } from 'varve';
+import type { SyncSnapshot, SyncStore, SyncView } from 'varve/synchronous';
+import { type RangeSpec, type ScanSpec, type Single, TICK_MS, type WriteSpec } from './history.ts';
+import { KEYS, PREFIXES } from './keys.ts';
 import { itemText, numbered, rangeOf } from './model.ts';
 import { callRefused } from './refused.ts';
 import { spoil, textOf, valueFrom } from './values.ts';
@@ -28,19 +28,40 @@ export interface Surroundings {
 /** Sequences this high are never reached. */
 const NEVER = 2 ** 52;
 
+/** A store, or a view of the part below `['k']` that has the same keys. */
+interface Part {
+  readonly db: View<Key, unknown> | SyncView<Key, unknown>;
+  range(spec: RangeSpec): KeyRange;
+}
+
+const BELOW: KeyCodec<Key> = {
+  name: 'below k',
+  encode: (key) => (key as readonly Key[]).slice(1),
+  decode: (own) => ['k', ...(Array.isArray(own) ? own : [own])],
+};
+
+/** What calls with this tag use: the store or the view, in turn. */
+function partOf(db: AnyStore, tag: number): Part {
+  if (tag % 2 === 0) return { db, range: rangeOf };
+  const range = (spec: RangeSpec): KeyRange => ({ ...rangeOf(spec), prefix: PREFIXES[spec.prefix]?.slice(1) });
+  return { db: db.at(['k'], { keys: BELOW }), range };
+}
+
 /** Makes a call; resolves with its answer. The call is made in its turn, as far as it runs synchronously. */
 export async function callSingle(
-  db: AnyStore,
+  store: AnyStore,
   single: Single,
   tag: number,
   { sequences, start, tools, sent }: Surroundings,
 ): Promise<string> {
+  const part = partOf(store, tag);
+  const { db } = part;
   switch (single.op) {
     case 'write':
-      return written(() => write(db, single, tag, sequences));
+      return written(() => write(part, single, tag, sequences));
     case 'batch': {
       const batch = db.batch();
-      for (const [i, one] of single.writes.entries()) add(batch, one, tag + i, sequences);
+      for (const [i, one] of single.writes.entries()) add(batch, part, one, tag + i, sequences);
       return written(() => batch.commit());
     }
     case 'setMany': {
@@ -68,20 +89,20 @@ export async function callSingle(
       return (await spoilt(db[single.op](keys), ...keys, keys)).map(textOf).join('; ');
     }
     case 'scan':
-      return (await taken(open(db, single.scan), single.scan, Number.POSITIVE_INFINITY)).join('; ');
+      return (await taken(openIn(part, single.scan), single.scan, Number.POSITIVE_INFINITY)).join('; ');
     case 'count':
-      return String(await db.count(rangeOf(single.range)));
+      return String(await db.count(part.range(single.range)));
     case 'check': {
-      const { problems } = await db.check({ tools });
+      const { problems } = await store.check({ tools });
       return JSON.stringify(problems);
     }
     case 'tooLong':
     case 'misspelt':
-      return callRefused(db, single, sent);
+      return callRefused(store, single, sent);
     case 'flush':
     case 'compact':
     case 'stats':
-      await db[single.op]();
+      await store[single.op]();
       return 'done';
     default:
       throw new Error(`${single.op} is no call of the store alone.`);
@@ -103,13 +124,13 @@ async function written(call: () => unknown): Promise<string> {
 }
 
 function write(
-  db: AnyStore,
+  { db, range }: Part,
   { write: one, durability }: Single & { op: 'write' },
   tag: number,
   sequences: Surroundings['sequences'],
 ): unknown {
   const level = durability === undefined ? {} : { durability };
-  if (one.op === 'deleteRange') return db.deleteRange(rangeOf(one.range), level);
+  if (one.op === 'deleteRange') return db.deleteRange(range(one.range), level);
   if (one.op === 'delete') return db.delete(keyOf(one.key), { ...condition(one, sequences), ...level });
   return db.set(keyOf(one.key), valueFrom(one.value, tag), {
     ...condition(one, sequences),
@@ -119,12 +140,13 @@ function write(
 }
 
 function add(
-  batch: Batch<Key, unknown> | SyncBatch<Key, unknown>,
+  batch: Batch<Key, unknown, unknown>,
+  { range }: Part,
   one: WriteSpec,
   tag: number,
   sequences: Surroundings['sequences'],
 ): void {
-  if (one.op === 'deleteRange') return void batch.deleteRange(rangeOf(one.range));
+  if (one.op === 'deleteRange') return void batch.deleteRange(range(one.range));
   const key = keyOf(one.key);
   if (one.op === 'delete') return spoilt(void batch.delete(key, condition(one, sequences)), key);
   const value = valueFrom(one.value, tag);
@@ -157,8 +179,15 @@ export function conditionedKeys(singles: readonly Single[]): number[] {
 }
 
 /** Opens a scan of a store or a snapshot. */
-export function open(view: AnyStore | AnySnapshot, { brings, range, reverse, limit }: ScanSpec): AnyIterator {
-  return view[brings]({ ...rangeOf(range), reverse, ...(limit === undefined ? {} : { limit }) });
+export function open(view: AnyStore | AnySnapshot, scan: ScanSpec): AnyIterator {
+  return openIn({ db: view, range: rangeOf }, scan);
+}
+
+function openIn(
+  { db, range: rangeIn }: Pick<Part, 'range'> & { readonly db: Part['db'] | AnySnapshot },
+  { brings, range, reverse, limit }: ScanSpec,
+): AnyIterator {
+  return db[brings]({ ...rangeIn(range), reverse, ...(limit === undefined ? {} : { limit }) });
 }
 
 /** The next items of a scan as texts, `end` behind the last. */
