@@ -9,11 +9,12 @@ import { VarveError } from '../../js/src/errors.ts';
 import { rebalance } from '../../js/src/shards/rebalance.ts';
 import { connect, type RemoteStore, shards } from '../../js/src/shards/remote-store.ts';
 import { murmur3, Rendezvous } from '../../js/src/shards/rendezvous.ts';
-import { open, type SyncStore } from '../../js/src/synchronous.ts';
+import { open, type SyncStore, type SyncView } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { randomFrom, wasm } from './support/engine.ts';
 
 type Store = SyncStore<Key, unknown>;
+type View = SyncView<Key, unknown>;
 
 /** A namespace of objects, which are created when they are first requested. */
 class FakeNamespace {
@@ -55,7 +56,7 @@ function someKey(random: (below: number) => number): Key {
 }
 
 /** Makes the same write in both. */
-async function write(db: RemoteStore, single: Store, random: (below: number) => number): Promise<void> {
+async function write(db: RemoteStore, single: View, random: (below: number) => number): Promise<void> {
   const key = someKey(random);
   const value = `${random(1e6)}`.repeat(1 + random(3));
   switch (random(6)) {
@@ -82,7 +83,7 @@ async function write(db: RemoteStore, single: Store, random: (below: number) => 
 }
 
 /** Makes the same read in both. */
-async function compare(db: RemoteStore, single: Store, random: (below: number) => number): Promise<void> {
+async function compare(db: RemoteStore, single: View, random: (below: number) => number): Promise<void> {
   const keys = Array.from({ length: random(30) }, () => someKey(random));
   expect(await db.getMany(keys)).toEqual(single.getMany(keys));
   expect(await db.hasMany(keys)).toEqual(single.hasMany(keys));
@@ -109,10 +110,15 @@ test.each([
   const namespace = new FakeNamespace();
   const db = shards(namespace, { count });
   const single = await open<Key, unknown>('single', { storage: 'memory', wasm, memoryBytes: 2 ** 20 });
+  const inView = [db.at(['tuple']).at([7]), single.at(['tuple', 7])] as const;
   for (let step = 0; step < 60; step++) {
     await write(db, single, random);
+    if (step % 3 === 0) await write(...inView, random);
     if (step % 4 === 0) await compare(db, single, random);
+    if (step % 8 === 0) await compare(...inView, random);
   }
+  expect(await inView[0].getMany(['key 5', ['tuple', 5]])).toEqual(inView[1].getMany(['key 5', ['tuple', 5]]));
+  expect(() => db.at('tuple' as never)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_KEY' }));
   expect(namespace.stores.size).toBe(count);
   await Promise.all([single.close(), namespace.close()]);
 });

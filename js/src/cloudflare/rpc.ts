@@ -11,6 +11,7 @@ import type {
   DeleteReceipt,
   Durability,
   Entry,
+  Key,
   KeyRange,
   Receipt,
   ScanOptions,
@@ -38,7 +39,9 @@ export type StoreRequest<K, V> =
   | BatchRequest<K, V>
   | { readonly call: 'deleteAsking'; readonly key: K; readonly condition: Condition }
   | { readonly call: 'page'; readonly range: ScanOptions<K>; readonly values: boolean }
-  | { readonly call: 'count'; readonly range: KeyRange<K> };
+  | { readonly call: 'count'; readonly range: KeyRange<K> }
+  /** A request to a view. */
+  | { readonly call: 'at'; readonly prefix: readonly Key[]; readonly request: StoreRequest<K, V> };
 
 /** Some entries of a scan; `values` is empty if only keys were asked for. */
 export interface Page<K, V> {
@@ -57,6 +60,7 @@ export interface StoreAnswers<K, V> {
   deleteAsking: DeleteReceipt;
   page: Page<K, V>;
   count: number;
+  at: unknown;
 }
 
 /** A response, or the error instead of one. */

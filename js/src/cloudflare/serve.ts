@@ -1,7 +1,7 @@
 /** Responds to the requests of clients (rpc.ts) in an object. */
 
 import { invalid, VarveError } from '../errors.ts';
-import type { SyncStore } from '../synchronous/store.ts';
+import type { SyncView } from '../synchronous/view.ts';
 import type { Receipt, ScanOptions } from '../types.ts';
 import type { BatchRequest, Page, StoreReply, StoreRequest } from './rpc.ts';
 
@@ -11,7 +11,7 @@ const PAGE_ENTRIES_MAX = 1000;
 const PAGE_BYTES = 1024 * 1024;
 
 /** Responds to a request. A `VarveError` becomes a part of the response; other errors are thrown. */
-export function serve<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>): StoreReply {
+export function serve<K, V>(store: SyncView<K, V>, request: StoreRequest<K, V>): StoreReply {
   try {
     return { value: answer(store, request) };
   } catch (error) {
@@ -20,7 +20,7 @@ export function serve<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>)
   }
 }
 
-function answer<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>): unknown {
+function answer<K, V>(store: SyncView<K, V>, request: StoreRequest<K, V>): unknown {
   switch (request.call) {
     case 'get':
       return store.getMany(request.keys).map(owned);
@@ -39,13 +39,15 @@ function answer<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>): unkn
       return page(store, request.range, request.values);
     case 'count':
       return store.count(request.range);
+    case 'at':
+      return answer(store.at<K, V>(request.prefix), request.request);
     default:
       throw invalid('The object does not know this request: it has another version of varve.');
   }
 }
 
 /** Writes the whole batch as one record of the log. It is logged immediately, so that the caller gets the error if it is refused. */
-function write<K, V>(store: SyncStore<K, V>, { items, durability = 'strict' }: BatchRequest<K, V>): Receipt {
+function write<K, V>(store: SyncView<K, V>, { items, durability = 'strict' }: BatchRequest<K, V>): Receipt {
   const batch = store.batch();
   for (const item of items) {
     if (item[0] === 'set') batch.set(item[1], item[2], item[3]);
@@ -56,7 +58,7 @@ function write<K, V>(store: SyncStore<K, V>, { items, durability = 'strict' }: B
   return receipt.durability === 'strict' ? receipt : store.commit({ durability: 'strict' });
 }
 
-function page<K, V>(store: SyncStore<K, V>, range: ScanOptions<K>, withValues: boolean): Page<K, V> {
+function page<K, V>(store: SyncView<K, V>, range: ScanOptions<K>, withValues: boolean): Page<K, V> {
   const limit = Math.min(range.limit ?? PAGE_ENTRIES_MAX, PAGE_ENTRIES_MAX);
   const keys: K[] = [];
   const values: V[] = [];

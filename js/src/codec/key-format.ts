@@ -32,9 +32,11 @@ export class KeyFormat<K> {
     this.first = prefix.length === 0 ? new Uint8Array(0) : encodePlain(prefix);
   }
 
-  /** The format of a part of these keys. Throws `VARVE_INVALID_KEY` for a prefix that is not a key. */
+  /** The format of a part of these keys. Throws `VARVE_INVALID_KEY` for a prefix that is not an array of keys. */
   at<K2>(prefix: readonly Key[], codec: KeyCodec<K2> | undefined): KeyFormat<K2> {
-    return new KeyFormat(codec, [...this.prefix, ...(plainKey(prefix) as readonly Key[])]);
+    const plain = plainKey(prefix);
+    if (!Array.isArray(plain)) throw invalid('The prefix of a view is an array of keys.');
+    return new KeyFormat(codec, [...this.prefix, ...plain]);
   }
 
   /** The Varve key in the store, in a plain form. Throws `VARVE_INVALID_KEY`. */

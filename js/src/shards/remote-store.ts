@@ -80,13 +80,16 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
   readonly #places: Rendezvous;
   readonly #stub: (name: string) => object;
   readonly #keys: KeyFormat<K>;
+  /** The prefix of a view. */
+  readonly #prefix: readonly Key[] | undefined;
 
   /** @internal */
-  constructor(names: readonly string[], stub: (name: string) => object, options: RemoteOptions<K>) {
+  constructor(names: readonly string[], stub: (name: string) => object, keys: KeyFormat<K>, prefix?: readonly Key[]) {
     this.#places = new Rendezvous(names);
     this.names = this.#places.names;
     this.#stub = stub;
-    this.#keys = new KeyFormat(options.keys);
+    this.#keys = keys;
+    this.#prefix = prefix;
   }
 
   get(key: K, options?: WaitOptions): Promise<V | undefined> {
@@ -182,7 +185,20 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
   /** One of its shards as a store. */
   shard(name: string): RemoteStore<K, V> {
     if (!this.names.includes(name)) throw invalid(`There is no shard ${name}.`);
-    return new RemoteStore([name], this.#stub, { keys: this.#keys.codec });
+    return new RemoteStore([name], this.#stub, this.#keys, this.#prefix);
+  }
+
+  /**
+   * A view of a part of it: of all keys that begin with `prefix`. Its keys are Varve keys, and its values are those of the objects. See
+   * `at` of `varve`.
+   *
+   * @example
+   * const users = db.at<string, User>(['user']);
+   * await users.set('ada', { born: 1815 }); // ['user', 'ada'] in the store
+   */
+  at<K2 = Key, V2 = V>(prefix: readonly Key[]): RemoteStore<K2, V2> {
+    const keys = this.#keys.at<K2>(prefix, undefined);
+    return new RemoteStore(this.names, this.#stub, keys, keys.prefix);
   }
 
   #shardOf(key: K): number {
@@ -211,7 +227,9 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
   ): Promise<StoreAnswers<K, V>[R['call']]> {
     signal?.throwIfAborted();
     const stub = this.#stub(this.names[shard] ?? '') as StoreStub<K, V>;
-    return unwrap(await untilAborted(stub.varve(request), signal)) as StoreAnswers<K, V>[R['call']];
+    const prefix = this.#prefix;
+    const sent: StoreRequest<K, V> = prefix === undefined ? request : { call: 'at', prefix, request };
+    return unwrap(await untilAborted(stub.varve(sent), signal)) as StoreAnswers<K, V>[R['call']];
   }
 
   async #one<C extends KeyCall>(call: C, key: K, options?: WaitOptions): Promise<StoreAnswers<K, V>[C][number]> {
@@ -295,7 +313,7 @@ function receiptsOf(results: PromiseSettledResult<ShardReceipt>[]): ShardReceipt
  */
 export function connect<K = Key, V = unknown>(stub: object, options: RemoteOptions<K> = {}): RemoteStore<K, V> {
   checkOptions(options, REMOTE);
-  return new RemoteStore([''], () => stub, options);
+  return new RemoteStore([''], () => stub, new KeyFormat(options.keys));
 }
 
 /**
@@ -316,7 +334,7 @@ export function shards<K = Key, V = unknown>(namespace: ObjectNamespace, options
   const names = namesOf(options);
   // biome-ignore lint/suspicious/noExplicitAny: the type of an id depends on the namespace.
   const byName = namespace as ObjectNamespace<any>;
-  return new RemoteStore(names, (name) => byName.get(byName.idFromName(name)), options);
+  return new RemoteStore(names, (name) => byName.get(byName.idFromName(name)), new KeyFormat(options.keys));
 }
 
 function namesOf({ count, names }: Pick<ShardOptions, 'count' | 'names'> = {}): string[] {
