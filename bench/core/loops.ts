@@ -7,15 +7,7 @@
  */
 
 import { now, timerStepMs, turn } from './clock.ts';
-import {
-  type Ability,
-  type Access,
-  type Durability,
-  type Engine,
-  IN_FLIGHT,
-  type Place,
-  type SessionOptions,
-} from './engine.ts';
+import { type Ability, type Access, type Durability, type Engine, IN_FLIGHT, type Place } from './engine.ts';
 import { rate } from './figures.ts';
 import type { KeyKind } from './generator.ts';
 import { groupFor, measure, type Round } from './measure.ts';
@@ -24,6 +16,7 @@ import { caseName, type Row } from './row.ts';
 import type { Fixture, Stage } from './stage.ts';
 import { type Context, type Count, explain, register, report, type Suite } from './suite.ts';
 import { makeTask } from './tasks/make.ts';
+import type { Task } from './tasks/task.ts';
 import type { Work } from './work.ts';
 
 const REHEARSAL_MS = 40;
@@ -33,6 +26,8 @@ const SAID_MS = 1000;
 const REHEARSAL_PART = 0.2;
 /** Calls timed as one in a rehearsal, of engines that answer at once. */
 const REHEARSAL_GROUP = 64;
+/** Groups of a mix are so many times as large: each has reads and writes that both last long enough for the timer. */
+const MIX_GROUPS = 4;
 
 /** One loop. */
 export interface Loop {
@@ -54,9 +49,9 @@ export interface Loop {
   /** Which part of its suite it is. */
   readonly phase?: string;
   /** Where the files of Varve are. Default: as the engine says. */
-  readonly storage?: SessionOptions['storage'];
+  readonly storage?: Fixture['storage'];
   /** Whether Varve's pages use their caches. Default: no. */
-  readonly cache?: SessionOptions['cache'];
+  readonly cache?: Fixture['cache'];
   readonly note?: string;
   /** Characters of a string key. Default: as the generator makes them. */
   readonly keyBytes?: number | undefined;
@@ -238,11 +233,13 @@ class LoopRun {
     if (work.kind === 'points' && work.mix === 'delete') await stage.restore();
     if (reopened) await stage.reopen(turn);
     const choice = { access, calls, round: Math.max(round, 0), seed: plan.seed, hasReserve: reserve > 0 };
-    const task = makeTask(work, stage, choice);
     const together = engine.grouped !== undefined || access === 'inflight';
     const joined = engine.grouped ?? IN_FLIGHT;
     const answersAtOnce = stage.session.kind === 'sync' && work.kind === 'points';
     const group = runner.group ?? (answersAtOnce ? REHEARSAL_GROUP : 1);
+    // A floor makes its calls as they were drawn.
+    const isApart = !together && engine.role !== 'floor';
+    const task = makeTask(work, stage, { ...choice, group: isApart ? group : undefined });
     let said_ms = now();
     const progress = async (): Promise<void> => {
       if (now() - said_ms < SAID_MS) return;
@@ -259,13 +256,19 @@ class LoopRun {
         sample: whole && progress,
       });
     const result = work.kind === 'open' ? await stage.reopen(timed) : await timed();
-    if (isRehearsal) runner.group = together ? joined : groupFor(result.latencies, this.#step_ms);
+    if (isRehearsal) runner.group = together ? joined : this.#groupFor(task, result);
     else runner.rounds.push(result);
     if (!fresh) return;
     // The next round begins anew, so this store must be verified now.
     if (!isRehearsal) await this.#verify(runner);
     runner.stage = undefined;
     await stage.close();
+  }
+
+  /** Calls that are timed as one. Of a mix more: its reads and its writes are timed apart. */
+  #groupFor({ isRead }: Task, { latencies }: Round): number {
+    const group = groupFor(latencies, this.#step_ms);
+    return isRead && group > 1 ? group * MIX_GROUPS : group;
   }
 
   async #conclude(runner: Runner): Promise<void> {
@@ -275,14 +278,8 @@ class LoopRun {
       await this.#verify(runner);
       this.context.stages.keep(this.#fixture, stage);
     }
-    const head = {
-      suite: this.suite,
-      durability,
-      unit: unitOf(work),
-      groupSize: group,
-      ...(phase && { phase }),
-      ...(note && { note }),
-    };
+    const optional = { ...(phase && { phase }), ...(note && { note }) };
+    const head = { suite: this.suite, durability, unit: unitOf(work), groupSize: group, ...optional };
     report(this.context, engine, head, rounds, runner.wrong);
   }
 

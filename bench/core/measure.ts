@@ -38,17 +38,24 @@ export interface Round {
   readonly latencies: readonly number[];
   /** The share of the rate of its first third that its last third lost; undefined where it was too short to say. */
   readonly lost?: number | undefined;
+  /** Of a mix: the same of its reads, and of its writes. */
+  readonly reads?: readonly number[];
+  readonly writes?: readonly number[];
 }
 
 /** Rounds that came one after the other, as one. */
 export class JoinedRounds implements Round {
   readonly tally = emptyTally();
   readonly latencies: number[] = [];
+  readonly reads: number[] = [];
+  readonly writes: number[] = [];
   elapsed_ms = 0;
 
-  add({ tally, elapsed_ms, latencies }: Round): this {
+  add({ tally, elapsed_ms, ...samples }: Round): this {
     for (const name of Object.keys(tally) as (keyof Tally)[]) this.tally[name] += tally[name];
-    for (const one of latencies) this.latencies.push(one);
+    for (const name of ['latencies', 'reads', 'writes'] as const) {
+      for (const one of samples[name] ?? []) this[name].push(one);
+    }
     this.elapsed_ms += elapsed_ms;
     return this;
   }
@@ -64,23 +71,36 @@ export function groupFor(latencies: readonly number[], step_ms = timerStepMs()):
   return Math.max(1, Math.ceil((GROUP_STEPS * step_ms * 1000) / Math.max(percentilesOf(latencies).p50, 0.01)));
 }
 
+/** The end of the calls from `from` that are timed as one. */
+function endOf({ isRead }: Task, from: number, last: number): number {
+  let to = isRead === undefined ? last : from + 1;
+  while (to < last && isRead?.(to) === isRead?.(from)) to++;
+  return to;
+}
+
 /** Runs a task to its end, or to the end of its budget. */
 export async function measure(task: Task, limits: Limits): Promise<Round> {
   const calls = Math.min(task.calls, limits.calls_max);
   const latencies: number[] = [];
+  const [reads, writes]: [number[], number[]] = [[], []];
   let elapsed = 0;
+  /** Of the group that has begun. */
+  let spent = 0;
   let lastTurn = now();
   const ends_ms: number[] = [];
   let sampled_ms = 0;
-  for (let from = 0; from < calls && elapsed < limits.budget_ms; ) {
+  for (let from = 0; from < calls && (from % limits.group > 0 || elapsed < limits.budget_ms); ) {
     limits.signal.throwIfAborted();
-    const to = Math.min(from + limits.group, calls);
+    const last = Math.min(from - (from % limits.group) + limits.group, calls);
+    const to = endOf(task, from, last);
     const start = now();
     const running = task.run(from, to);
     if (running !== undefined) await running;
     const end = now();
     elapsed += end - start;
-    latencies.push(((end - start) * 1000) / (limits.together ? 1 : to - from));
+    spent += end - start;
+    const kind = task.isRead && (task.isRead(from) ? reads : writes);
+    kind?.push(((end - start) * 1000) / (to - from));
     const checked = task.check(from, to);
     if (checked !== undefined) await checked;
     from = to;
@@ -94,13 +114,16 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
       lastTurn = now();
       elapsed += lastTurn - before;
     }
+    if (to < last) continue;
+    latencies.push((spent * 1000) / (limits.together ? 1 : ((last - 1) % limits.group) + 1));
     ends_ms.push(elapsed);
+    spent = 0;
   }
   const start = now();
   await task.finish();
   elapsed += now() - start;
   await limits.sample?.();
-  return { tally: task.tally, elapsed_ms: elapsed, latencies, lost: lostShare(ends_ms) };
+  return { tally: task.tally, elapsed_ms: elapsed, latencies, lost: lostShare(ends_ms), reads, writes };
 }
 
 /** The same of groups of equal work, by when each ended. */

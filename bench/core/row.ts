@@ -1,7 +1,7 @@
 /** The rows of a result, wherever they were measured: what `--json` writes, and what every table is made of. */
 
 import type { Access, Durability, Role } from './engine.ts';
-import { median, percentilesOf } from './latency.ts';
+import { median, type Percentiles, percentilesOf } from './latency.ts';
 import { JoinedRounds, type Round } from './measure.ts';
 
 /** A store over a long life, sampled on the way (suites/lives). */
@@ -56,6 +56,9 @@ export interface Row {
   readonly p95: number;
   readonly p99: number;
   readonly max: number;
+  /** The same of the reads and of the writes of a mix, of the parts of groups. */
+  readonly reads?: Percentiles;
+  readonly writes?: Percentiles;
   /** Keys found among keys asked for; null where nothing was read. */
   readonly hitRate: number | null;
   /** All checks passed: sampled reads, counts, and the pass over the whole store. */
@@ -82,6 +85,7 @@ export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: 
   const rates = rounds.map(({ tally, elapsed_ms }) => (tally.ops * 1000) / elapsed_ms);
   const all = new JoinedRounds();
   for (const round of rounds) all.add(round);
+  const isMix = all.reads.length > 0 && all.writes.length > 0;
   const { ops, bytes, reads, hits, wrong } = all.tally;
   const opsPerSecond = median(rates);
   const lost = rounds.flatMap((round) => round.lost ?? []);
@@ -92,6 +96,7 @@ export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: 
     opsPerSecond,
     megabytesPerSecond: ops === 0 ? 0 : (opsPerSecond * bytes) / ops / 1e6,
     ...percentilesOf(all.latencies),
+    ...(isMix && { reads: percentilesOf(all.reads), writes: percentilesOf(all.writes) }),
     hitRate: reads === 0 ? null : hits / reads,
     verified: storeVerified && ops > 0 && wrong === 0,
     rounds: rates,

@@ -102,6 +102,28 @@ test('inserts, reads before updates, batched reads and the names of others are v
   expect(rows.every(({ verified }) => verified)).toBe(true);
 });
 
+test('reads and writes of a mix are timed apart', async () => {
+  let now_ms = 0;
+  const pass = (ms: number): number => {
+    now_ms += ms;
+    return now_ms;
+  };
+  vi.spyOn(performance, 'now').mockImplementation(() => pass(0.0001));
+  const slow = bent(({ get, set }) => ({
+    get: (key) => (pass(0.001) > 0 ? get(key) : undefined),
+    set: (key, value) => (pass(0.02) > 0 ? set(key, value) : undefined),
+  }));
+  const { rows, problems } = await run(['read-rand-mem', 'mixed-90', 'ycsb-d'], [{ ...slow, role: 'peer' }]);
+  vi.restoreAllMocks();
+  expect(problems).toEqual([]);
+  const latencies = rows.map(({ reads, writes }) => [reads, writes].map((kind) => kind && Math.round(kind.p50)));
+  expect(latencies).toEqual([
+    [undefined, undefined],
+    [1, 20],
+    [1, 20],
+  ]);
+});
+
 test('a load that takes long reports how far it is, can be cancelled, and removes its store', async () => {
   const calls: string[] = [];
   // The clock goes on by 0.4 s with each batch, and by next to nothing with each look at it: a word every third batch.

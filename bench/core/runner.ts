@@ -37,10 +37,7 @@ export interface RunOptions {
 }
 
 /** Runs what a plan asks for with these accesses. */
-export async function runSuites(
-  plan: Plan,
-  { engines: all, accesses, emit, signal, place }: RunOptions,
-): Promise<void> {
+export async function runSuites(plan: Plan, { engines: all, accesses, emit, signal, place }: RunOptions) {
   const engines = all.filter(({ name }) => plan.engines.includes(name));
   const total = stepsOf(plan, engines, accesses);
   let done = 0;

@@ -99,6 +99,9 @@ const percentile =
   (row) =>
     of(row) < row.max ? duration(of(row)) : '';
 
+/** Of the reads or the writes of a mix. */
+const both = (kind: Row['reads']): string => (kind ? `${duration(kind.p50)} / ${duration(kind.p99)}` : '');
+
 const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
   ['engine', ({ engine }) => engine],
   ['where', ({ access }) => placeText(access)],
@@ -114,6 +117,8 @@ const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
   ['p95', percentile(({ p95 }) => p95)],
   ['p99', percentile(({ p99 }) => p99)],
   ['max', ({ p50, max }) => (p50 < max ? duration(max) : '')],
+  ['reads p50/p99', ({ reads }) => both(reads)],
+  ['writes p50/p99', ({ writes }) => both(writes)],
   ['hits', ({ hitRate }) => (typeof hitRate === 'number' ? percent(hitRate) : '')],
   ['errors', ({ errors }) => (errors === undefined ? '' : String(errors))],
   ['verified', ({ verified }) => (verified ? 'yes' : 'NO')],

@@ -22,6 +22,8 @@ const MODIFY = 1 << 21;
 /** Whether a call gets the value of its key. */
 export const isGet = (call: number): boolean => call === GET || call >= MODIFY;
 export const isScan = (call: number): boolean => call >= SCAN && call < MODIFY;
+/** Whether a call writes nothing. */
+const isRead = (call: number): boolean => call === GET || isScan(call);
 /** The number of the value that a call sets, or of the entries of a range. */
 export const argumentOf = (call: number): number => call & (SCAN - 1);
 
@@ -33,6 +35,8 @@ export interface TraceChoice {
   readonly seed?: number | undefined;
   /** Keys that the store holds, the first ones; inserts go on behind them. Default: all. */
   readonly there?: number | undefined;
+  /** Calls that are timed as one, where the reads and the writes of a mix are timed apart. */
+  readonly group?: number | undefined;
 }
 
 /** Point calls: call `i` concerns key `numbers[i]` of `keys` and is what `values[i]` says. */
@@ -42,6 +46,8 @@ export interface PointTrace {
   readonly values: Int32Array;
   /** The keys are ones that were never written. */
   readonly absent: boolean;
+  /** Of a mix whose kinds are apart: whether a call writes nothing. */
+  readonly isRead?: (call: number) => boolean;
 }
 
 /** The content of a store: per key the number of its value, or ABSENT. */
@@ -67,7 +73,7 @@ export function countFromFirst(state: State): number {
 export function pointTrace(
   dataset: Dataset,
   { mix, order }: Work & { kind: 'points' },
-  { calls, round, seed, there = dataset.keys.length }: TraceChoice,
+  { calls, round, seed, there = dataset.keys.length, group }: TraceChoice,
 ): PointTrace {
   const random = new Random(salted(0xc0ffee + round, seed));
   const numbers = new Uint32Array(calls);
@@ -83,7 +89,17 @@ export function pointTrace(
     else if (kind === 'scan') values[i] = SCAN + 1 + random.below((mix as Shares).size ?? 1);
     else values[i] = random.below(dataset.pool.length) + (kind === 'modify' ? MODIFY : 0);
   }
-  return { keys: mix === 'miss' ? dataset.absent : dataset.keys, absent: mix === 'miss', numbers, values };
+  const trace = { keys: mix === 'miss' ? dataset.absent : dataset.keys, absent: mix === 'miss', numbers, values };
+  return group !== undefined && typeof mix === 'object' ? apart(trace, group) : trace;
+}
+
+/** A mix in another order: of every `group` calls, those that write come first. */
+function apart({ numbers, values, ...trace }: PointTrace, group: number): PointTrace {
+  const place = (call: number): number => 2 * Math.floor(call / group) + Number(isRead(at(values, call)));
+  const order = Uint32Array.from(values.keys()).sort((a, b) => place(a) - place(b));
+  const sorted = Int32Array.from(order, (call) => at(values, call));
+  const isReadAt = (call: number): boolean => isRead(at(sorted, call));
+  return { ...trace, numbers: order.map((call) => at(numbers, call)), values: sorted, isRead: isReadAt };
 }
 
 /** The kind of call that a number from 0 to 1 stands for. An insert into a store that is full is a set. */
@@ -139,10 +155,13 @@ function tracesOf(
   size: number,
   { calls }: TraceChoice,
   random: Random,
-  number: (i: number) => number,
-): BatchTrace[] {
-  return Array.from({ length: calls }, (_, call) => ({
-    numbers: Uint32Array.from({ length: size }, (_, i) => number(call * size + i)),
-    values: Uint16Array.from({ length: size }, () => random.below(pool.length)),
-  }));
+  pick: (i: number) => number,
+) {
+  return Array.from(
+    { length: calls },
+    (_, call): BatchTrace => ({
+      numbers: Uint32Array.from({ length: size }, (_, i) => pick(call * size + i)),
+      values: Uint16Array.from({ length: size }, () => random.below(pool.length)),
+    }),
+  );
 }

@@ -14,12 +14,7 @@ import { idbKeyval } from './idb-keyval.ts';
 
 const SUITES = ['write-rand', 'write-batch', 'read-rand-mem', 'range-100', 'mixed-70', 'delete', 'tuple-read', 'open'];
 
-async function run(
-  engine: Engine,
-  accesses: readonly Access[],
-  suites: readonly string[] = SUITES,
-  calls = 300,
-): Promise<{ rows: string[]; problems: string[] }> {
+async function run(engine: Engine, accesses: readonly Access[], suites: readonly string[] = SUITES, calls = 300) {
   const custom = { entries: 250, calls };
   const { rows, problems } = await gathered(planOf(suites, { rounds: 1, custom }), [engine], accesses);
   for (const { ops, verified } of rows) expect([ops > 0, verified]).toEqual([true, true]);

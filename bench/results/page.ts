@@ -19,7 +19,7 @@ import type { Results, RunNote } from './results.ts';
 export const CHART = 'headlines.svg';
 
 /** Columns of the tables. */
-const OWN = 'engine,where,part,durability,a second,MB/s,p50,p95,p99,max,hits,errors';
+const OWN = 'engine,where,part,durability,a second,MB/s,p50,p95,p99,max,reads p50/p99,writes p50/p99,hits,errors';
 const SHOWN = `${OWN},best peer,its rate,Varve is,95% interval,note`.split(',');
 
 /** Of a task that several comparisons could show, the one with the peer that is hardest to beat. */

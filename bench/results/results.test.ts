@@ -121,11 +121,8 @@ test('the page of the benchmark shows everyday tasks, in words, and where Varve 
     ['In a worker: write a value', 'faster: 2.50x as fast as SQLite'],
   ]);
   expect(count).toBe('slower in 3 of 7 comparisons with a peer');
-  expect(slowest.lines.map(({ cells }) => cells[0])).toEqual([
-    'delete (in the worker)',
-    'write-rand (node)',
-    'open-cold (from the page, awaited)',
-  ]);
+  const cases = slowest.lines.map(({ cells }) => cells[0]).join();
+  expect(cases).toBe('delete (in the worker),write-rand (node),open-cold (from the page, awaited)');
   expect(where).toContain('4 cores, Chromium 140, 2026-01-02, commit abcdef0123');
 });
 

@@ -18,7 +18,4 @@ registerLoops(
   { name: 'seekrandom', title: 'seek to a random key and read the entry there' },
   { ...inTables, calls: count(5000, 50_000), work: { kind: 'ranges', size: 1 } },
 );
-registerLoops(
-  { name: 'overwrite', title: 'random write over a loaded store' },
-  { ...mixed, calls: count(10_000, 50_000) },
-);
+registerLoops({ name: 'overwrite', title: 'random write, loaded store' }, { ...mixed, calls: count(10_000, 50_000) });

@@ -8,12 +8,8 @@ import type { Work } from '../work.ts';
 import { Points } from './points.ts';
 import { Calls, entriesOf, rangeOf, type Task, TaskBase } from './task.ts';
 
-interface RoundChoice {
+interface RoundChoice extends Omit<TraceChoice, 'there'> {
   readonly access: Access;
-  readonly calls: number;
-  /** Varies what is drawn at random. */
-  readonly round: number;
-  readonly seed: number;
   /** The store has keys that are not loaded, for inserts. */
   readonly hasReserve: boolean;
 }
@@ -24,11 +20,10 @@ type Stored = Pick<Stage, 'engine' | 'name' | 'options' | 'session' | 'dataset' 
 type Several = Extract<Work, { kind: 'batches' | 'reads' | 'transactions' }>;
 
 /** The task of one round. */
-export function makeTask(work: Work, stage: Stored, { access, calls, round, seed, hasReserve }: RoundChoice): Task {
+export function makeTask(work: Work, stage: Stored, { access, hasReserve, ...drawn }: RoundChoice): Task {
   const waves = access === 'inflight';
   const isGrouped = stage.engine.grouped !== undefined;
-  const there = hasReserve ? countFromFirst(stage.state) : undefined;
-  const choice: TraceChoice = { calls, round, seed, there };
+  const choice: TraceChoice = { ...drawn, there: hasReserve ? countFromFirst(stage.state) : undefined };
   switch (work.kind) {
     case 'points':
       return new Points(stage, pointTrace(stage.dataset, work, choice), waves || (isGrouped && isOfPoints(work.mix)));
@@ -37,7 +32,7 @@ export function makeTask(work: Work, stage: Stored, { access, calls, round, seed
     case 'scan':
       return ranges(stage, undefined, choice, false);
     case 'open':
-      return opens(stage, calls);
+      return opens(stage, drawn.calls);
     default:
       return several(stage, work, choice, waves);
   }

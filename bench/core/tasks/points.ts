@@ -15,6 +15,7 @@ import { type LastEntry, rangeOf, type Task, TaskBase } from './task.ts';
 
 export class Points extends TaskBase implements Task {
   readonly calls: number;
+  readonly isRead: PointTrace['isRead'];
   readonly #planned: readonly PointCall[];
   /** The call whose value is checked, and the value. */
   #picked = -1;
@@ -31,6 +32,7 @@ export class Points extends TaskBase implements Task {
   ) {
     super(stage.dataset, stage.state, stage.engine.echo);
     this.calls = trace.numbers.length;
+    this.isRead = trace.isRead;
     this.#planned = waves ? Array.from(trace.numbers, (_, call) => this.#plannedOf(call)) : [];
   }
 

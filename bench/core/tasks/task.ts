@@ -30,6 +30,8 @@ export function emptyTally(): Tally {
 export interface Task {
   readonly calls: number;
   readonly tally: Tally;
+  /** Where reads and writes are timed apart: whether a call writes nothing. */
+  readonly isRead?: ((call: number) => boolean) | undefined;
   /** Makes the calls from `from` to `to`. */
   run(from: number, to: number): void | Promise<void>;
   /** Resolves when all that was written has reached its level. */

@@ -133,12 +133,7 @@ const FAULTS: readonly {
     problem: /was due/,
   },
   { fault: 'loses an increment', life: 'counters', spoil: forgetful(7), wrong: 1 },
-  {
-    fault: 'keeps an old version of a document',
-    life: 'overwrite-steady',
-    spoil: forgetful(5),
-    problem: /documents\/.* has other bytes/,
-  },
+  { fault: 'keeps an old document', life: 'overwrite-steady', spoil: forgetful(5), problem: /has other bytes/ },
   { fault: 'comes back empty', life: 'sessions', engine: { ...mapEngine(), open: map.open }, wrong: 1 },
 ];
 

@@ -263,14 +263,10 @@ class Part extends JoinedRounds {
 }
 
 /** Makes the calls of a step, one after the other. A call that answers at once is not waited for. */
-function stepOf(
-  calls: readonly LifeCall[],
-  store: LifeStore,
-  given: unknown[] = [],
-): unknown[] | PromiseLike<unknown[]> {
+function stepOf(calls: readonly LifeCall[], on: LifeStore, given: unknown[] = []): unknown[] | PromiseLike<unknown[]> {
   while (given.length < calls.length) {
-    const answer = calls[given.length]?.run(store);
-    if (isLater(answer)) return answer.then((one) => stepOf(calls, store, [...given, one]));
+    const answer = calls[given.length]?.run(on);
+    if (isLater(answer)) return answer.then((one) => stepOf(calls, on, [...given, one]));
     given.push(answer);
   }
   return given;

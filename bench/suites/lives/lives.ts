@@ -35,27 +35,18 @@ function valuesOf(bytes: number): (number: number) => Uint8Array {
   return (number) => at(pool, number % pool.length);
 }
 
-const set = (key: string, value: Uint8Array): LifeCall => ({
-  bytes: key.length + value.length,
-  writes: true,
-  run: ({ session }) => session.set(key, value),
-});
+const writing = (bytes: number, run: LifeCall['run']): LifeCall => ({ bytes, writes: true, run });
+const set = (key: string, value: Uint8Array): LifeCall =>
+  writing(key.length + value.length, ({ session }) => session.set(key, value));
 const get = (key: string, expected: Uint8Array): LifeCall => ({
   bytes: key.length + expected.length,
   writes: false,
   run: ({ session }) => session.get(key),
   check: (given) => given instanceof Uint8Array && sameBytes(given, expected),
 });
-const remove = (key: string): LifeCall => ({
-  bytes: key.length,
-  writes: true,
-  run: ({ session }) => session.delete(key),
-});
-const removeRange = (gte: string, lt: string): LifeCall => ({
-  bytes: gte.length + lt.length,
-  writes: true,
-  run: ({ session }) => session.deleteRange?.(gte, lt),
-});
+const remove = (key: string): LifeCall => writing(key.length, ({ session }) => session.delete(key));
+const removeRange = (gte: string, lt: string): LifeCall =>
+  writing(gte.length + lt.length, ({ session }) => session.deleteRange?.(gte, lt));
 /** As many entries from a key on as are expected. */
 const range = (gte: string, expected: readonly Pair[]): LifeCall => ({
   bytes: expected.reduce((bytes, [key, value]) => bytes + key.length + value.length, 0),

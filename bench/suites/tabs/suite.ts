@@ -133,10 +133,7 @@ class TabSuite {
   /** Asks each time which tab leads, because the leader can change. */
   async #making(engine: Engine, tabs: readonly RemoteTab[], call: Call): Promise<Making> {
     const leads = await Promise.all(tabs.map((tab) => tab.call.leads(engine.name)));
-    const by = {
-      leader: tabs.filter((_, i) => leads[i] === true),
-      follower: tabs.filter((_, i) => leads[i] === false),
-    };
+    const by = { leader: tabs.filter((_, i) => leads[i]), follower: tabs.filter((_, i) => leads[i] === false) };
     const roles = (['leader', 'follower'] as const).filter((role) => by[role].length > 0);
     const count = tabs.length === 1 ? '1 tab' : `${tabs.length} tabs`;
     const part = (how: string, own: readonly RemoteTab[], name = engine.name): Part => {

@@ -29,21 +29,14 @@ interface Session {
 }
 
 /** Serves the pages and hands one over, empty, with the address they are served at. */
-export async function inBrowser<T>(
-  { site = SITE, cancel }: Session,
-  use: (page: Page, origin: string) => Promise<T>,
-): Promise<T> {
+export async function inBrowser<T>({ site = SITE, cancel }: Session, use: (page: Page, origin: string) => Promise<T>) {
   const executablePath = await findBrowser();
   if (executablePath === undefined) throw new Error('No Chromium was found: `npm run setup` installs one.');
   const server = await serve({ mounts: [{ path: '/bench/', folder: site, headers: ISOLATED }] });
   const profile = mkdtempSync(join(tmpdir(), 'varve-bench-'));
   const remove = (): void => rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
-  const context = await chromium.launchPersistentContext(profile, {
-    executablePath,
-    args: browserFlags(),
-    handleSIGINT: false,
-    handleSIGTERM: false,
-  });
+  const options = { executablePath, args: browserFlags(), handleSIGINT: false, handleSIGTERM: false };
+  const context = await chromium.launchPersistentContext(profile, options);
   // After the listener that ends the browser, which would go on writing.
   process.once('exit', remove);
   const page = context.pages()[0] ?? (await context.newPage());

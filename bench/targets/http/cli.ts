@@ -31,13 +31,7 @@ registerThresholds(
 );
 
 /** Runs suites on one runtime, on one store. Resolves with the versions of the runtime. */
-async function onRuntime(
-  runtime: RuntimeName,
-  suites: readonly SuiteName[],
-  extent: Extent,
-  folder: string,
-  emit: Emit,
-): Promise<string> {
+async function onRuntime(runtime: RuntimeName, suites: SuiteName[], extent: Extent, folder: string, emit: Emit) {
   const durability = runtime === 'workerd' || runtime === 'deno-kv' ? 'strict' : 'relaxed';
   const runner = await Runner.start(runtime, { directory: join(folder, runtime), durability });
   try {
@@ -86,11 +80,8 @@ await runTarget({
     const seconds = numberOf('seconds', values.seconds ?? String(usual.seconds));
     const extent: Extent = { ...usual, rounds, seconds };
     const suites = namesOf('suite', values.suite, SUITES);
-    const versions: Record<string, string> = {
-      varve: versionOf('..'),
-      node: process.versions.node,
-      undici: versionOf('undici'),
-    };
+    const { node } = process.versions;
+    const versions: Record<string, string> = { varve: versionOf('..'), node, undici: versionOf('undici') };
     for (const runtime of namesOf('runtime', values.runtime, RUNTIMES)) {
       if (suites.every((suite) => suite === 'durability')) break;
       versions[runtime] = await onRuntime(runtime, suites, extent, folder, emit);
