@@ -167,6 +167,24 @@ describe('recovery', () => {
     for (const call of [write, flush]) expect(call).toHaveBeenCalled();
   });
 
+  // The story: every opening after a merge found its inputs in the headers of the slots, and wrote and flushed the manifest before it
+  // deleted them again, in memory alone.
+  test('an opening after a merge writes and flushes nothing', async () => {
+    const first = await openHost();
+    for (let merges = 0; merges < 2; merges++) {
+      await fill(storeOf(first), 50);
+      await storeOf(first).compact();
+    }
+    await first.upkeep.idle();
+    await first.close();
+
+    const files = FakeHandle.prototype;
+    const calls = [vi.spyOn(files, 'write'), vi.spyOn(files, 'truncate'), vi.spyOn(files, 'flush')];
+    const second = await openHost();
+    for (const call of calls) expect(call).not.toHaveBeenCalled();
+    expectFilled(storeOf(second), 50);
+  });
+
   test('an idle store is sealed: killed then, it opens clean', async () => {
     const host = await openHost();
     const store = storeOf(host);

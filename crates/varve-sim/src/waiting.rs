@@ -251,6 +251,9 @@ impl Storage for Waiting {
     fn delete(&mut self, file: FileName) -> Result<()> {
         self.pool.delete(file)
     }
+    fn drop_claims(&mut self) {
+        self.pool.drop_claims();
+    }
     fn bytes_on_disk(&self) -> u64 {
         self.pool.bytes_on_disk()
     }

@@ -117,6 +117,22 @@ fn a_deleted_file_frees_its_slot_and_may_come_back_only_until_the_slot_is_reused
 }
 
 #[test]
+fn deleted_files_do_not_come_back_once_their_claims_are_dropped() {
+    let mut pool = pool(2);
+    let [shares, stays, alone] = [1, 2, 3].map(FileName::wal);
+    for file in [shares, stays] {
+        pool.create(file, 4096).unwrap();
+    }
+    pool.create(alone, 4 << 20).unwrap();
+    for file in [shares, alone] {
+        pool.delete(file).unwrap();
+    }
+    pool.drop_claims();
+    let kept = names(&SlotPool::open(pool.into_device()).unwrap());
+    assert!(kept.contains(&stays) && !kept.contains(&shares) && !kept.contains(&alone), "{kept:?}");
+}
+
+#[test]
 fn a_file_takes_the_slot_that_it_fits_best() {
     let mut pool = pool(4);
     for (id, kib) in [(1, 10), (2, 300), (3, 50), (4, 200)] {

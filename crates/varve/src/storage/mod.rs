@@ -134,6 +134,9 @@ pub trait Storage {
     /// When there is no such file.
     fn delete(&mut self, file: FileName) -> Result<()>;
 
+    /// Writes that deleted files are gone, so that the next opening does not list them. This is not flushed, and may fail.
+    fn drop_claims(&mut self) {}
+
     /// How much room the files take, spare ones included.
     fn bytes_on_disk(&self) -> u64;
 

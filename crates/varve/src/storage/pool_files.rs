@@ -135,6 +135,16 @@ impl<D: Slots> Storage for SlotPool<D> {
         Ok(())
     }
 
+    fn drop_claims(&mut self) {
+        for slot in 0..self.slots.len() {
+            let Slot { state, is_stale, .. } = self.slots[slot];
+            if state == Use::Open && is_stale {
+                // Otherwise the files are listed once more.
+                let _ = self.write_header(slot as u32, self.is_empty(slot as u32));
+            }
+        }
+    }
+
     fn trim(&mut self, file: FileName, bytes: u64) {
         if let Some(place) = self.files.get_mut(file) {
             place.room = place.room.min(pages(bytes.max(1)));

@@ -443,10 +443,12 @@ impl<S: Storage> Store<S> {
                 Err(error) => return Err(self.poison(error)),
             }
         }
-        if !self.log.created || self.log.sealed {
-            return self.sync();
-        }
         self.sync()?;
+        // An opening that finds deleted files flushes the manifest before it deletes them again.
+        self.storage.drop_claims();
+        if !self.log.created || self.log.sealed {
+            return Ok(());
+        }
         self.active.borrow_mut().seal();
         let logged = self.log_staged(false);
         self.log.acknowledged_end = self.active.borrow().image().len();
