@@ -46,6 +46,13 @@ export class Batch<K, V, R = Promise<Receipt>> implements BatchWrites<K, V> {
     this.#items = items instanceof Items ? items : new Items(items, sink);
   }
 
+  /**
+   * The batch in a part of the store: in a view of the same store, or in the keys that begin with a prefix, relative to this batch's
+   * own. It is one batch: each of its views commits all of it.
+   *
+   * @example
+   * await db.batch().set('version', 2).at(users).set('ada', ada).commit();
+   */
   at<K2 = Key, V2 = V>(place: Place<K2, V2>, options?: ViewOptions<K2, V2>): Batch<K2, V2, R> {
     return new Batch(formatsAt(this.formats, place, options), this.#items);
   }

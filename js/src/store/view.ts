@@ -89,10 +89,11 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
    * the codec returns the keys of the view. Without one, keys are Varve keys; without a codec for values, values are as outside.
    * `at([])` is the whole store, or view, with other codecs.
    *
-   * Throws `VARVE_INVALID_KEY` for a prefix that is not an array of keys, and `VARVE_INVALID_ARGUMENT` for invalid options.
+   * Throws `VARVE_INVALID_KEY` for an element of the prefix that cannot be in a key, and `VARVE_INVALID_ARGUMENT` for a prefix that is not
+   * an array, for invalid options, and for a view of another store.
    *
    * @example
-   * const users = db.at<string, User>(['user'], { values: json });
+   * const users = db.at<string, User>(['user'], { values: json.as<User>() });
    * await users.set('ada', { born: 1815 }); // ['user', 'ada'] in the store
    * for await (const [name, user] of users.entries({ gte: 'a', lt: 'b' })) show(name, user);
    * await users.clear(); // only the users
