@@ -118,7 +118,7 @@ function unsupported(): VarveError {
 }
 
 export * from './common.ts';
-export { SyncSnapshot } from './synchronous/snapshot.ts';
+export { SyncSnapshot, type SyncSnapshotView } from './synchronous/snapshot.ts';
 export { SyncStore } from './synchronous/store.ts';
 export { SyncTransaction, type SyncUpgrade } from './synchronous/transaction.ts';
 export { SyncBatch, SyncView } from './synchronous/view.ts';
