@@ -44,3 +44,4 @@ export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './shards
 export { connect, type RemoteOptions, RemoteStore } from './shards/remote-store.ts';
 export { SyncStore } from './synchronous/store.ts';
 export type { SyncUpgrade } from './synchronous/transaction.ts';
+export type { SyncView } from './synchronous/view.ts';
