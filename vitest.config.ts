@@ -30,6 +30,7 @@ const alias = [
   { find: /^varve\/testing$/, replacement: path('js/src/testing.ts') },
   { find: /^varve\/http$/, replacement: path('js/src/http.ts') },
   { find: /^varve\/collections$/, replacement: path('js/src/collections.ts') },
+  { find: /^varve\/async-storage$/, replacement: path('js/src/async-storage.ts') },
 ];
 
 export default defineConfig({

@@ -79,7 +79,9 @@ test('codecs are bundled without a store, and an import of nothing is empty', as
   expect([codec.includes(CLIENT), codec.includes(ENGINE)]).toEqual([false, false]);
   expect(
     (
-      await bundled("import 'varve'; import 'varve/synchronous'; import 'varve/http'; import 'varve/collections';")
+      await bundled(
+        "import 'varve'; import 'varve/synchronous'; import 'varve/http'; import 'varve/collections'; import 'varve/async-storage';",
+      )
     ).trim(),
   ).toBe('');
 });

@@ -38,6 +38,11 @@ const PAGE = {
     export const found: [Note[], Note | undefined] = [lakes, silt];
     // @ts-expect-error: a value of another type
     notes.find('edited', 'today');`,
+  'adapters.ts': `
+    import { open } from 'varve';
+    import { asyncStorage } from 'varve/async-storage';
+    const storage = asyncStorage<{ dark: boolean }>(open('app'), ['settings']);
+    export const dark: boolean | undefined = (await storage.getItem('theme'))?.dark;`,
   'http.ts': `
     import { open } from 'varve';
     import { bearer, createHandler } from 'varve/http';
