@@ -121,7 +121,7 @@ await main(async () => {
   if (seconds > 0) await fuzz(names, seconds, seed);
   if (minutes === 0) return;
   const cargo = (/** @type {string[]} */ tests) =>
-    run('cargo', ['test', '--quiet', '--release', '--package', 'varve', '--target-dir', target, ...tests], {
+    run('cargo', ['test', '--quiet', '--release', '--package', 'varve-engine', '--target-dir', target, ...tests], {
       env: CHECKED_RELEASE,
     });
   const tests = propertyTests().flatMap((name) => ['--test', name]);
