@@ -72,7 +72,7 @@ export interface Reads<K, V> {
 export interface Writes<K, V> {
   /**
    * Writes a value; its receipt shows how durable it is. The value is encoded before the call returns, so you can change the object
-   * afterwards without an effect on the store. Without a lifetime the entry never expires, even if it replaces an entry that would have
+   * afterwards without an effect on the store. If it has Blobs, they are read first, and all later calls of this opening wait for that. Without a lifetime the entry never expires, even if it replaces an entry that would have
    * expired; `update` keeps an expiry.
    *
    * @example

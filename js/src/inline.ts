@@ -9,6 +9,8 @@
 
 import * as cache from './cache/read-cache.ts';
 import * as changes from './changes/changes.ts';
+import * as blobs from './client/blobs.ts';
+import { loadBlobs } from './client/client.ts';
 import * as index from './index.ts';
 import { checkOptions, type Known } from './options.ts';
 import { inlineEngine } from './server/inline.ts';
@@ -54,6 +56,7 @@ export async function open<K = Key, V = unknown>(name: string, options: OpenOpti
   loaders.live = async () => live;
   loaders.cache = async () => cache;
   loaders.portable = async () => portable;
+  loadBlobs.now = async () => blobs;
   return openStore<K, V>(name, options, () => inlineEngine(adapter), {});
 }
 

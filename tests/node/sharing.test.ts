@@ -151,6 +151,32 @@ test('a frame whose answers came in part when the leader was ended is answered w
   expect(await first.db.get(0)).toBe('later');
 });
 
+test('a write whose Blob is still being read goes to the next leader, with the calls after it', async () => {
+  const [first, second] = [await openTab(), await openTab()];
+  await second.db.set('a', 1);
+  const snapshot = second.db.snapshot();
+  expect(await snapshot.get('a')).toBe(1);
+  const blob = new Blob(['moved']);
+  let release = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const { arrayBuffer } = Blob.prototype;
+  vi.spyOn(Blob.prototype, 'arrayBuffer').mockImplementation(async function (this: Blob) {
+    await gate;
+    return arrayBuffer.call(this);
+  });
+  const written = second.db.set('a', { blob });
+  const [after, old] = [second.db.get('a'), snapshot.get('a')];
+  first.worker().terminate?.();
+  expect(await first.db.get('a')).toBe(1);
+  release();
+  expect((await written).sequence).toBe(2);
+  expect(await ((await after) as { blob: Blob }).blob.text()).toBe('moved');
+  expect([await old, await snapshot.get('a')]).toEqual([1, 1]);
+  await snapshot.close();
+});
+
 test('a tab alone continues with a new worker when its own is ended', async () => {
   const tab = await openTab();
   await tab.db.set('a', 1);

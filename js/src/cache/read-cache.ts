@@ -71,9 +71,10 @@ export class ReadCache implements ReadKeeper {
   called(code: number, writer: FrameWriter): ((isGranted: boolean) => void) | undefined {
     // A store that is filled is seldom read meanwhile.
     if (this.#kept.isIdle) return undefined;
-    if (code === Op.batch) return this.#called(writesOfBatch(writer.last.value));
+    const canKeep = !writer.lastIsUnread;
+    if (code === Op.batch) return this.#called(writesOfBatch(writer.last.value), canKeep);
     const kind = KINDS.get(code);
-    return kind === undefined ? undefined : this.#called([{ kind, ...writer.last, isExpiring: false }]);
+    return kind === undefined ? undefined : this.#called([{ kind, ...writer.last, isExpiring: false }], canKeep);
   }
 
   granted(sentAt: number, isNew: boolean): void {
@@ -238,7 +239,7 @@ export class ReadCache implements ReadKeeper {
   }
 
   /** This client writes these; without a list, too many to look at. */
-  #called(writes: ReturnType<typeof writesOfBatch>): ((isGranted: boolean) => void) | undefined {
+  #called(writes: ReturnType<typeof writesOfBatch>, canKeep: boolean): ((isGranted: boolean) => void) | undefined {
     const written: [Ticket, Kept][] = [];
     if (writes === undefined) this.#kept.writeRange(EVERYTHING);
     for (const { kind, key, value, isExpiring } of writes ?? []) {
@@ -246,7 +247,7 @@ export class ReadCache implements ReadKeeper {
         this.#kept.writeRange(textRange(key, value));
         continue;
       }
-      const ticket = this.#kept.write(textOfBytes(key), !isExpiring);
+      const ticket = this.#kept.write(textOfBytes(key), canKeep && !isExpiring);
       if (ticket !== undefined) written.push([ticket, { bytes: kind === BatchKind.set ? value.slice() : undefined }]);
     }
     if (written.length === 0) return undefined;

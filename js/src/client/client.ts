@@ -26,6 +26,9 @@ import type { SharingReport } from '../types.ts';
 import { Numbers, randomClient } from './numbers.ts';
 import { type Callback, PendingFrame } from './pending-frame.ts';
 
+/** Loads the module that reads Blobs. A realm that may not import later on puts the loaded module here. */
+export const loadBlobs = { now: (): Promise<typeof import('./blobs.ts')> => import('./blobs.ts') };
+
 /** A frame of this size is sent before its turn ends. */
 const FRAME_BYTES_MAX = 1024 * 1024;
 /** A frame is sent again to at most this many leaders. If none of them survived it, the frame itself may be the reason. */
@@ -99,6 +102,10 @@ export class Client {
   #refusal: unknown;
   #isOver = false;
   #closed: Promise<void> | undefined;
+  /** How many frames wait until their Blobs are read. Everything later waits with them. */
+  #reading = 0;
+  /** The requests that wait with them. */
+  #delayed: Request[] = [];
   readonly #sendScheduled = (): void => this.#send();
 
   /**
@@ -152,6 +159,7 @@ export class Client {
       if (++pending.sent > LEADERS_MAX) pending.abortAll(unlucky());
     }
     this.#pending = waiting.filter(({ frame }) => frame !== undefined);
+    for (const pending of this.#pending) pending.isSent = false;
     const { length } = this.#pending;
     if (this.#wasConnected) this.numbers.restore();
     this.#send();
@@ -159,10 +167,11 @@ export class Client {
     this.#link = link;
     // First the frames that open its snapshots and scans again, which were packed last: older frames may use them.
     for (const pending of this.#pending.slice(length)) this.#postFrame(pending);
-    for (const pending of this.#pending.slice(0, length)) this.#postFrame(pending);
+    this.#delayed = [];
+    this.#postReady();
     // After the frames that are sent again: they read at old read points, which a merge may drop.
     if (this.#hasSuccessors) link.post({ type: 'returned' } satisfies Request, []);
-    for (const { request } of asked) link.post(request, []);
+    for (const { request } of asked) this.#postRequest(request);
   }
 
   /** There is no leader: calls from now on wait for `connect`. */
@@ -276,7 +285,7 @@ export class Client {
       const request = { ...ask, id } as Request;
       this.#asked.set(id, { request, resolve, reject, progress });
       try {
-        this.#link?.post(request, []);
+        this.#postRequest(request);
       } catch (error) {
         this.#asked.delete(id);
         reject(VarveError.fromWire(toWire(error)));
@@ -289,10 +298,44 @@ export class Client {
     if (this.#writer.count === 0) return;
     const pending = this.#packing;
     const flags = this.keeper !== undefined && this.#hasSuccessors ? RequestFlag.lease : 0;
+    pending.unread = this.#writer.unread;
     pending.frame = this.#writer.take((this.#pending[0] ?? pending).first, flags);
     this.#pending.push(pending);
     this.#packing = new PendingFrame(this.#request);
-    if (this.#link !== undefined) this.#postFrame(pending);
+    if (pending.unread.length > 0) void this.#readBlobs(pending);
+    else if (this.#reading === 0) this.#postFrame(pending);
+  }
+
+  /** Reads the Blobs of a frame into it. */
+  async #readBlobs(pending: PendingFrame): Promise<void> {
+    this.#reading++;
+    try {
+      await (await loadBlobs.now()).readInto(pending);
+    } catch (error) {
+      // The module did not load.
+      for (const { request } of pending.unread) pending.drop(request, error);
+    }
+    pending.unread = [];
+    this.#reading--;
+    this.#postReady();
+  }
+
+  /** Sends what no longer waits for Blobs, in order. */
+  #postReady(): void {
+    // Without the frames that were given up before they were sent.
+    this.#pending = this.#pending.filter(({ left, isSent, frame }) => left > 0 && (isSent || frame !== undefined));
+    for (const pending of this.#pending) {
+      if (pending.unread.length > 0) break;
+      if (!pending.isSent) this.#postFrame(pending);
+    }
+    if (this.#reading > 0) return;
+    for (const request of this.#delayed.splice(0)) this.#postRequest(request);
+  }
+
+  /** Sends a request after all frames that were called before it, unless its caller was rejected. */
+  #postRequest(request: Request): void {
+    if (this.#reading > 0) this.#delayed.push(request);
+    else if ('id' in request && this.#asked.has(request.id)) this.#link?.post(request, []);
   }
 
   #postFrame(pending: PendingFrame): void {
@@ -301,6 +344,7 @@ export class Client {
     // A frame is sent again if its answer does not come. So it is kept, and a copy is transferred.
     const isKept = this.#hasSuccessors && transferOf(frame).length > 0;
     const sent = isKept ? frame.slice(0) : frame;
+    pending.isSent = true;
     if (this.keeper !== undefined) pending.sentAt = performance.now();
     try {
       this.#link.post(sent, transferOf(sent));

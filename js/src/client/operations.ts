@@ -7,6 +7,7 @@
 import type { Formats } from '../codec/formats.ts';
 import type { KeyFormat } from '../codec/key-format.ts';
 import type { ValueFormat } from '../codec/values.ts';
+import type { BatchWriter } from '../protocol/batch-writer.ts';
 import { ENTRY_HEAD_BYTES, Op, type OpCode, READ_POINT_BYTES, Status } from '../protocol/frame.ts';
 import type { FrameReader, ReadPoint } from '../protocol/frame-reader.ts';
 import { type Encoder, type Operation, rawBytes, word } from '../protocol/frame-writer.ts';
@@ -96,8 +97,13 @@ export class Operations<K, V> implements Formats<K, V> {
   }
 }
 
-/** Carries the bytes of a `BatchWriter`. */
-export const batchOperation: Operation<undefined, Uint8Array, Receipt> = write(Op.batch, undefined, rawBytes);
+/** Carries a batch. */
+export const batchOperation: Operation<undefined, BatchWriter | Uint8Array, Receipt> = write(Op.batch, undefined, {
+  write(batch, sink) {
+    if (batch instanceof Uint8Array) sink.append(batch);
+    else batch.appendTo(sink);
+  },
+});
 /** Deletes from the key bytes to before the value bytes. */
 export const deleteRange: Operation<Uint8Array, Uint8Array, Receipt> = write(Op.deleteRange, rawBytes, rawBytes);
 /** Flushes the log. */

@@ -7,7 +7,7 @@
 
 import type { VarveError } from '../errors.ts';
 import type { FrameReader } from '../protocol/frame-reader.ts';
-import { filtered } from '../protocol/frame-writer.ts';
+import { filtered, type UnreadPart } from '../protocol/frame-writer.ts';
 
 /** Either side of a promise. */
 export type Callback = (value: unknown) => void;
@@ -22,6 +22,10 @@ export class PendingFrame {
   frame: ArrayBuffer | undefined;
   /** When it was sent to the engine that answers it: a time of `performance.now()`. */
   sentAt = 0;
+  /** Its Blobs that are still to be read: until then it is not sent. */
+  unread: readonly UnreadPart[] = [];
+  /** Whether it was sent to that engine. */
+  isSent = false;
   /** How many engines it was sent to again. */
   sent = 0;
   readonly #resolve: (Callback | undefined)[] = [];
@@ -79,6 +83,16 @@ export class PendingFrame {
     if (this.#resolve[i] === undefined) return;
     this.#resolve[i] = ignored;
     (this.#reject[i] as Callback)(error);
+  }
+
+  /** Takes a request out of the frame, which was never sent, and rejects it. */
+  drop(request: number, error: unknown): void {
+    this.abort(request, error);
+    const i = (request - this.first) >>> 0;
+    if (this.#resolve[i] === undefined) return;
+    this.#resolve[i] = undefined;
+    this.left--;
+    if (this.frame !== undefined) this.frame = filtered(this.frame, (one) => one !== request);
   }
 
   /** Rejects every request without an answer. Answers may still come, but the frame is not sent again. */

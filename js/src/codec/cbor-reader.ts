@@ -309,6 +309,14 @@ export class CborReader {
       const source = this.#string();
       return this.#keep(new RegExp(source, this.#string()));
     }
+    if (name === 'Blob' && length === 3) {
+      const type = this.#string();
+      return this.#keep(new Blob([this.#buffer()], { type }));
+    }
+    if (name === 'File' && length === 5) {
+      const [type, title, lastModified] = [this.#string(), this.#string(), this.#number()];
+      return this.#keep(new File([this.#buffer()], title, { type, lastModified }));
+    }
     if (name === 'Error' && (length === 3 || length === 4)) return this.#error(length === 4);
     throw new Malformed('an object is of an unknown type');
   }

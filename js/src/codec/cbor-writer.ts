@@ -8,6 +8,7 @@
  *   string        text; with lone surrogates 27 ["String", UTF-16 units]             Date        tag 1, seconds
  *   undefined     f7 (inside the value only; holes of arrays become undefined)       RegExp      27 ["RegExp", source, flags]
  *   Map, Set      tags 259 and 258                                                   Error       27 ["Error", name, message, cause?]
+ *   Blob, File    27 ["Blob", type, bytes] and 27 ["File", type, name, lastModified, bytes]
  *   Uint8Array    bytes; other typed arrays tags 64..87 (RFC 8746)                   ArrayBuffer, DataView   27 [name, bytes]
  *   an object met twice: tag 28 where it first stands, tag 29 with its number afterwards
  *
@@ -69,13 +70,20 @@ const sourceOf = getter<string>(RegExp.prototype, 'source');
 const { entries } = Map.prototype;
 const { values } = Set.prototype;
 
+const blobSize = typeof Blob === 'function' ? getter<number>(Blob.prototype, 'size') : undefined;
+const BLOB_ADVICE =
+  'This call cannot wait for its bytes. Store { bytes: await blob.arrayBuffer(), type: blob.type, name: blob.name }.';
+
 const double = new Float64Array(1);
 const doubleBytes = new Uint8Array(double.buffer);
 
 /** Why a value cannot be stored, and the path to the part that causes it, innermost step first. */
 class Refusal {
   readonly steps: string[] = [];
-  constructor(readonly what: string) {}
+  constructor(
+    readonly what: string,
+    readonly advice = 'Store plain data, or use a codec for it.',
+  ) {}
 
   at(step: string): this {
     this.steps.push(step);
@@ -84,7 +92,7 @@ class Refusal {
 
   toError(cause: unknown): VarveError {
     const path = `value${this.steps.reverse().join('')}`;
-    const message = `The value cannot be stored: ${path} is ${this.what}. Store plain data, or use a codec for it.`;
+    const message = `The value cannot be stored: ${path} is ${this.what}. ${this.advice}`;
     return new VarveError('VARVE_INVALID_VALUE', message, { cause });
   }
 }
@@ -112,7 +120,7 @@ export class CborWriter {
       this.#item(value);
       if (this.#again.length > 0) this.#share(start);
     } catch (error) {
-      sink.at = start;
+      sink.rewind(start);
       if (error instanceof Refusal) throw error.toError(undefined);
       throw new Refusal('not readable: a getter or a proxy threw, or it is not what it pretends to be').toError(error);
     } finally {
@@ -130,6 +138,7 @@ export class CborWriter {
     // At one place references come first: they took no bytes, so the object at that place was met after them.
     const marks = [...this.#again, ...places.map((at) => ({ at, stands: -1 }))].sort((a, b) => a.at - b.at);
     const written = sink.copy(start);
+    const moved: (readonly [from: number, by: number])[] = [];
     let from = start;
     sink.at = start;
     for (const { at, stands } of marks) {
@@ -138,8 +147,13 @@ export class CborWriter {
       const number = numbers.get(stands);
       this.#head(TAG, number === undefined ? TAG_SHARED : TAG_REFERENCE);
       if (number !== undefined) this.#head(UINT, number);
+      moved.push([at, sink.at - at]);
     }
     sink.append(written.subarray(from - start));
+    sink.blobs = sink.blobs?.map(({ at, blob }) => ({
+      at: at + (moved.findLast(([after]) => after <= at)?.[1] ?? 0),
+      blob,
+    }));
   }
 
   #item(value: unknown): void {
@@ -321,9 +335,27 @@ export class CborWriter {
         // Throws unless it is one.
         bufferSize.call(value);
         return this.#bytes(new Uint8Array(value as ArrayBuffer));
+      case 'Blob':
+      case 'File':
+        return this.#blob(value as File, type);
       default:
         throw new Refusal(nameOf(value));
     }
+  }
+
+  #blob(value: File, type: 'Blob' | 'File'): void {
+    const sink = this.#sink;
+    // Throws unless it is one.
+    const size = blobSize?.call(value) ?? 0;
+    if (sink.blobs === undefined) throw new Refusal(`a ${type}`, BLOB_ADVICE);
+    this.#named(type, type === 'File' ? 5 : 3);
+    this.#text(String(value.type));
+    if (type === 'File') {
+      this.#text(String(value.name));
+      this.#number(Number(value.lastModified));
+    }
+    this.#head(BYTES, size);
+    sink.blob(value, size);
   }
 
   #view(value: ArrayBufferView): void {

@@ -10,6 +10,12 @@ import { VarveError } from '../errors.ts';
 /** More than may be stored at once: so a value or batch that is too long gets its own error before memory is exhausted. */
 const SINK_BYTES_MAX = 2 ** 29;
 
+/** A Blob that has room, from `at` on: see blobs.ts. */
+export interface UnreadBlob {
+  readonly at: number;
+  readonly blob: Blob;
+}
+
 /** Returns a larger buffer that begins with the first `used` bytes of the old one. */
 export type Grow = (bytesMin: number, used: number, old: Uint8Array) => Uint8Array;
 
@@ -29,6 +35,8 @@ const doubled: Grow = (bytesMin, used, old) => {
 export class ByteSink {
   bytes: Uint8Array;
   at = 0;
+  /** The Blobs whose bytes are still to be read into their room. Undefined if values with Blobs are refused here. */
+  blobs: UnreadBlob[] | undefined;
   readonly #grow: Grow;
 
   /** A sink over `bytes`, or over a new buffer of that length; `grow` makes a larger buffer, by default one twice as long. */
@@ -40,6 +48,12 @@ export class ByteSink {
   /** Makes room for `count` more bytes. */
   reserve(count: number): void {
     if (this.at + count > this.bytes.length) this.bytes = this.#grow(this.at + count, this.at, this.bytes);
+  }
+
+  /** Drops what was written from `start`. */
+  rewind(start: number): void {
+    this.at = start;
+    if (this.blobs !== undefined && this.blobs.length > 0) this.blobs = this.blobs.filter(({ at }) => at < start);
   }
 
   /** Appends one byte. */
@@ -64,6 +78,13 @@ export class ByteSink {
     bytes[at + 3] = value >>> 24;
   }
 
+  /** Leaves room for the bytes of a Blob, and notes it. */
+  blob(blob: Blob, size: number): void {
+    this.reserve(size);
+    this.blobs?.push({ at: this.at, blob });
+    this.at += size;
+  }
+
   /** Appends bytes. */
   append(bytes: Uint8Array): void {
     this.reserve(bytes.length);
@@ -82,4 +103,10 @@ export class ByteSink {
   copy(start = 0): Uint8Array {
     return this.bytes.slice(start, this.at);
   }
+}
+
+/** Lets a sink take values with Blobs: its owner promises to read them. */
+export function takingBlobs(sink: ByteSink): ByteSink {
+  sink.blobs = [];
+  return sink;
 }

@@ -34,7 +34,7 @@ export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string |
   const headers = new Headers({ etag: tagOf(entry.sequence), 'cache-control': 'private, no-cache', vary: 'Accept' });
   if (entry.expires !== undefined) headers.set('varve-expires', entry.expires.toISOString());
   if (!conditions.differs(sequence)) return new Response(null, { status: 304, headers });
-  const { type, bytes } = valueToBody(entry.value, request.headers.get('accept'));
+  const { type, bytes } = await valueToBody(entry.value, request.headers.get('accept'));
   headers.set('content-type', type);
   headers.set('content-length', String(bytes.length));
   return new Response(bytes as Uint8Array<ArrayBuffer>, { headers });

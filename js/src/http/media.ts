@@ -11,6 +11,7 @@
  * cannot express is refused with 400.
  */
 
+import { BlobSink } from '../codec/blobs.ts';
 import { CborReader } from '../codec/cbor-reader.ts';
 import { CborWriter } from '../codec/cbor-writer.ts';
 import { ByteSink } from '../codec/sink.ts';
@@ -33,7 +34,13 @@ export type JsonValue = { readonly value: unknown } | { readonly bytes: string }
 /** A value as a part of a JSON body. */
 export function valueToJson(value: unknown): JsonValue {
   if (value instanceof Uint8Array) return { bytes: toBase64(value) };
-  return isJson(value) ? { value } : { cbor: toBase64(cborOf(value)) };
+  return isJson(value) ? { value } : { cbor: toBase64(cborOf(value, new ByteSink(256))) };
+}
+
+/** The same for a value that may have Blobs. */
+export async function anyToJson(value: unknown): Promise<JsonValue> {
+  if (value instanceof Uint8Array || isJson(value)) return valueToJson(value);
+  return { cbor: toBase64(await cborLater(value)) };
 }
 
 /** The value of `{ value }`, `{ bytes }` or `{ cbor }`. Exactly one of them must be given. */
@@ -48,7 +55,7 @@ export function valueFromJson(item: Readonly<Record<string, unknown>>): unknown 
 }
 
 /** A value as a body, in the media type that the client prefers among those that the value can have. */
-export function valueToBody(value: unknown, accept: string | null): { type: string; bytes: Uint8Array } {
+export async function valueToBody(value: unknown, accept: string | null): Promise<{ type: string; bytes: Uint8Array }> {
   const isBytes = value instanceof Uint8Array;
   const plain = isBytes ? BYTES_TYPE : isJson(value) ? JSON_TYPE : undefined;
   const offered = plain === undefined ? [CBOR_TYPE] : [plain, CBOR_TYPE];
@@ -57,7 +64,7 @@ export function valueToBody(value: unknown, accept: string | null): { type: stri
     const detail = `This value can be sent as ${offered.join(' or ')}; the Accept header allows neither.`;
     throw new Refusal(406, detail, 'VARVE_INVALID_ARGUMENT');
   }
-  if (type === CBOR_TYPE) return { type, bytes: cborOf(value) };
+  if (type === CBOR_TYPE) return { type, bytes: await cborLater(value) };
   return { type, bytes: isBytes ? value : new TextEncoder().encode(JSON.stringify(value)) };
 }
 
@@ -164,8 +171,14 @@ function isJson(value: unknown, met: Set<object> = new Set(), depth = 0): boolea
   return true;
 }
 
-function cborOf(value: unknown): Uint8Array {
-  const sink = new ByteSink(256);
+async function cborLater(value: unknown): Promise<Uint8Array> {
+  const sink = new BlobSink(256);
+  cborOf(value, sink);
+  await sink.read();
+  return sink.copy();
+}
+
+function cborOf(value: unknown, sink: ByteSink): Uint8Array {
   try {
     new CborWriter(sink).write(value, sink);
   } catch (cause) {

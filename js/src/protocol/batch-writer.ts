@@ -72,6 +72,13 @@ export class BatchWriter {
     this.#item(BatchKind.readRange, rawBytes, start, rawBytes, end);
   }
 
+  /** Appends the whole batch to a sink. */
+  appendTo(sink: ByteSink): void {
+    const { at } = sink;
+    sink.append(this.view());
+    for (const unread of this.#sink.blobs ?? []) sink.blobs?.push({ ...unread, at: at + unread.at });
+  }
+
   /** The whole batch: a view that the next item makes stale. Throws while an item is being added. */
   view(): Uint8Array {
     if (this.#writing) throw reentered();
@@ -118,7 +125,7 @@ export class BatchWriter {
       sink.pad4();
       this.#count++;
     } catch (error) {
-      sink.at = start;
+      sink.rewind(start);
       throw error;
     } finally {
       this.#writing = false;

@@ -6,7 +6,7 @@
  * operation is being encoded, which may run code of the user, nothing else is added, taken or removed.
  */
 
-import { ByteSink } from '../codec/sink.ts';
+import { ByteSink, takingBlobs } from '../codec/sink.ts';
 import { checkLength } from '../codec/values.ts';
 import { invalid, type VarveError } from '../errors.ts';
 import { FRAME_HEADER_BYTES, FRAME_MAGIC, OP_HEADER_BYTES, Op, type OpCode } from './frame.ts';
@@ -39,9 +39,19 @@ export const rawBytes: Encoder<Uint8Array> = { write: (bytes, sink) => sink.appe
 /** Writes one u32. */
 export const word: Encoder<number> = { write: (value, sink) => sink.u32(value) };
 
+/** A Blob whose bytes have room in an operation, `offset` bytes after its start. */
+export interface UnreadPart {
+  readonly request: number;
+  readonly offset: number;
+  readonly blob: Blob;
+}
+
 /** Collects the operations of a frame. */
 export class FrameWriter {
-  #sink = new ByteSink(4096);
+  #sink = takingBlobs(new ByteSink(4096));
+  #unread: UnreadPart[] = [];
+  /** Whether the value of the operation that was added last has Blobs, whose bytes are not there yet. */
+  lastIsUnread = false;
   #count = 0;
   /** Where the operation begins that was added last. */
   #last = 0;
@@ -90,12 +100,19 @@ export class FrameWriter {
       sink.pad4();
       this.#count++;
       this.#last = start;
+      this.lastIsUnread = sink.blobs !== undefined && sink.blobs.length > 0;
+      if (this.lastIsUnread) this.#noteBlobs(request, start);
     } catch (error) {
-      sink.at = start;
+      sink.rewind(start);
       throw error;
     } finally {
       this.#writing = false;
     }
+  }
+
+  /** The Blobs of the frame that are still to be read. */
+  get unread(): readonly UnreadPart[] {
+    return this.#unread;
   }
 
   /** Removes an operation again, before the frame is sent. Returns false if it is not in the frame. */
@@ -105,6 +122,7 @@ export class FrameWriter {
     const end = keep(sink.bytes, sink.at, (one) => one !== request);
     if (end === sink.at) return false;
     sink.at = end;
+    this.#unread = this.#unread.filter((part) => part.request !== request);
     this.#count--;
     return true;
   }
@@ -129,13 +147,19 @@ export class FrameWriter {
     this.#sink.setU32(16, answered);
     this.#sink.setU32(20, flags);
     const frame = this.#sink.copy().buffer as ArrayBuffer;
-    if (this.#sink.bytes.length > SINK_BYTES_KEPT) this.#sink = new ByteSink(4096);
+    if (this.#sink.bytes.length > SINK_BYTES_KEPT) this.#sink = takingBlobs(new ByteSink(4096));
     this.#begin();
     return frame;
   }
 
+  #noteBlobs(request: number, start: number): void {
+    for (const { at, blob } of this.#sink.blobs?.splice(0) ?? [])
+      this.#unread.push({ request, offset: at - start, blob });
+  }
+
   #begin(): void {
     this.#count = 0;
+    this.#unread = [];
     this.#sink.at = 0;
     this.#sink.u32(FRAME_MAGIC);
     this.#sink.u32(0);

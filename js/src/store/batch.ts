@@ -7,7 +7,7 @@
 import type { BatchWrites, Place } from '../api.ts';
 import { type Formats, formatsAt } from '../codec/formats.ts';
 import { encodeDeletion } from '../codec/range.ts';
-import type { ByteSink } from '../codec/sink.ts';
+import { ByteSink, takingBlobs } from '../codec/sink.ts';
 import { invalid } from '../errors.ts';
 import { CONDITION, checkOptions, SET_ITEM } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
@@ -25,7 +25,7 @@ class Items<R> {
 
   constructor(commit: CommitBatch<R>, sink: ByteSink | undefined) {
     this.commit = commit;
-    this.writer = new BatchWriter(sink);
+    this.writer = new BatchWriter(sink ?? takingBlobs(new ByteSink(512)));
   }
 }
 

@@ -12,6 +12,7 @@
 
 import type { Place, Reads, TransactionWrites } from '../api.ts';
 import { batchOperation, Operations, type ScanOperations, scanEntries, scanKeys } from '../client/operations.ts';
+import { BlobSink } from '../codec/blobs.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
 import { formatsAt } from '../codec/formats.ts';
 import type { ByteRange } from '../codec/range.ts';
@@ -47,6 +48,11 @@ import { entriesOf, keysOf, ScanIterator, type Unpack, valuesOf } from './scan-i
 import { levelOfSnapshot, releaseSnapshot, takeSnapshot } from './snapshot-handle.ts';
 import type { UpdateParts } from './update.ts';
 
+/** The parts of a store that a transaction uses, and the sink of its writes. */
+interface TransactionParts<K, V> extends UpdateParts<K, V> {
+  readonly blobs: BlobSink;
+}
+
 /** Upgrades a store from one version to another, inside a transaction. */
 export type Upgrade<K, V> = (tx: Transaction<K, V>, versions: UpgradeVersions) => void | PromiseLike<void>;
 
@@ -65,7 +71,7 @@ export type Upgrade<K, V> = (tx: Transaction<K, V>, versions: UpgradeVersions) =
 export class Transaction<K, V>
   implements Omit<Reads<K, V>, 'getEntry'>, TransactionWrites<K, V>, AsyncIterable<[K, V]>
 {
-  readonly #parts: UpdateParts<K, V>;
+  readonly #parts: TransactionParts<K, V>;
   readonly #work: Workspace<K, V>;
   readonly #snapshot: number;
   readonly #reserved: Reserved;
@@ -74,7 +80,7 @@ export class Transaction<K, V>
   readonly derivations: Derivations<K>;
 
   /** @internal Made by `store.transaction()`. */
-  constructor(parts: UpdateParts<K, V>, work: Workspace<K, V>, snapshot: number, reserved: Reserved) {
+  constructor(parts: TransactionParts<K, V>, work: Workspace<K, V>, snapshot: number, reserved: Reserved) {
     this.derivations = new Derivations(reserved, parts.operations.keys);
     this.#parts = parts;
     this.#work = work;
@@ -101,8 +107,10 @@ export class Transaction<K, V>
   async get(key: K, options?: WaitOptions): Promise<V | undefined> {
     checkWait(options);
     const plain = this.#work.plain(key);
-    const own = this.#work.look(plain);
-    return own === undefined ? this.#view.get(plain, options) : own.value;
+    const own = this.#work.find(plain);
+    if (own === undefined) return this.#view.get(plain, options);
+    await this.#parts.blobs.read();
+    return this.#work.valueOf(own);
   }
 
   async getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(V | undefined)[]> {
@@ -192,6 +200,7 @@ export class Transaction<K, V>
       isOvertaken = false;
       const own = work.find(same);
       const entry = own === undefined ? await this.#view.getEntry(same) : undefined;
+      if (own !== undefined) await this.#parts.blobs.read();
       const value = await call(() => change(own === undefined ? entry?.value : work.valueOf(own)));
       isOvertaken = work.find(same) !== own;
       if (isOvertaken) throw overtaken();
@@ -237,7 +246,7 @@ export class Transaction<K, V>
     const cursor = scan.asksStore
       ? new Cursor(client, operations, { ...request, range: bounds, batchBytes })
       : undefined;
-    const overlaid = new OverlayCursor(scan, cursor);
+    const overlaid = new OverlayCursor(scan, cursor, this.#parts.blobs);
     this.#work.atEnd(() => overlaid.close());
     return { scan, cursor: overlaid };
   }
@@ -319,15 +328,18 @@ async function runOnce<K, V, T>(
   taken.catch((error) => {
     refusal = error;
   });
-  const work = new Workspace(operations);
+  const blobs = new BlobSink(512);
+  const work = new Workspace(operations, blobs);
   const reserved = work.reserved((key) => client.submit(getReserved, key, undefined, levelOfSnapshot(number)));
   let committed: Promise<unknown> | undefined;
   let result: T;
   try {
-    const running = (async () => run(new Transaction(parts, work, number, reserved), reserved))();
+    const running = (async () => run(new Transaction({ ...parts, blobs }, work, number, reserved), reserved))();
     const ended = untilAborted(running, signal);
     result = await (turn === undefined ? ended : turn.during(ended));
     const batch = work.end();
+    // The transaction has ended: the bytes are read into the batch as it is.
+    if (batch !== undefined) await blobs.read();
     // In one frame with the end of the snapshot: the engine releases the snapshot after the batch.
     if (batch !== undefined) {
       committed = client.submit(batchOperation, undefined, batch, level | levelOfSnapshot(number), signal);

@@ -7,6 +7,7 @@
 
 import type { Client } from '../client/client.ts';
 import { batchOperation, type Operations } from '../client/operations.ts';
+import { BlobSink } from '../codec/blobs.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import { namedConflict } from '../protocol/conflict.ts';
@@ -38,9 +39,11 @@ export function update<K, V>(
     const entry = await client.submit(getEntry, key, undefined, 0, signal);
     const value = await call(() => change(entry?.value));
     const lifetime = lifetimeOf(options, { expiresAt: entry?.expires });
-    const writer = new BatchWriter();
+    const sink = new BlobSink(512);
+    const writer = new BatchWriter(sink);
     writer.set(rawBytes, key, operations.values, value, { ...lifetime, ifSequence: entry?.sequence ?? null });
-    return client.submit(batchOperation, undefined, writer.view(), level, signal);
+    await sink.read();
+    return client.submit(batchOperation, undefined, writer, level, signal);
   };
   return inTurn({ owner: client, key: textOfBytes(key), signal }, attempt, {
     is: isConflict,

@@ -350,7 +350,7 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
     return new Batch(this.formats, async (end, options) => {
       const level = this.#levelOf(options, known);
       try {
-        return await this.client.submit(batchOperation, undefined, end().view(), level, options?.signal);
+        return await this.client.submit(batchOperation, undefined, end(), level, options?.signal);
       } catch (error) {
         throw namedConflict(error, this.formats.keys);
       }

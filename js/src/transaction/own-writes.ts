@@ -12,7 +12,7 @@
 
 import type { KeyFormat } from '../codec/key-format.ts';
 import { compareBytes } from '../codec/range.ts';
-import { ByteSink } from '../codec/sink.ts';
+import type { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import type { Encoder } from '../protocol/frame-writer.ts';
@@ -44,12 +44,18 @@ export interface OwnView {
 
 /** The writes of one transaction. */
 export class OwnWrites {
-  readonly #sink = new ByteSink(512);
-  readonly writer = new BatchWriter(this.#sink);
+  readonly #sink: ByteSink;
+  readonly writer: BatchWriter;
   #map = new OrderedMap<Own>();
   #deleted: readonly HalfOpen[] = [];
   /** Whether a key of the store may be hidden by a deletion. */
   hides = false;
+
+  /** Collects into `sink`. If that takes Blobs, read them before each look at a value, and before the commit. */
+  constructor(sink: ByteSink) {
+    this.#sink = sink;
+    this.writer = new BatchWriter(sink);
+  }
 
   set<K, V>(keys: Encoder<K>, key: K, values: Encoder<V>, value: V, lifetime?: Lifetime): void {
     const { writer } = this;

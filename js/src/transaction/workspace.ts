@@ -6,6 +6,7 @@
 
 import type { Formats } from '../codec/formats.ts';
 import { type ByteRange, encodeDeletion, encodeRange, halfOpen } from '../codec/range.ts';
+import { ByteSink } from '../codec/sink.ts';
 import { VarveError } from '../errors.ts';
 import { checkLimit, checkOptions, LIFETIME, RANGE } from '../options.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
@@ -23,10 +24,14 @@ export interface ScanOrder {
 
 /** The state of one attempt, which all views of the transaction share. */
 class Attempt {
-  readonly own = new OwnWrites();
+  readonly own: OwnWrites;
   readonly reads = new ReadSet();
   readonly scans: (() => void)[] = [];
   isOver = false;
+
+  constructor(sink: ByteSink) {
+    this.own = new OwnWrites(sink);
+  }
 }
 
 /** One attempt of a transaction, or a view of it. */
@@ -34,9 +39,10 @@ export class Workspace<K, V> {
   readonly #formats: Formats<K, V>;
   readonly #attempt: Attempt;
 
-  constructor(formats: Formats<K, V>, attempt = new Attempt()) {
+  /** Collects the writes in `into`, a sink of its own. */
+  constructor(formats: Formats<K, V>, into: ByteSink | Attempt = new ByteSink(512)) {
     this.#formats = formats;
-    this.#attempt = attempt;
+    this.#attempt = into instanceof Attempt ? into : new Attempt(into);
   }
 
   /** The same attempt with other keys and values. */
