@@ -37,7 +37,7 @@ const ROOMS = [
   ['shards', 'shards/', 'errors runtime types options codec cloudflare'],
   ['collections', 'collections(/|[.])', 'errors runtime types options codec transaction store'],
   ['http', 'http(/|[.])', 'errors types options codec transaction'],
-  ['adapters', 'async-storage[.]ts', 'errors types store'],
+  ['adapters', '(adapters/|(async-storage|unstorage)[.])', 'errors types store'],
   [
     'entries',
     '(cloudflare|common|deno-kv|fs|index|inline|shards|storage-adapter|synchronous)[.]ts',

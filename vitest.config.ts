@@ -31,6 +31,7 @@ const alias = [
   { find: /^varve\/http$/, replacement: path('js/src/http.ts') },
   { find: /^varve\/collections$/, replacement: path('js/src/collections.ts') },
   { find: /^varve\/async-storage$/, replacement: path('js/src/async-storage.ts') },
+  { find: /^varve\/unstorage$/, replacement: path('js/src/unstorage.ts') },
 ];
 
 export default defineConfig({

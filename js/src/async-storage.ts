@@ -6,12 +6,12 @@
  * `this`, because some libraries take the methods out of the object. It imports nothing: a page loads one small file.
  */
 
+import type { AnyStore } from './adapters/any-store.ts';
 import type { VarveError } from './errors.ts';
 import type { View } from './store/view.ts';
 import type { Key, Receipt } from './types.ts';
 
-/** A store of `varve` or `varve/inline`, or a view of one. */
-export type AnyStore = Pick<View<never, never>, 'at'>;
+export type { AnyStore };
 
 /** A storage, as TanStack Query, Zustand, Jotai, redux-persist and apollo3-cache-persist take it. */
 export interface AsyncStorage<V> {
@@ -96,7 +96,8 @@ export function asyncStorage<V = string>(
     removeItem: (key) => write(key, (view) => view.delete(key)),
     async entries() {
       const found: [string, V][] = [];
-      for await (const entry of (await opening).entries()) if (typeof entry[0] === 'string') found.push(entry);
+      for await (const entry of (await opening).entries({ prefix: '' }))
+        if (typeof entry[0] === 'string') found.push(entry);
       return found;
     },
     subscribe(key: string, callback: (value: never) => void, ...absent: unknown[]) {

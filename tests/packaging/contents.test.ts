@@ -12,7 +12,7 @@ const TARBALL_BYTES_MAX = 1200 * 1024;
 
 const ENTRIES = [
   ...['index', 'inline', 'synchronous', 'fs', 'deno-kv', 'cloudflare', 'shards', 'storage-adapter'],
-  ...['testing', 'http', 'collections', 'async-storage'],
+  ...['testing', 'http', 'collections', 'async-storage', 'unstorage'],
 ];
 /** The workers, by the place of their declarations. */
 const WORKERS = [

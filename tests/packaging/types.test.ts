@@ -41,8 +41,10 @@ const PAGE = {
   'adapters.ts': `
     import { open } from 'varve';
     import { asyncStorage } from 'varve/async-storage';
+    import { varveDriver } from 'varve/unstorage';
     const storage = asyncStorage<{ dark: boolean }>(open('app'), ['settings']);
-    export const dark: boolean | undefined = (await storage.getItem('theme'))?.dark;`,
+    export const dark: boolean | undefined = (await storage.getItem('theme'))?.dark;
+    export const keys: string[] = await varveDriver({ store: open('app'), prefix: ['cache'] }).getKeys();`,
   'http.ts': `
     import { open } from 'varve';
     import { bearer, createHandler } from 'varve/http';
