@@ -9,7 +9,8 @@
 import { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import { type ParseResult, parse, unparse } from 'papaparse';
-import { valueToJson } from '../http/media.ts';
+import { toBase64 } from '../http/base64.ts';
+import { isJson } from '../http/media.ts';
 import type { Key } from '../types.ts';
 import { wrong } from './exit.ts';
 import { keyText } from './text.ts';
@@ -109,7 +110,7 @@ function cellText(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value !== 'object') return String(value);
   if (value instanceof Date) return value.toISOString();
-  const json = valueToJson(value);
-  if ('value' in json) return JSON.stringify(json.value);
-  return 'bytes' in json ? json.bytes : inspect(value, { depth: 20, breakLength: Number.POSITIVE_INFINITY });
+  if (isJson(value)) return JSON.stringify(value);
+  if (value instanceof Uint8Array) return toBase64(value);
+  return inspect(value, { depth: 20, breakLength: Number.POSITIVE_INFINITY });
 }

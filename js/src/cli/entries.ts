@@ -48,7 +48,7 @@ export const get: Command = {
     const { value, sequence, expires } = entry;
     if (flags.has('raw') && (typeof value === 'string' || value instanceof Uint8Array)) await output.bytes(value);
     else {
-      const json = { key: keyToJson(key), ...valueToJson(value), sequence, expires: expires?.toISOString() };
+      const json = { key: keyToJson(key), ...(await valueToJson(value)), sequence, expires: expires?.toISOString() };
       await output.result(json, valueText(value));
     }
     return Exit.ok;
@@ -150,7 +150,7 @@ export const scan: Command = {
         for await (const key of store.keys(options)) await output.result(keyToJson(key), cut(keyText(key)));
       } else {
         for await (const [key, value] of store.entries(options)) {
-          if (output.isJson) await output.result({ key: keyToJson(key), ...valueToJson(value) });
+          if (output.isJson) await output.result({ key: keyToJson(key), ...(await valueToJson(value)) });
           else await output.line(cut(`${keyText(key)}  ${valueLine(value)}`));
         }
       }

@@ -140,7 +140,7 @@ async function* linesOf(
   written: Written,
 ): AsyncGenerator<string, undefined> {
   // CSV reads the entries twice, first for the columns. A server has no snapshots.
-  const snapshot = await store.snapshot?.();
+  const snapshot = store.snapshot?.();
   const reads = snapshot ?? store;
   try {
     const columns = new Set<string>();
@@ -151,7 +151,7 @@ async function* linesOf(
     }
     for await (const [key, value] of reads.entries(range)) {
       written.entries += 1;
-      if (format === 'jsonl') yield `${JSON.stringify({ key: keyToJson(key), ...valueToJson(value) })}\n`;
+      if (format === 'jsonl') yield `${JSON.stringify({ key: keyToJson(key), ...(await valueToJson(value)) })}\n`;
       else {
         const isNew = Object.keys(fieldsOf(value)).some((name) => !columns.has(name));
         if (isNew) throw new CommandError(Exit.failed, 'The store was changed during the export. Export it again.');

@@ -61,13 +61,17 @@ export class RemoteStore {
   }
 
   async set(key: Key, value: unknown, { expiresIn, durability }: SetOptions = {}): Promise<Receipt> {
-    const set = { op: 'set', key: keyToJson(key), ...valueToJson(value), expiresIn };
+    const set = { op: 'set', key: keyToJson(key), ...(await valueToJson(value)), expiresIn };
     return this.#batch([set], durability);
   }
 
   async setMany(entries: Iterable<readonly [Key, unknown]>): Promise<Receipt> {
-    const sets = [...entries].map(([key, value]) => ({ op: 'set', key: keyToJson(key), ...valueToJson(value) }));
-    return this.#batch(sets);
+    const set = async ([key, value]: readonly [Key, unknown]) => ({
+      op: 'set',
+      key: keyToJson(key),
+      ...(await valueToJson(value)),
+    });
+    return this.#batch(await Promise.all([...entries].map(set)));
   }
 
   /** Deletes a key. The receipt always reports whether it was there. */

@@ -12,7 +12,7 @@ import { inspect } from 'node:util';
 import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
 import { InexactJson, parseExactJson } from '../http/exact-json.ts';
 import { keyFromJson, keyToJson } from '../http/json-key.ts';
-import { valueToJson } from '../http/media.ts';
+import { isJson } from '../http/media.ts';
 import type { Key } from '../types.ts';
 import { wrong } from './exit.ts';
 
@@ -48,14 +48,12 @@ export function inexact({ message }: InexactJson): string {
 
 /** A value in several lines: JSON where JSON can express it, else as Node prints it. */
 export function valueText(value: unknown): string {
-  const json = valueToJson(value);
-  return safe('value' in json ? JSON.stringify(json.value, null, 2) : inspect(value, { depth: 20 }));
+  return safe(isJson(value) ? JSON.stringify(value, null, 2) : inspect(value, { depth: 20 }));
 }
 
 /** A value in one line. */
 export function valueLine(value: unknown): string {
-  const json = valueToJson(value);
-  if ('value' in json) return safe(JSON.stringify(json.value));
+  if (isJson(value)) return safe(JSON.stringify(value));
   return safe(inspect(value, { depth: 20, breakLength: Number.POSITIVE_INFINITY, compact: true }));
 }
 

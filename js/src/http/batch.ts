@@ -17,7 +17,7 @@ import type { Durability, Entry, Key, KeyRange, SetItemOptions } from '../types.
 import { readBody } from './body.ts';
 import { type Exchange, jsonResponse, logged, storeKey, storeRange } from './exchange.ts';
 import { keyFromJson } from './json-key.ts';
-import { anyToJson, JSON_TYPE, mediaType, parseJson, unsupported, valueFromJson } from './media.ts';
+import { JSON_TYPE, mediaType, parseJson, unsupported, valueFromJson, valueToJson } from './media.ts';
 import { problemOf } from './problem.ts';
 import { prefixOf } from './query.ts';
 import { malformed, Refusal } from './refusal.ts';
@@ -135,7 +135,7 @@ async function runOne<K, V>(
 
 async function entryToJson(entry: Entry<unknown> | undefined): Promise<unknown> {
   if (entry === undefined) return null;
-  return { ...(await anyToJson(entry.value)), sequence: entry.sequence, expires: entry.expires?.toISOString() };
+  return { ...(await valueToJson(entry.value)), sequence: entry.sequence, expires: entry.expires?.toISOString() };
 }
 
 const VALUES = ['value', 'bytes', 'cbor'];

@@ -14,7 +14,6 @@
 import { BlobSink } from '../codec/blobs.ts';
 import { CborReader } from '../codec/cbor-reader.ts';
 import { CborWriter } from '../codec/cbor-writer.ts';
-import { ByteSink } from '../codec/sink.ts';
 import { VarveError } from '../errors.ts';
 import { fromBase64, toBase64 } from './base64.ts';
 import { InexactJson, parseExactJson } from './exact-json.ts';
@@ -32,15 +31,9 @@ const DEPTH_MAX = 500;
 export type JsonValue = { readonly value: unknown } | { readonly bytes: string } | { readonly cbor: string };
 
 /** A value as a part of a JSON body. */
-export function valueToJson(value: unknown): JsonValue {
+export async function valueToJson(value: unknown): Promise<JsonValue> {
   if (value instanceof Uint8Array) return { bytes: toBase64(value) };
-  return isJson(value) ? { value } : { cbor: toBase64(cborOf(value, new ByteSink(256))) };
-}
-
-/** The same for a value that may have Blobs. */
-export async function anyToJson(value: unknown): Promise<JsonValue> {
-  if (value instanceof Uint8Array || isJson(value)) return valueToJson(value);
-  return { cbor: toBase64(await cborLater(value)) };
+  return isJson(value) ? { value } : { cbor: toBase64(await cborOf(value)) };
 }
 
 /** The value of `{ value }`, `{ bytes }` or `{ cbor }`. Exactly one of them must be given. */
@@ -64,7 +57,7 @@ export async function valueToBody(value: unknown, accept: string | null): Promis
     const detail = `This value can be sent as ${offered.join(' or ')}; the Accept header allows neither.`;
     throw new Refusal(406, detail, 'VARVE_INVALID_ARGUMENT');
   }
-  if (type === CBOR_TYPE) return { type, bytes: await cborLater(value) };
+  if (type === CBOR_TYPE) return { type, bytes: await cborOf(value) };
   return { type, bytes: isBytes ? value : new TextEncoder().encode(JSON.stringify(value)) };
 }
 
@@ -144,7 +137,7 @@ function qualityOf(type: string, ranges: readonly MediaRange[]): number {
  * Whether `JSON.stringify` returns JSON that is read as the same value. A value that contains one object twice does not count as
  * JSON. A small value can contain one object in many places, and its JSON would be many times as long.
  */
-function isJson(value: unknown, met: Set<object> = new Set(), depth = 0): boolean {
+export function isJson(value: unknown, met: Set<object> = new Set(), depth = 0): boolean {
   switch (typeof value) {
     case 'string':
     case 'boolean':
@@ -171,20 +164,15 @@ function isJson(value: unknown, met: Set<object> = new Set(), depth = 0): boolea
   return true;
 }
 
-async function cborLater(value: unknown): Promise<Uint8Array> {
+async function cborOf(value: unknown): Promise<Uint8Array> {
   const sink = new BlobSink(256);
-  cborOf(value, sink);
-  await sink.read();
-  return sink.copy();
-}
-
-function cborOf(value: unknown, sink: ByteSink): Uint8Array {
   try {
     new CborWriter(sink).write(value, sink);
   } catch (cause) {
     if (cause instanceof VarveError) throw cause;
     throw new VarveError('VARVE_INVALID_VALUE', 'The stored value has no form that can be sent.', { cause });
   }
+  await sink.read();
   return sink.copy();
 }
 

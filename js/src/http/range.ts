@@ -17,7 +17,7 @@ import type { KeyRange } from '../types.ts';
 import { type Exchange, jsonResponse, logged, storeRange, varveKey } from './exchange.ts';
 import { keyToJson } from './json-key.ts';
 import { lineStream } from './line-stream.ts';
-import { anyToJson, JSON_TYPE, NDJSON_TYPE, preferred } from './media.ts';
+import { JSON_TYPE, NDJSON_TYPE, preferred, valueToJson } from './media.ts';
 import { Refusal } from './refusal.ts';
 
 /** The parameters of a range request. */
@@ -94,7 +94,7 @@ async function* texts<K, V>(
   if (values) {
     for await (const [found, value] of store.entries(options)) {
       const key = keyToJson(varveKey(found, keys));
-      yield { key, text: JSON.stringify({ key, ...(await anyToJson(value)) }) };
+      yield { key, text: JSON.stringify({ key, ...(await valueToJson(value)) }) };
     }
     return;
   }
