@@ -37,12 +37,12 @@ const ROOMS = [
   ['shards', 'shards/', 'errors runtime types options codec cloudflare'],
   ['collections', 'collections(/|[.])', 'errors runtime types options codec transaction store'],
   ['http', 'http(/|[.])', 'errors types options codec transaction'],
-  ['adapters', '(adapters/|(async-storage|unstorage)[.])', 'errors types store'],
   [
     'entries',
     '(cloudflare|common|deno-kv|fs|index|inline|shards|storage-adapter|synchronous)[.]ts',
     'errors device types options codec storage wasm tools engine client share server transaction portable changes cache store synchronous cloudflare shards',
   ],
+  ['adapters', '(adapters/|(async-storage|unstorage|idb-keyval)[.])', 'errors types store entries'],
   // The contract of storages opens stores as a program does.
   ['testing', 'testing(/|[.])', 'errors runtime device types options wasm entries'],
   // The command opens stores as a program does, and writes keys and values as `varve/http` does.

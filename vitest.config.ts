@@ -32,6 +32,7 @@ const alias = [
   { find: /^varve\/collections$/, replacement: path('js/src/collections.ts') },
   { find: /^varve\/async-storage$/, replacement: path('js/src/async-storage.ts') },
   { find: /^varve\/unstorage$/, replacement: path('js/src/unstorage.ts') },
+  { find: /^varve\/idb-keyval$/, replacement: path('js/src/idb-keyval.ts') },
 ];
 
 export default defineConfig({

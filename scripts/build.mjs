@@ -39,7 +39,8 @@ const NAMED = Boolean(process.env['VARVE_NAMES']);
 /** The entry points of the package: files of js/src. */
 const ENTRIES = [
   ...['index.ts', 'inline.ts', 'synchronous.ts', 'fs.ts', 'deno-kv.ts', 'cloudflare.ts', 'shards.ts'],
-  ...['storage-adapter.ts', 'testing.ts', 'http.ts', 'collections.ts', 'async-storage.ts', 'unstorage.ts'],
+  ...['storage-adapter.ts', 'testing.ts', 'http.ts', 'collections.ts'],
+  ...['async-storage.ts', 'unstorage.ts', 'idb-keyval.ts'],
 ];
 /** The scripts that workers are started from: one file each. */
 const WORKERS = [

@@ -26,6 +26,7 @@ export const GZIP_BYTES_MAX = new Map([
   ['collections.js', 12.75 * 1024],
   ['async-storage.js', 1024],
   ['unstorage.js', 1024],
+  ['idb-keyval.js', 28.5 * 1024],
   ['deno-kv.js', 13 * 1024],
   ['varve-tools.wasm', 80 * 1024],
   ['engine-worker.js', 34.5 * 1024],

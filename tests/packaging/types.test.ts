@@ -41,9 +41,11 @@ const PAGE = {
   'adapters.ts': `
     import { open } from 'varve';
     import { asyncStorage } from 'varve/async-storage';
+    import { createStore, get } from 'varve/idb-keyval';
     import { varveDriver } from 'varve/unstorage';
     const storage = asyncStorage<{ dark: boolean }>(open('app'), ['settings']);
     export const dark: boolean | undefined = (await storage.getItem('theme'))?.dark;
+    export const text: string | undefined = await get<string>('a', createStore('app', 'texts'));
     export const keys: string[] = await varveDriver({ store: open('app'), prefix: ['cache'] }).getKeys();`,
   'http.ts': `
     import { open } from 'varve';

@@ -1,0 +1,143 @@
+/**
+ * The package `varve/idb-keyval`: the functions of idb-keyval 6, over stores of `varve`. Only the import changes.
+ *
+ * Invariants: Keys have the types, the order and the errors of IndexedDB. A store is opened at its first use, once for all that use
+ * it; if that fails, the next call tries again. A value is stored as `[value]`, because a store refuses undefined.
+ */
+
+// biome-ignore-all lint/suspicious/noExplicitAny: these are the types of idb-keyval.
+
+import type { AnyStore } from './adapters/any-store.ts';
+import { fromKey, type IdbKey, toKey } from './adapters/idb-keys.ts';
+import { hasCode } from './errors.ts';
+import { open } from './index.ts';
+import type { View } from './store/view.ts';
+import type { Key } from './types.ts';
+
+export type { AnyStore, IdbKey };
+
+/** A store for the last argument of every function: see `createStore`. */
+export type UseStore = () => Promise<View<Key, [unknown]>>;
+
+/** Stores that are open or being opened, by their names. */
+const stores = new Map<string, Promise<AnyStore>>();
+
+function opened(name: string): Promise<AnyStore> {
+  const known = stores.get(name);
+  if (known !== undefined) return known;
+  const store = open(name);
+  stores.set(name, store);
+  store.catch(() => stores.delete(name));
+  return store;
+}
+
+/**
+ * A store for the last argument of every function: the keys under `storeName` in the Varve store `dbName`, which is opened at the first
+ * use. Unlike a database of idb-keyval, one Varve store can have any number of them. Instead of a name, it takes a store of your own,
+ * a view, or the promise of one.
+ *
+ * @example
+ * const settings = createStore('app', 'settings');
+ * await set('theme', 'dark', settings);
+ */
+export function createStore(dbName: string | AnyStore | PromiseLike<AnyStore>, storeName: string): UseStore {
+  return async () => {
+    const store = await (typeof dbName === 'string' ? opened(dbName) : dbName);
+    return store.at<Key, [unknown]>([storeName]);
+  };
+}
+
+const defaultStore = createStore('keyval-store', 'keyval');
+
+/** The value of a key, or undefined if the key is absent. Rejects with a `DataError` if the key is no key of IndexedDB, as all functions do. */
+export async function get<T = any>(key: IdbKey, customStore: UseStore = defaultStore): Promise<T | undefined> {
+  return (await (await customStore()).get(toKey(key)))?.[0] as T | undefined;
+}
+
+/** Sets a value. Rejects with a `DataCloneError` if the value cannot be stored. */
+export async function set(key: IdbKey, value: any, customStore: UseStore = defaultStore): Promise<void> {
+  const view = await customStore();
+  await cloning(view.set(toKey(key), [value]));
+}
+
+/** Sets several values, all or none. */
+export async function setMany(entries: [IdbKey, any][], customStore: UseStore = defaultStore): Promise<void> {
+  const view = await customStore();
+  await cloning(view.setMany(entries.map(([key, value]) => [toKey(key), [value]] as const)));
+}
+
+/** The values of several keys, in their order: undefined for an absent key. */
+export async function getMany<T = any>(
+  keys: IdbKey[],
+  customStore: UseStore = defaultStore,
+): Promise<(T | undefined)[]> {
+  const view = await customStore();
+  const found = await view.getMany(keys.map((key) => toKey(key)));
+  return found.map((kept) => kept?.[0] as T | undefined);
+}
+
+/**
+ * Replaces a value by what `updater` returns for it, as one step. If another tab writes the key meanwhile, `updater` is called again. If
+ * it throws, nothing is written, and the call rejects with its error.
+ */
+export async function update<T = any>(
+  key: IdbKey,
+  updater: (oldValue: T | undefined) => T,
+  customStore: UseStore = defaultStore,
+): Promise<void> {
+  const view = await customStore();
+  await cloning(view.update(toKey(key), (old) => [updater(old?.[0] as T | undefined)]));
+}
+
+/** Deletes a key, whether it is there or not. */
+export async function del(key: IdbKey, customStore: UseStore = defaultStore): Promise<void> {
+  await (await customStore()).delete(toKey(key));
+}
+
+/** Deletes several keys, all or none. */
+export async function delMany(keys: IdbKey[], customStore: UseStore = defaultStore): Promise<void> {
+  const batch = (await customStore()).batch();
+  for (const key of keys) batch.delete(toKey(key));
+  await batch.commit();
+}
+
+/** Deletes everything in the store. */
+export async function clear(customStore: UseStore = defaultStore): Promise<void> {
+  await (await customStore()).clear();
+}
+
+/** All keys, in the order of IndexedDB. */
+export async function keys<KeyType extends IdbKey>(customStore: UseStore = defaultStore): Promise<KeyType[]> {
+  const found: KeyType[] = [];
+  for await (const key of (await customStore()).keys()) found.push(fromKey(key) as KeyType);
+  return found;
+}
+
+/** All values, in the order of their keys. */
+export async function values<T = any>(customStore: UseStore = defaultStore): Promise<T[]> {
+  const found: T[] = [];
+  for await (const [value] of (await customStore()).values()) found.push(value as T);
+  return found;
+}
+
+/** All entries, in the order of their keys. */
+export async function entries<KeyType extends IdbKey, ValueType = any>(
+  customStore: UseStore = defaultStore,
+): Promise<[KeyType, ValueType][]> {
+  const found: [KeyType, ValueType][] = [];
+  for await (const [key, [value]] of (await customStore()).entries()) {
+    found.push([fromKey(key) as KeyType, value as ValueType]);
+  }
+  return found;
+}
+
+/** Turns the refusal of a value into IndexedDB's error. */
+async function cloning(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    throw hasCode(error, 'VARVE_INVALID_VALUE') ? cloneError(error.message) : error;
+  }
+}
+
+const cloneError = (message: string): DOMException => new DOMException(message, 'DataCloneError');

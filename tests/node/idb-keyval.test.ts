@@ -1,0 +1,225 @@
+/**
+ * `varve/idb-keyval` beside idb-keyval over an IndexedDB in memory: the same calls must have the same results and the same errors.
+ */
+
+import { IDBFactory } from 'fake-indexeddb';
+import * as original from 'idb-keyval';
+import { afterAll, beforeAll, beforeEach, expect, expectTypeOf, test, vi } from 'vitest';
+import * as ours from '../../js/src/idb-keyval.ts';
+import { openStore } from '../../js/src/store/open.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import type { Key } from '../../js/src/types.ts';
+import { spawnServer, wasm } from './support/engine.ts';
+import { Random } from './support/random.ts';
+
+const opened: string[] = [];
+let failure: Error | undefined;
+let db: Store<Key, unknown>;
+
+vi.mock('../../js/src/index.ts', () => ({
+  open: async (name: string) => {
+    opened.push(name);
+    if (failure !== undefined) throw failure;
+    return db;
+  },
+}));
+
+/** The two, each with a store of its own. */
+const sides = (): [typeof original, original.UseStore, typeof ours, ours.UseStore] => {
+  vi.stubGlobal('indexedDB', new IDBFactory());
+  return [original, original.createStore('db', 'kv'), ours, ours.createStore(db, 'kv')];
+};
+
+beforeAll(async () => {
+  db = await openStore<Key, unknown>('test', { wasm, storage: 'memory' }, spawnServer);
+});
+
+beforeEach(async () => {
+  await db.clear();
+});
+
+afterAll(async () => {
+  vi.unstubAllGlobals();
+  await db.close();
+});
+
+/** The result of a call, or the name of its error. */
+const outcome = async (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    (value) => ({ value }),
+    (error: Error) => ({ error: error.name }),
+  );
+
+const bytes = (...content: number[]): ArrayBuffer => Uint8Array.from(content).buffer;
+
+/** Keys of every type, in no order. (The IndexedDB in memory takes empty bytes for a detached buffer.) */
+const KEYS: ours.IdbKey[] = [
+  ...['', 'a', 'a\0', 'ab', 'b', 'é', '\ud7ff', '\ue000', '\uffff', '\ud800', '\udc00', '\u{10000}', '\u{10ffff}'],
+  ...[0, 1, -1, 1.5, Number.MAX_VALUE, Number.MIN_VALUE, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
+  ...[new Date(0), new Date(-1), new Date(8.64e15)],
+  ...[bytes(0), bytes(255), bytes(0, 0)],
+  ...[[], [[]], ['a'], ['a', 1], [1], [new Date(1)], [bytes(1)], [[], 'a'], [['a', ['b']]]],
+];
+
+/** Values that are no keys. */
+const NO_KEYS: unknown[] = [
+  undefined,
+  null,
+  true,
+  Number.NaN,
+  new Date(Number.NaN),
+  {},
+  1n,
+  () => 1,
+  [1, [undefined]],
+  new Array(1),
+];
+
+test('keys of every type have the order of IndexedDB and come back', async () => {
+  const [theirs, theirStore, mine, myStore] = sides();
+  const pairs = KEYS.map((key, index): [ours.IdbKey, number] => [key, index]);
+  await theirs.setMany(pairs as [IDBValidKey, number][], theirStore);
+  await mine.setMany(pairs, myStore);
+  expect(await mine.keys(myStore)).toEqual(await theirs.keys(theirStore));
+  expect(await mine.values(myStore)).toEqual(await theirs.values(theirStore));
+  expect(await mine.entries(myStore)).toEqual(await theirs.entries(theirStore));
+  expect(await mine.getMany(KEYS, myStore)).toEqual(KEYS.map((_, index) => index));
+  expect((await mine.keys(myStore)).filter((key) => key instanceof ArrayBuffer)).toHaveLength(3);
+});
+
+test('views of bytes are keys with the bytes of the view', async () => {
+  const [, , mine, myStore] = sides();
+  await mine.set(new DataView(bytes(1, 2, 3), 1, 1), 'two', myStore);
+  expect(await mine.get(Uint8Array.of(2), myStore)).toBe('two');
+  await mine.set(bytes(), 'none', myStore);
+  expect(await mine.entries(myStore)).toEqual([
+    [bytes(), 'none'],
+    [bytes(2), 'two'],
+  ]);
+});
+
+test('what is no key is a DataError, in every function, and nothing is written', async () => {
+  const [theirs, theirStore, mine, myStore] = sides();
+  const cyclic: unknown[] = [];
+  cyclic.push([cyclic]);
+  for (const key of [...NO_KEYS, cyclic] as never[]) {
+    for (const call of [
+      (its: typeof ours, store: never) => its.get(key, store),
+      (its: typeof ours, store: never) => its.set(key, 1, store),
+      (its: typeof ours, store: never) => its.getMany([key], store),
+      (its: typeof ours, store: never) => its.update(key, () => 1, store),
+      (its: typeof ours, store: never) => its.del(key, store),
+      (its: typeof ours, store: never) => its.delMany([key], store),
+      (its: typeof ours, store: never) => its.setMany([[key, 1]], store),
+    ]) {
+      const theirOutcome = await outcome(call(theirs as never, theirStore as never));
+      expect(theirOutcome).toEqual({ error: 'DataError' });
+      expect(await outcome(call(mine, myStore as never))).toEqual(theirOutcome);
+    }
+  }
+  await expect(
+    mine.setMany(
+      [
+        ['a', 1],
+        [cyclic as never, 2],
+      ],
+      myStore,
+    ),
+  ).rejects.toBeInstanceOf(DOMException);
+  expect(await mine.keys(myStore)).toEqual([]);
+});
+
+test('values that cannot be cloned are a DataCloneError; all others come back', async () => {
+  const [theirs, theirStore, mine, myStore] = sides();
+  const values = [
+    undefined,
+    null,
+    { a: [1, new Date(3), new Map([[1, new Set(['x'])]])] },
+    1n,
+    /a/g,
+    bytes(1),
+    () => 1,
+    Symbol('s'),
+  ];
+  for (const value of values) {
+    for (const call of [
+      (its: typeof ours, store: never) => its.set('a', value, store),
+      (its: typeof ours, store: never) => its.update('b', () => value, store),
+      (its: typeof ours, store: never) => its.getMany(['a', 'b', 'absent'], store),
+      (its: typeof ours, store: never) => its.keys(store),
+    ]) {
+      expect(await outcome(call(mine, myStore as never))).toEqual(
+        await outcome(call(theirs as never, theirStore as never)),
+      );
+    }
+  }
+  await expect(mine.update('b', async () => 1, myStore)).rejects.toMatchObject({ name: 'DataCloneError' });
+});
+
+test('the same calls have the same results', async () => {
+  const [theirs, theirStore, mine, myStore] = sides();
+  const random = new Random(11);
+  const refusal = new Error('of the updater');
+  for (let i = 0; i < 150; i++) {
+    const [a, b] = [random.pick(KEYS), random.pick(KEYS)];
+    const call = random.pick([
+      (its: typeof ours, store: never) => its.set(a, i, store),
+      (its: typeof ours, store: never) =>
+        its.setMany(
+          [
+            [a, i],
+            [b, -i],
+            [a, i + 1],
+          ],
+          store,
+        ),
+      (its: typeof ours, store: never) => its.get(a, store),
+      (its: typeof ours, store: never) => its.getMany([a, b, a], store),
+      (its: typeof ours, store: never) => its.update<number>(a, (n = 0) => n + 1, store),
+      (its: typeof ours, store: never) =>
+        its.update(
+          a,
+          () => {
+            throw refusal;
+          },
+          store,
+        ),
+      (its: typeof ours, store: never) => its.del(a, store),
+      (its: typeof ours, store: never) => its.delMany([a, b], store),
+      (its: typeof ours, store: never) => its.setMany([], store),
+      (its: typeof ours, store: never) => its.delMany([], store),
+      (its: typeof ours, store: never) => its.entries(store),
+      (its: typeof ours, store: never) => (i % 10 === 0 ? its.clear(store) : its.values(store)),
+    ]);
+    expect(await outcome(call(mine, myStore as never)), `call ${i}`).toEqual(
+      await outcome(call(theirs as never, theirStore as never)),
+    );
+  }
+  expect(await mine.entries(myStore)).toEqual(await theirs.entries(theirStore));
+});
+
+test('calls of one turn take effect in their order; updates of one key lose nothing', async () => {
+  const [, , mine, myStore] = sides();
+  const calls = [mine.get('n', myStore), mine.set('n', 1, myStore), mine.get('n', myStore), mine.del('n', myStore)];
+  expect(await Promise.all(calls)).toEqual([undefined, undefined, 1, undefined]);
+  await Promise.all(Array.from({ length: 20 }, () => mine.update<number>('n', (n = 0) => n + 1, myStore)));
+  expect(await mine.get('n', myStore)).toBe(20);
+});
+
+test('stores are opened by name at the first use, once; after a failure the next call tries again', async () => {
+  expect(opened).toEqual([]);
+  failure = new Error('locked');
+  const [first, second] = [ours.createStore('app', 'first'), ours.createStore('app', 'second')];
+  await expect(ours.set('a', 1, first)).rejects.toBe(failure);
+  failure = undefined;
+  await Promise.all([ours.set('a', 1, first), ours.set('a', 2, second), ours.set('a', 3)]);
+  await ours.clear(first);
+  expect([await ours.keys(first), await ours.get('a', second), await ours.get('a')]).toEqual([[], 2, 3]);
+  expect(opened).toEqual(['app', 'app', 'keyval-store']);
+});
+
+test('it has the functions of the original, which take the same arguments', () => {
+  const { promisifyRequest: _, ...functions } = original;
+  expect(Object.keys(ours).sort()).toEqual(Object.keys(functions).sort());
+  expectTypeOf<IDBValidKey>().toExtend<ours.IdbKey>();
+});
