@@ -1,0 +1,61 @@
+// Adapters under their clients, in a page that Vite has built: Zustand, TanStack Query and the functions of idb-keyval. The page is
+// loaded twice, and finds its state.
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Browser, pageWith } from './support/page.ts';
+import { Project } from './support/project.ts';
+import { POLICY, withSite } from './support/site.ts';
+
+const PAGE = `
+  import { QueryClient } from '@tanstack/query-core';
+  import { experimental_createQueryPersister } from '@tanstack/query-persist-client-core';
+  import { open } from 'varve';
+  import { asyncStorage } from 'varve/async-storage';
+  import { entries, update } from 'varve/idb-keyval';
+  import { persist } from 'zustand/middleware';
+  import { createStore } from 'zustand/vanilla';
+
+  const db = open('app');
+  const bears = createStore(persist(() => ({ loads: 0 }), { name: 'bears', storage: asyncStorage(db, ['state']) }));
+  await new Promise((done) => (bears.persist.hasHydrated() ? done() : bears.persist.onFinishHydration(done)));
+  bears.setState(({ loads }) => ({ loads: loads + 1 }));
+
+  let fetches = 0;
+  const queries = asyncStorage(db, ['query']);
+  const { persisterFn } = experimental_createQueryPersister({ storage: queries });
+  const queryFn = async () => 'fetched ' + ++fetches;
+  const data = await new QueryClient().fetchQuery({ queryKey: ['note'], queryFn, persister: persisterFn });
+  // Both libraries write without a result to wait for.
+  while ((await queries.entries()).length === 0) await new Promise((done) => setTimeout(done));
+  await (await db).flush();
+
+  await update([1, new Date(0)], (loads = 0) => loads + 1);
+  report({ seen: { loads: bears.getState().loads, data, fetches, kept: JSON.stringify(await entries()) } });
+`;
+
+let browser: Browser;
+let project: Project;
+
+beforeAll(async () => {
+  browser = await Browser.start();
+  const libraries = ['zustand', '@tanstack/query-core', '@tanstack/query-persist-client-core'];
+  project = Project.create({ 'index.html': pageWith('/main.js'), 'main.js': PAGE }, ['vite', ...libraries]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  project?.remove();
+});
+
+test('a page has its state again after a reload', async () => {
+  await project.run('node', 'node_modules/vite/bin/vite.js', 'build');
+  await withSite(project.path('dist'), POLICY, async ({ origin, violations }) => {
+    for (const loads of [1, 2]) {
+      const { seen, failure, complaints } = await browser.load(`${origin}/`);
+      expect([failure, complaints]).toEqual([undefined, []]);
+      const kept = JSON.stringify([[[1, new Date(0)], loads]]);
+      expect(seen).toEqual({ loads, data: 'fetched 1', fetches: loads === 1 ? 1 : 0, kept });
+    }
+    expect(violations).toEqual([]);
+  });
+});
