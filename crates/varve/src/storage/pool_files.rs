@@ -138,7 +138,8 @@ impl<D: Slots> Storage for SlotPool<D> {
     fn drop_claims(&mut self) {
         for slot in 0..self.slots.len() {
             let Slot { state, is_stale, .. } = self.slots[slot];
-            if state == Use::Open && is_stale {
+            // A full storage that refuses commits needs its reserve for deletes.
+            if state == Use::Open && is_stale && !self.full {
                 // Otherwise the files are listed once more.
                 let _ = self.write_header(slot as u32, self.is_empty(slot as u32));
             }
