@@ -43,6 +43,7 @@ const ROOMS = [
     'errors device types options codec storage wasm tools engine client share server transaction portable changes cache store synchronous cloudflare shards',
   ],
   ['adapters', '(adapters/|(async-storage|unstorage|idb-keyval)[.])', 'errors types store entries'],
+  ['react', 'react[.]ts', 'types changes store entries'],
   // The contract of storages opens stores as a program does.
   ['testing', 'testing(/|[.])', 'errors runtime device types options wasm entries'],
   // The command opens stores as a program does, and writes keys and values as `varve/http` does.
@@ -58,6 +59,7 @@ const OUTSIDE = [
   { from: { path: '^js/src/cli/' }, to: { path: '^node_modules/(@types/)?papaparse/' } },
   { from: { path: '^js/src/(storage/fs/|compactor/|fs[.]|cli/)' }, to: { dependencyTypes: ['core'] } },
   { from: { path: '^js/src/cloudflare(/|[.])' }, to: { path: '^(cloudflare:|[.]/varve[.]wasm$)' } },
+  { from: { path: '^js/src/react[.]ts$' }, to: { path: '^node_modules/(@types/)?react/' } },
   { from: { path: '^js/src/wasm/' }, to: { path: '^js/pkg/' } },
   { from: { path: '^demo/' }, to: { path: '^(demo/|node_modules/|varve(/|$))' } },
   { from: { path: '^scripts/' }, to: { pathNot: '^(js/src|demo|bench|tests)/' } },

@@ -30,6 +30,7 @@ const alias = [
   { find: /^varve\/testing$/, replacement: path('js/src/testing.ts') },
   { find: /^varve\/http$/, replacement: path('js/src/http.ts') },
   { find: /^varve\/collections$/, replacement: path('js/src/collections.ts') },
+  { find: /^varve\/react$/, replacement: path('js/src/react.ts') },
   { find: /^varve\/async-storage$/, replacement: path('js/src/async-storage.ts') },
   { find: /^varve\/unstorage$/, replacement: path('js/src/unstorage.ts') },
   { find: /^varve\/idb-keyval$/, replacement: path('js/src/idb-keyval.ts') },

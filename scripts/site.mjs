@@ -15,14 +15,23 @@ import { root } from './tools.mjs';
 const SITE = join(root, 'build', 'site');
 const STATIC = new Set(['.css', '.svg', '.png', '.ico', '.json', '.woff2']);
 
-/** `varve` and what is below it are not bundled into a page: they are the files in varve/ beside it. */
+const HOOKS = join(root, 'dist', 'react.js');
+
+/**
+ * `varve` and what is below it are not bundled into a page: they are the files in varve/ beside it. `varve/react` is, because it imports
+ * React; the files that it imports are beside the page.
+ */
 const packageBeside = {
   name: 'package-beside',
   setup: (/** @type {import('esbuild').PluginBuild} */ build) => {
+    build.onResolve({ filter: /^varve\/react$/ }, () => ({ path: HOOKS }));
     build.onResolve({ filter: /^varve(\/[\w-]+(\.js)?)?$/ }, ({ path }) => ({
       path: `./varve/${basename(path.split('/')[1] ?? 'index', '.js')}.js`,
       external: true,
     }));
+    build.onResolve({ filter: /^\.\// }, ({ path, importer }) =>
+      importer === HOOKS ? { path: `./varve/${basename(path)}`, external: true } : undefined,
+    );
   },
 };
 

@@ -25,6 +25,7 @@ export const GZIP_BYTES_MAX = new Map([
   ['http.js', 22 * 1024],
   ['collections.js', 12.75 * 1024],
   ['async-storage.js', 1024],
+  ['react.js', 28 * 1024],
   ['unstorage.js', 1024],
   ['idb-keyval.js', 28.5 * 1024],
   ['deno-kv.js', 13 * 1024],

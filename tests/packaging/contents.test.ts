@@ -12,7 +12,7 @@ const TARBALL_BYTES_MAX = 1220 * 1024;
 
 const ENTRIES = [
   ...['index', 'inline', 'synchronous', 'fs', 'deno-kv', 'cloudflare', 'shards', 'storage-adapter'],
-  ...['testing', 'http', 'collections', 'async-storage', 'unstorage', 'idb-keyval'],
+  ...['testing', 'http', 'collections', 'react', 'async-storage', 'unstorage', 'idb-keyval'],
 ];
 /** The workers, by the place of their declarations. */
 const WORKERS = [
@@ -54,7 +54,7 @@ test('the licences, the README, scripts with their maps, declarations and wasm, 
 });
 
 test('every place that package.json names is there, and nothing has to be installed with it', () => {
-  const { bin, exports, sideEffects, dependencies, peerDependencies, optionalDependencies } = JSON.parse(
+  const { bin, exports, sideEffects, dependencies, peerDependenciesMeta, optionalDependencies } = JSON.parse(
     text('package.json'),
   );
   const places = JSON.stringify([exports, sideEffects]).match(/\.\/[\w./-]+(?=")/g) ?? [];
@@ -63,7 +63,8 @@ test('every place that package.json names is there, and nothing has to be instal
   for (const target of targets) expect(names).toContain(target.slice(2));
   // With `./` before it, `npm publish` removes the command.
   expect(bin).toEqual({ varve: COMMAND });
-  expect([dependencies, peerDependencies, optionalDependencies]).toEqual([undefined, undefined, undefined]);
+  expect([dependencies, optionalDependencies]).toEqual([undefined, undefined]);
+  expect(peerDependenciesMeta).toEqual({ react: { optional: true } });
 });
 
 test('side effects are those of workers', () => {

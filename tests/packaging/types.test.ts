@@ -54,6 +54,19 @@ const PAGE = {
     export const answer: Response = await handler(new Request('https://example.com/kv/a'));`,
 };
 
+/** Components of React. */
+const COMPONENTS = {
+  'notes.ts': `
+    import { useLive, useStore } from 'varve/react';
+    export function useNotes(tag: string): [[string, number], string][] {
+      const db = useStore<[string, number], string>('notes');
+      const count = useLive(db, { as: 'count' }, []);
+      // @ts-expect-error: undefined until there is a result
+      count.toFixed();
+      return useLive(db, { prefix: [tag] as never, limit: count }, [tag, count], { initial: [] });
+    }`,
+};
+
 /** Code that runs on a server. */
 const SERVER = {
   'server.ts': `${readmeBlock('ts', "from 'varve/fs'")}
@@ -117,6 +130,11 @@ test('a page with a bundler: the library of the DOM', async () => {
   expect(await compile(PAGE, [], options)).toBe('');
 });
 
+test('components of React', async () => {
+  const options = { moduleResolution: 'bundler', lib: ['es2022', 'dom', 'dom.asynciterable'], types: [] };
+  expect(await compile(COMPONENTS, ['@types/react'], options)).toBe('');
+});
+
 test('a page with nodenext', async () => {
   const options = { module: 'nodenext', lib: ['es2022', 'dom', 'dom.asynciterable'], types: [] };
   expect(await compile(PAGE, [], options)).toBe('');
@@ -134,7 +152,7 @@ test('a Durable Object: the types of Workers, no DOM', async () => {
 });
 
 test('every entry point is among them', () => {
-  const used = Object.values({ ...PAGE, ...SERVER, ...WORKER }).join('\n');
+  const used = Object.values({ ...PAGE, ...COMPONENTS, ...SERVER, ...WORKER }).join('\n');
   expect(ENTRIES.length).toBeGreaterThan(7);
   for (const entry of ENTRIES) expect(used).toContain(`from '${entry}'`);
 });
