@@ -122,23 +122,31 @@ test('an error boundary catches errors of the opening, of a query and of an inva
   const shown = await page.evaluate(async () => {
     const { Boundary, createElement: h, open, rootOf, useLive, useStore } = globalThis.page;
     const db = await open<string, number>('errors');
-    const Named = ({ name }: { name: string }) => `open ${useStore(name)?.name}`;
+    let isReady = false;
+    const worker = () => {
+      if (!isReady) throw new Error('not ready');
+      return new Worker('/varve/engine-worker.js', { type: 'module' });
+    };
+    const Named = ({ name }: { name: string }) => `open ${useStore(name, { worker })?.name}`;
     const Read = ({ query }: { query: unknown }) => `read ${useLive(db, query as { as: 'count' }, [query])}`;
     const inside = (key: string, child: React.ReactNode) => h(Boundary, { key }, child);
     const root = rootOf(inside('1', h(Named, { name: '' })));
     await root.text('caught VARVE_INVALID_ARGUMENT');
-    root.render(inside('2', h(Named, { name: 'errors' })));
-    await root.text('open errors');
+    root.render(inside('2', h(Named, { name: 'retried' })));
+    await root.text('caught VARVE_UNSUPPORTED');
+    isReady = true;
+    root.render(inside('3', h(Named, { name: 'retried' })));
+    await root.text('open retried');
     const failing = async (): Promise<never> => {
       throw new Error('of the query');
     };
-    root.render(inside('3', h(Read, { query: failing })));
+    root.render(inside('4', h(Read, { query: failing })));
     await root.text('caught Error: of the query');
-    root.render(inside('4', h(Read, { query: { as: 'count' } })));
+    root.render(inside('5', h(Read, { query: { as: 'count' } })));
     await root.text('read 0');
-    root.render(inside('4', h(Read, { query: { gte: 'a', gt: 'b' } })));
+    root.render(inside('5', h(Read, { query: { gte: 'a', gt: 'b' } })));
     await root.text('caught VARVE_INVALID_ARGUMENT');
-    root.render(inside('5', h(Read, { query: () => 7 })));
+    root.render(inside('6', h(Read, { query: () => 7 })));
     await root.text('read 7');
     await db.close();
     await root.text('caught VARVE_CLOSED');
@@ -147,6 +155,7 @@ test('an error boundary catches errors of the opening, of a query and of an inva
   });
   expect(shown.filter((text) => text.startsWith('caught'))).toEqual([
     'caught VARVE_INVALID_ARGUMENT',
+    'caught VARVE_UNSUPPORTED',
     'caught Error: of the query',
     'caught VARVE_INVALID_ARGUMENT',
     'caught VARVE_CLOSED',
