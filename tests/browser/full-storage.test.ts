@@ -83,7 +83,8 @@ class FullPage implements FullDriver {
 }
 
 const PLANS: Record<Place, Omit<FullPlan, 'name'>> = {
-  opfs: { usable: 0.8, backShare: 0.7 },
+  // Where the first refusal comes before the flush that would make room, it is 78 %; a later set is accepted.
+  opfs: { usable: 0.75, backShare: 0.7 },
   'opfs, varve/synchronous': { usable: 0.8, backShare: 0.7 },
   indexeddb: { usable: 0.65, backShare: 0.55 },
 };
