@@ -56,7 +56,9 @@ test('every entry point of the package has a budget, and the command', () => {
     typeof target === 'string' ? target : target.default,
   );
   const files = [...targets, ...Object.values(manifest.bin)]
-    .filter((target) => target.startsWith('./dist/'))
-    .map((target) => target.slice('./dist/'.length));
+    // npm wants commands without the `./` of entry points.
+    .map((target) => target.replace(/^\.\//, ''))
+    .filter((target) => target.startsWith('dist/'))
+    .map((target) => target.slice('dist/'.length));
   expect([...GZIP_BYTES_MAX.keys()].sort()).toEqual(files.sort());
 });
