@@ -112,9 +112,10 @@ export const storeClauses: readonly Clause[] = [
         const second = open('store', { storage: await subject.other(), wasm: options.wasm, lockTimeout: 0 });
         await expectRejected(second, 'VARVE_LOCKED', 'opening a store that is open');
         expectEqual(await db.get(['key', 150]), { i: 150 }, 'a value');
-        await db.set('blob', { in: new Blob(['bytes'], { type: 'text/plain' }) }, { durability: 'strict' });
+        // Bun adds a charset to the types of texts.
+        await db.set('blob', { in: new Blob(['bytes'], { type: 'image/png' }) }, { durability: 'strict' });
         const { in: blob } = (await db.get('blob')) as { in: Blob };
-        expectEqual([blob.type, await blob.text()], ['text/plain', 'bytes'], 'a Blob in a value');
+        expectEqual([blob.type, await blob.text()], ['image/png', 'bytes'], 'a Blob in a value');
         await db.delete('blob');
         const asked = [1, 1].map(async () => (await db.delete(['key', 150], { existed: true })).existed);
         expectEqual(await Promise.all(asked), [true, false], 'whether a key was there, for two that delete it');
