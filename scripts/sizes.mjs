@@ -16,8 +16,8 @@ export const CLOSURES = join(root, 'build', 'closures.json');
  * and to ask the platform for the types of keys and values, when it took in the sharing between tabs, so that an opening loads
  * nothing one after the other, when it got views, because each store is one, and when it kept the order of writes whose Blobs are still
  * being read. The engine's was 100 KiB; the engine outgrew it when it began to apply writes once for many tabs, to report changes, to put
- * many files into a slot, to skip dead entries, and to report whether a deleted key was there. The budget of every other file is its size
- * plus a tenth.
+ * many files into a slot, to skip dead entries, to report whether a deleted key was there, and to drop the claims of deleted files. The
+ * budget of every other file is its size plus a tenth.
  */
 export const GZIP_BYTES_MAX = new Map([
   ['varve.wasm', 123.25 * 1024],

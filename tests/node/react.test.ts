@@ -1,4 +1,4 @@
-// `varve/react` on a server: it renders the initial values, opens nothing and asks no store. What it does in a page is tested there.
+// `varve/react` on a server: it renders the initial values, opens nothing and asks no store. The browser tests have its behaviour in a page.
 
 import { createElement } from 'react';
 import { renderToString } from 'react-dom/server';

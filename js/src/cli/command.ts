@@ -1,5 +1,5 @@
 /**
- * What a command is: its arguments, its options, its help. Parsing is that of `node:util`.
+ * A command: its arguments, its options, its help. Parsing is that of `node:util`.
  *
  * Invariant: the help of a command is made from the same table that its arguments are parsed by.
  */

@@ -1,5 +1,5 @@
 /**
- * What the command prints: results on standard output, everything else on standard error.
+ * The output of the command: results on standard output, everything else on standard error.
  *
  * Invariant: with `--json`, standard output has JSON alone, one value a line, and standard error only the JSON of an error. Progress is
  * shown only to a person: on a terminal, without `--json`.
