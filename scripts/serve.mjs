@@ -1,22 +1,24 @@
-// `npm start`: sets up, builds, and serves the guide, the demo and the benchmark until it is interrupted.
+// `npm start`: sets up, builds, and serves the documentation, the demo and the benchmark until it is interrupted.
 
 import { join } from 'node:path';
 import { build } from './build.mjs';
-import { ISOLATED, STRICT_POLICY, serve } from './server.mjs';
-import { main, root } from './tools.mjs';
+import { buildDocs, DOCS } from './docs.mjs';
+import { DOCS_POLICY, ISOLATED, STRICT_POLICY, serve } from './server.mjs';
+import { SITE } from './site.mjs';
+import { main, step } from './tools.mjs';
 
 const PORT = Number(process.env['PORT'] ?? 8080);
 
 await main(async () => {
   await build();
-  const site = join(root, 'build', 'site');
+  await step('documentation', () => buildDocs());
   const options = {
     mounts: [
-      { path: '/guide/', folder: join(site, 'guide'), headers: STRICT_POLICY },
-      { path: '/demo/', folder: join(site, 'demo'), headers: STRICT_POLICY },
-      { path: '/bench/', folder: join(site, 'bench'), headers: ISOLATED },
+      { path: '/', folder: DOCS, headers: DOCS_POLICY },
+      { path: '/demo/', folder: join(SITE, 'demo'), headers: STRICT_POLICY },
+      { path: '/bench/', folder: join(SITE, 'bench'), headers: ISOLATED },
     ],
-    redirects: { '/': '/demo/', '/guide': '/guide/', '/demo': '/demo/', '/bench': '/bench/' },
+    redirects: { '/demo': '/demo/', '/bench': '/bench/' },
   };
   const { origin } = await serve({ ...options, port: PORT }).catch((error) => {
     if (error.code !== 'EADDRINUSE' && error.code !== 'EACCES') throw error;
@@ -24,6 +26,6 @@ await main(async () => {
     return serve(options);
   });
   console.log(
-    `\nGuide      ${origin}/guide/\nDemo       ${origin}/demo/\nBenchmark  ${origin}/bench/\n\nCtrl+C stops the server.`,
+    `\nDocumentation  ${origin}/\nDemo           ${origin}/demo/\nBenchmark      ${origin}/bench/\n\nCtrl+C stops the server.`,
   );
 });

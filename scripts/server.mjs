@@ -28,6 +28,15 @@ export const STRICT_POLICY = {
     "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self' data:",
 };
 
+/**
+ * The policy of the documentation: its code has inline colours, and its console imports the visitor's code, which it has as a blob.
+ */
+export const DOCS_POLICY = {
+  'Content-Security-Policy': STRICT_POLICY['Content-Security-Policy']
+    .replace("'wasm-unsafe-eval'", "'wasm-unsafe-eval' blob:")
+    .replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"),
+};
+
 /** Cross-origin isolation: users of the package do not need it; only the benchmark has it, for its finer clock. */
 export const ISOLATED = {
   'Cross-Origin-Opener-Policy': 'same-origin',

@@ -1,4 +1,4 @@
-// Builds the pages (demo, bench, guide) into build/site. Each folder of demo and bench gets its own copy of the package under varve/, and
+// Builds the pages (demo, bench) into build/site. Each folder of demo and bench gets its own copy of the package under varve/, and
 // `import 'varve'` becomes an import of that file. So the pages load the package exactly as it ships, without a bundler, and a folder
 // can be served from anywhere. By convention a page is every *.html directly in its folder, with the module scripts that it names.
 // Each *-worker.ts below it is a worker script of the same name beside them.
@@ -7,12 +7,12 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync,
 import { createRequire } from 'node:module';
 import { basename, extname, join } from 'node:path';
 import { build as bundle } from 'esbuild';
-import { buildGuide } from './guide.mjs';
 import { bundlingOfPeers, copyPeers } from './peers.mjs';
 import { publishedFigures } from './results.mjs';
 import { root } from './tools.mjs';
 
-const SITE = join(root, 'build', 'site');
+/** What a static host would serve. */
+export const SITE = join(root, 'build', 'site');
 const STATIC = new Set(['.css', '.svg', '.png', '.ico', '.json', '.woff2']);
 
 const HOOKS = join(root, 'dist', 'react.js');
@@ -47,7 +47,6 @@ export async function buildSite(dist) {
   }
   copyPeers(join(SITE, 'bench'));
   writeCities(join(SITE, 'demo', 'cities.tsv'));
-  buildGuide(join(SITE, 'guide'));
 }
 
 /**

@@ -1,0 +1,69 @@
+// The documentation, as `npm start` serves it.
+
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { buildDocs } from '../../scripts/docs.mjs';
+import { DOCS_POLICY, serve } from '../../scripts/server.mjs';
+import { root } from '../../scripts/tools.mjs';
+import { violationsOf } from './support/axe.ts';
+import { newProfile, type Profile } from './support/profile.ts';
+
+const FOLDER = join(root, 'build', 'test-docs');
+
+/** The pages that axe looks at: the first one, and one of each kind. */
+const WITH_AXE = new Set(['index.html', 'guide/api.html', 'guide/index.html']);
+
+let profile: Profile;
+let site: Awaited<ReturnType<typeof serve>>;
+let page: Page;
+let pages: string[];
+
+beforeAll(async () => {
+  rmSync(FOLDER, { recursive: true, force: true });
+  await buildDocs(FOLDER);
+  mkdirSync(join(FOLDER, 'demo'));
+  copyFileSync(join(root, 'demo', 'icon.svg'), join(FOLDER, 'demo', 'icon.svg'));
+  profile = await newProfile();
+  site = await serve({ mounts: [{ path: '/', folder: FOLDER, headers: DOCS_POLICY }] });
+  page = await profile.context.newPage();
+  const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' });
+  pages = files.filter((name) => name.endsWith('.html') && name !== '404.html');
+});
+
+afterAll(async () => {
+  await profile?.close();
+  await site?.close();
+});
+
+test('every link leads to a page and a heading that exist', () => {
+  const places = new Set(['/demo/', '/bench/']);
+  const links = new Map<string, string>();
+  for (const name of pages) {
+    const html = readFileSync(join(FOLDER, name), 'utf8');
+    const address = `/${name}`.replace(/\/index\.html$/, '/');
+    places.add(address);
+    for (const [, id] of html.matchAll(/ id="([^"]+)"/g)) places.add(`${address}#${id}`);
+    for (const [, href = ''] of html.matchAll(/<a [^>]*?href="([^"]+)"/g)) {
+      const { host, pathname, hash } = new URL(href, `http://site${address}`);
+      if (host === 'site') links.set(pathname + decodeURIComponent(hash), name);
+    }
+  }
+  expect([...links].filter(([link]) => !places.has(link))).toEqual([]);
+});
+
+test('every page of the guide has its heading, keeps the policy, fits a phone, and axe finds no fault', async () => {
+  const errors: string[] = [];
+  page.on('console', (message) => void (message.type() === 'error' && errors.push(message.text())));
+  await page.setViewportSize({ width: 360, height: 740 });
+  for (const name of pages.filter((page) => /^(index|guide\/.*)\.html$/.test(page))) {
+    await page.goto(`${site.origin}/${name}`);
+    const heading = await page.locator('h1').textContent();
+    if (name !== 'index.html') expect(await page.title()).toBe(`${heading?.replace(/\u200b/g, '').trim()} | Varve`);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth), name).toBe(360);
+    if (!WITH_AXE.has(name)) continue;
+    errors.push(...(await violationsOf(page)).map((violation) => `${name}: ${violation}`));
+  }
+  expect(errors).toEqual([]);
+});
