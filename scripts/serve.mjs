@@ -14,7 +14,7 @@ await main(async () => {
   await step('documentation', () => buildDocs());
   const options = {
     mounts: [
-      { path: '/', folder: DOCS, headers: DOCS_POLICY },
+      { path: '/', folder: DOCS, headers: DOCS_POLICY, gzip: true },
       { path: '/demo/', folder: join(SITE, 'demo'), headers: STRICT_POLICY },
       { path: '/bench/', folder: join(SITE, 'bench'), headers: ISOLATED },
     ],

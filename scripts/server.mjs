@@ -5,6 +5,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { extname, join, resolve, sep } from 'node:path';
+import { createGzip } from 'node:zlib';
 
 const TYPES = new Map([
   ['.html', 'text/html; charset=utf-8'],
@@ -44,8 +45,8 @@ export const ISOLATED = {
 };
 
 /**
- * A folder and the path it is served under; the longest matching path wins.
- * @typedef {{ path: string, folder: string, headers?: Record<string, string> }} Mount
+ * A folder and the path it is served under; the longest matching path wins. With `gzip`, every file is compressed on its way.
+ * @typedef {{ path: string, folder: string, headers?: Record<string, string>, gzip?: boolean }} Mount
  */
 
 /**
@@ -104,16 +105,16 @@ export function serve({ mounts, port = 0, redirects = {}, respond }) {
       info = await stat(file).catch(() => undefined);
     }
     if (!info?.isFile()) return end(404, {}, 'Not found');
+    const { gzip } = found.mount;
     response.writeHead(200, {
       ...headers,
       ...found.mount.headers,
       'Content-Type': TYPES.get(extname(file)) ?? 'application/octet-stream',
-      'Content-Length': info.size,
+      ...(gzip ? { 'Content-Encoding': 'gzip' } : { 'Content-Length': info.size }),
     });
     if (request.method === 'HEAD') return response.end();
-    return createReadStream(file)
-      .on('error', () => response.destroy())
-      .pipe(response);
+    const content = createReadStream(file).on('error', () => response.destroy());
+    return (gzip ? content.pipe(createGzip()) : content).pipe(response);
   });
   return new Promise((done, fail) => {
     server.once('error', fail);
