@@ -70,8 +70,7 @@ export function tasksIn(comparisons: readonly Comparison[]): { name: string; fou
 
 /** Varve beside IndexedDB and SQLite in wasm, task by task. */
 export function everydayOf(comparisons: readonly Comparison[]): BarGroup[] {
-  const known = comparisons.filter(({ peer }) => PEERS.has(peer.engine));
-  return tasksIn(known).map(({ name, found }) => ({
+  return tasksIn(comparisons.filter(({ peer }) => PEERS.has(peer.engine))).map(({ name, found }) => ({
     name: `${name.charAt(0).toUpperCase()}${name.slice(1)}`,
     bars: found.map((one) => barOf(one, PEERS.get(one.peer.engine) ?? '')),
   }));

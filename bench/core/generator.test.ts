@@ -10,8 +10,7 @@ test.each(KINDS)('%s keys are all different, and so are the absent ones', (kind)
 
 test.each(KINDS)('%s keys are numbered in key order by `sorted`', (kind) => {
   const { keys, sorted } = makeDataset(kind, 500, 8);
-  const ordered = Array.from(sorted, (number) => keys[number] ?? '');
-  expect(ordered).toEqual([...keys].sort(compareKeys));
+  expect(Array.from(sorted, (number) => keys[number] ?? '')).toEqual([...keys].sort(compareKeys));
 });
 
 test('string keys have 16 characters', () => {

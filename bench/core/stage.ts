@@ -110,8 +110,7 @@ export class Stage {
     const stats = reports ? await session.report?.() : undefined;
     await session.close();
     // Files in memory or in a database cannot be weighed.
-    const hasFiles = options.storage === undefined;
-    const diskBytes = hasFiles ? ((await engine.disk?.(this.name))?.bytes ?? 0) : 0;
+    const diskBytes = options.storage === undefined ? ((await engine.disk?.(this.name))?.bytes ?? 0) : 0;
     await engine.remove(this.name);
     const entries = state.reduce((sum, value) => sum + (value === ABSENT ? 0 : 1), 0);
     if (stats === undefined || entries === 0) return undefined;
@@ -216,8 +215,7 @@ export class Stages {
 
   /** Lets go of the stages that a suite will not use. */
   async prepare(next: Fixture): Promise<void> {
-    const end = `|${fixtureKey(next)}`;
-    await this.#release((key) => !key.endsWith(end));
+    await this.#release((key) => !key.endsWith(`|${fixtureKey(next)}`));
   }
 
   /** The kept stage of an engine, or a new one, loaded; `loading` hears of a load that takes long. */

@@ -38,8 +38,7 @@ export function sqliteWasmSession({ wasm, capi }: Sqlite3Static, db: Database, g
   const api = wasm.exports as Exports;
   const encoder = new TextEncoder();
   const decoder = new TextDecoder();
-  const names = Object.keys(SQL) as StatementName[];
-  const prepared = names.map((name) => [name, db.prepare(SQL[name])] as const);
+  const prepared = (Object.keys(SQL) as StatementName[]).map((name) => [name, db.prepare(SQL[name])] as const);
   // A statement has a pointer until it is finalized.
   const pointers = prepared.map(([name, { pointer }]) => [name, pointer]);
   const statements = Object.fromEntries(pointers) as unknown as Readonly<Record<StatementName, number>>;

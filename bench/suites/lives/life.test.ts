@@ -1,6 +1,6 @@
 // The lives on stores that are maps, some of which lie, forget or grow: it must be noticed and reported.
 
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Engine, SyncSession } from '../../core/engine.ts';
 import { gathered, planOf, rowOf } from '../../core/fixture.ts';
 import { compareKeys, type Key } from '../../core/generator.ts';
@@ -143,18 +143,20 @@ test.each(FAULTS)('a store is found out that $fault', async ({ life, spoil, engi
   if (problem !== undefined) expect(found).toMatch(problem);
 });
 
-test('a life whose time is up ends early, and its store is where its model is', async () => {
+test.each(['queue', 'rotate'])('%s: a life whose time is up ends early, its store is as its model', async (name) => {
   const slow = mapEngine({}, (session) => {
     const { set } = session;
-    // One that answers later is waited for.
-    session.set = (key, value) =>
-      new Promise<unknown>((resolve) => setTimeout(() => resolve(set(key, value)), 2)) as never;
+    // One that answers later now and then is waited for.
+    const later = (...pair: Parameters<typeof set>): Promise<unknown> =>
+      new Promise((resolve) => setTimeout(() => resolve(set(...pair)), 2));
+    session.set = (key, value) => (String(key).endsWith('9') ? (later(key, value) as never) : set(key, value));
   });
   const short = { ...extent, steps: 100_000, budget_ms: 100 };
-  const { parts, problem, story } = await live(lifeOf('queue'), short, storesOf(slow));
+  const { parts, problem, story } = await live(lifeOf(name), short, storesOf(slow));
   expect(problem).toBeUndefined();
-  expect(parts[0]?.round.tally.ops).toBeLessThan(1000);
-  expect(slowestShare(story)).toBeUndefined();
+  expect(parts[0]?.round.tally.ops).toBeLessThan(10_000);
+  // Scans take place many times, however slow the steps are.
+  expect(story.samples.length > 3).toBe(name === 'rotate');
   expect(storyText(story)).toContain('of 100k steps');
 });
 
@@ -222,6 +224,9 @@ test('scans are judged beside those of a fresh store, space beside what lives', 
 });
 
 test('in the browser a life gives its rows, its story on the first; an engine without a call sits out, and one that fails is reported', async () => {
+  // A coarse timer, so that scans are timed in groups.
+  const fine = performance.now.bind(performance);
+  using _ = vi.spyOn(performance, 'now').mockImplementation(() => Math.floor(fine() * 200) / 200);
   const engines = [
     mapEngine({ name: 'able' }),
     mapEngine({ name: 'without', role: 'peer', abilities: [...map.abilities, 'open'] }),
@@ -237,6 +242,7 @@ test('in the browser a life gives its rows, its story on the first; an engine wi
     [SCAN, 'ranges', true],
     [FRESH_SCAN, 'ranges', true],
   ]);
+  expect(rows[1]?.groupSize).toBe(rows[2]?.groupSize);
   expect(rows[0]).toMatchObject({ ops: 40, note: expect.stringMatching(/^40\.0 of 40\.0 steps; .*on disk at most/) });
   expect(rows[0]?.life?.samples).toHaveLength(WINDOWS.quick);
   expect(notes).toEqual(['rotate (in the worker) is without without, which has no deleteRange.']);

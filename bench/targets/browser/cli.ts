@@ -47,8 +47,7 @@ async function main(): Promise<void> {
   if (flags.list) return console.log(listText());
   const baseline = compare === undefined ? undefined : readBaseline(compare);
   if (baseline && params.size > 0) throw new Error('With --compare the baseline says what is run.');
-  const plan = baseline?.plan ?? planFor(params);
-  const { saved, text, wasCancelled } = await measure(plan, flags, flags.profile);
+  const { saved, text, wasCancelled } = await measure(baseline?.plan ?? planFor(params), flags, flags.profile);
   let judged = '';
   let isSlower = false;
   if (baseline !== undefined && !wasCancelled) {
