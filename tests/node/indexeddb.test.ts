@@ -122,6 +122,35 @@ test('a reader whose store was taken over gets an error, and no bytes of the nex
   await Promise.all([zombie.closeAll(), heir.closeAll()]);
 });
 
+// The read was sent while the rows that keep others out were still to be added, and was answered behind the commit that added them.
+// It took them for those of another holder: "Another tab or worker has taken the store over."
+test('a read behind the first commit of a full store finds no later holder', async () => {
+  const commit = { row: new Uint8Array(8), drops: [], puts: [], folds: false, isStrict: false };
+  const before = new IndexedDbChunks('full');
+  await before.takeOver(() => []);
+  await before.commit(commit);
+  await before.close();
+  const { add } = IDBObjectStore.prototype;
+  vi.spyOn(IDBObjectStore.prototype, 'add').mockImplementation(function (this: IDBObjectStore, value, key) {
+    const { transaction } = this;
+    const request = add.call(this, value, key);
+    request.addEventListener('success', () => {
+      transaction.abort();
+      Object.defineProperty(transaction, 'error', { value: new DOMException('Full.', 'QuotaExceededError') });
+    });
+    return request;
+  });
+  const chunks = new IndexedDbChunks('full');
+  await chunks.takeOver(() => []);
+  vi.restoreAllMocks();
+  expect(await Promise.all([chunks.commit(commit), chunks.read([{ slot: 0, index: 0 }])])).toEqual([
+    undefined,
+    [undefined],
+  ]);
+  expect(await chunks.rows()).toHaveLength(2);
+  await chunks.close();
+});
+
 test.each([1, 2, 3])('the fence stays through %i more openings, foldings included', async (openings) => {
   const zombie = new IndexedDbChunks('fences');
   await zombie.takeOver(() => []);

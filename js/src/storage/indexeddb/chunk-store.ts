@@ -137,9 +137,9 @@ export class IndexedDbChunks implements ChunkStore {
       const transaction = database.transaction('journal', 'readonly');
       const journal = transaction.objectStore('journal');
       const rows = journal.getAll() as IDBRequest<Uint8Array[]>;
-      const later = this.#countLater(journal);
+      const last = journal.openKeyCursor(null, 'prev');
       await complete(transaction);
-      if (later.result > 0) throw taken();
+      if (this.#isLater(last)) throw taken();
       return rows.result.filter((row) => row.length > 0);
     });
   }
@@ -150,9 +150,9 @@ export class IndexedDbChunks implements ChunkStore {
       const chunks = transaction.objectStore('chunks');
       const requests = names.map((name) => getChunk(chunks, name));
       // Once another holder has the store, the chunks may be that holder's.
-      const later = this.#countLater(transaction.objectStore('journal'));
-      await answered(transaction, later);
-      if (later.result > 0) throw taken();
+      const last = transaction.objectStore('journal').openKeyCursor(null, 'prev');
+      await answered(transaction, last);
+      if (this.#isLater(last)) throw taken();
       return requests.map(chunkOf);
     });
   }
@@ -194,10 +194,13 @@ export class IndexedDbChunks implements ChunkStore {
     database?.close();
   }
 
-  /** Counts the rows of a holder that has taken the store over since. */
-  #countLater(journal: IDBObjectStore): IDBRequest<number> {
-    const isMine = this.#fences.length === 0;
-    return journal.count(IDBKeyRange.lowerBound([this.#epoch + (isMine ? 1 : 0), 0]));
+  /**
+   * Whether the last row of the journal is a later holder's. Asked when the cursor was answered, and not before: meanwhile, a commit may
+   * have added this holder's first rows.
+   */
+  #isLater({ result: cursor }: IDBRequest<IDBCursor | null>): boolean {
+    const [epoch] = (cursor?.key ?? [0]) as number[];
+    return (epoch as number) >= this.#epoch + (this.#fences.length === 0 ? 1 : 0);
   }
 
   #succeed({ last, epoch, fences, earlier, outdated }: Succession): void {
