@@ -33,6 +33,7 @@ const alias = [
   { find: /^varve\/react$/, replacement: path('js/src/react.ts') },
   { find: /^varve\/async-storage$/, replacement: path('js/src/async-storage.ts') },
   { find: /^varve\/unstorage$/, replacement: path('js/src/unstorage.ts') },
+  { find: /^varve\/abstract-level$/, replacement: path('js/src/abstract-level.ts') },
   { find: /^varve\/idb-keyval$/, replacement: path('js/src/idb-keyval.ts') },
 ];
 

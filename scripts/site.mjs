@@ -15,22 +15,25 @@ import { root } from './tools.mjs';
 export const SITE = join(root, 'build', 'site');
 const STATIC = new Set(['.css', '.svg', '.png', '.ico', '.json', '.woff2']);
 
-const HOOKS = join(root, 'dist', 'react.js');
+/** Entries that import packages. */
+const WITH_PACKAGES = ['react.js', 'abstract-level.js'].map((name) => join(root, 'dist', name));
 
 /**
- * `varve` and what is below it are not bundled into a page: they are the files in varve/ beside it. `varve/react` is, because it imports
- * React; the files that it imports are beside the page.
+ * `varve` and what is below it are not bundled into a page: they are the files in varve/ beside it. Entries that import packages are; the
+ * files of dist that they import are beside the page.
  */
 const packageBeside = {
   name: 'package-beside',
   setup: (/** @type {import('esbuild').PluginBuild} */ build) => {
-    build.onResolve({ filter: /^varve\/react$/ }, () => ({ path: HOOKS }));
+    build.onResolve({ filter: /^varve\/(react|abstract-level)$/ }, ({ path }) => ({
+      path: join(root, 'dist', `${basename(path)}.js`),
+    }));
     build.onResolve({ filter: /^varve(\/[\w-]+(\.js)?)?$/ }, ({ path }) => ({
       path: `./varve/${basename(path.split('/')[1] ?? 'index', '.js')}.js`,
       external: true,
     }));
     build.onResolve({ filter: /^\.\// }, ({ path, importer }) =>
-      importer === HOOKS ? { path: `./varve/${basename(path)}`, external: true } : undefined,
+      WITH_PACKAGES.includes(importer) ? { path: `./varve/${basename(path)}`, external: true } : undefined,
     );
   },
 };

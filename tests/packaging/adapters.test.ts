@@ -1,5 +1,5 @@
-// Adapters under their clients, in a page that Vite has built: Zustand, TanStack Query and the functions of idb-keyval. The page is
-// loaded twice, and finds its state.
+// Adapters under their clients, in a page that Vite has built: Zustand, TanStack Query, the functions of idb-keyval, and the datastore
+// of libp2p and Helia over Level. The page is loaded twice, and finds its state.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Browser, pageWith } from './support/page.ts';
@@ -9,7 +9,10 @@ import { POLICY, withSite } from './support/site.ts';
 const PAGE = `
   import { QueryClient } from '@tanstack/query-core';
   import { experimental_createQueryPersister } from '@tanstack/query-persist-client-core';
+  import { LevelDatastore } from 'datastore-level';
+  import { Key } from 'interface-datastore';
   import { open } from 'varve';
+  import { VarveLevel } from 'varve/abstract-level';
   import { asyncStorage } from 'varve/async-storage';
   import { entries, update } from 'varve/idb-keyval';
   import { persist } from 'zustand/middleware';
@@ -30,7 +33,18 @@ const PAGE = `
   await (await db).flush();
 
   await update([1, new Date(0)], (loads = 0) => loads + 1);
-  report({ seen: { loads: bears.getState().loads, data, fetches, kept: JSON.stringify(await entries()) } });
+  const level = new VarveLevel(db.then((store) => store.at(['p2p'])), { valueEncoding: 'view' });
+  const datastore = new LevelDatastore(level);
+  await datastore.open();
+  const batch = datastore.batch();
+  batch.put(new Key('/peers/' + bears.getState().loads), Uint8Array.of(bears.getState().loads));
+  batch.put(new Key('/self'), Uint8Array.of(0));
+  await batch.commit();
+  const peers = [];
+  for await (const { key, value } of datastore.query({ prefix: '/peers' })) peers.push(key.toString() + value);
+  await datastore.close();
+
+  report({ seen: { peers, loads: bears.getState().loads, data, fetches, kept: JSON.stringify(await entries()) } });
 `;
 
 let browser: Browser;
@@ -38,7 +52,10 @@ let project: Project;
 
 beforeAll(async () => {
   browser = await Browser.start();
-  const libraries = ['zustand', '@tanstack/query-core', '@tanstack/query-persist-client-core'];
+  const libraries = [
+    ...['zustand', '@tanstack/query-core', '@tanstack/query-persist-client-core'],
+    ...['abstract-level', 'datastore-level', 'interface-datastore'],
+  ];
   project = Project.create({ 'index.html': pageWith('/main.js'), 'main.js': PAGE }, ['vite', ...libraries]);
 });
 
@@ -54,7 +71,8 @@ test('a page has its state again after a reload', async () => {
       const { seen, failure, complaints } = await browser.load(`${origin}/`);
       expect([failure, complaints]).toEqual([undefined, []]);
       const kept = JSON.stringify([[[1, new Date(0)], loads]]);
-      expect(seen).toEqual({ loads, data: 'fetched 1', fetches: loads === 1 ? 1 : 0, kept });
+      const peers = ['/peers/11', '/peers/22'].slice(0, loads);
+      expect(seen).toEqual({ peers, loads, data: 'fetched 1', fetches: loads === 1 ? 1 : 0, kept });
     }
     expect(violations).toEqual([]);
   });

@@ -54,6 +54,19 @@ const PAGE = {
     export const answer: Response = await handler(new Request('https://example.com/kv/a'));`,
 };
 
+/** A database of Level, whose types need those of Node's events and buffers. */
+const LEVEL = {
+  'level.ts': `
+    import { open } from 'varve';
+    import { VarveLevel } from 'varve/abstract-level';
+    const db = new VarveLevel<string, { title: string }>(open('app'), { valueEncoding: 'json', durability: 'strict' });
+    await db.put('silt', { title: 'Silt' }, { sync: true });
+    // @ts-expect-error: a value of another type
+    await db.put('silt', 'Silt');
+    export const title: string | undefined = (await db.get('silt'))?.title;
+    for await (const [key, note] of db.sublevel('a').iterator({ gte: 'a' })) console.log(key.length, note.length);`,
+};
+
 /** Components of React. */
 const COMPONENTS = {
   'notes.ts': `
@@ -135,6 +148,12 @@ test('components of React', async () => {
   expect(await compile(COMPONENTS, ['@types/react'], options)).toBe('');
 });
 
+test('a database of Level', async () => {
+  const options = { moduleResolution: 'bundler', lib: ['es2022', 'dom', 'dom.asynciterable'], types: ['node'] };
+  const libraries = ['abstract-level', 'level-supports', 'level-transcoder', '@types/node', 'undici-types'];
+  expect(await compile(LEVEL, libraries, options)).toBe('');
+});
+
 test('a page with nodenext', async () => {
   const options = { module: 'nodenext', lib: ['es2022', 'dom', 'dom.asynciterable'], types: [] };
   expect(await compile(PAGE, [], options)).toBe('');
@@ -152,7 +171,7 @@ test('a Durable Object: the types of Workers, no DOM', async () => {
 });
 
 test('every entry point is among them', () => {
-  const used = Object.values({ ...PAGE, ...COMPONENTS, ...SERVER, ...WORKER }).join('\n');
+  const used = Object.values({ ...PAGE, ...LEVEL, ...COMPONENTS, ...SERVER, ...WORKER }).join('\n');
   expect(ENTRIES.length).toBeGreaterThan(7);
   for (const entry of ENTRIES) expect(used).toContain(`from '${entry}'`);
 });

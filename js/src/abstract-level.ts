@@ -1,0 +1,212 @@
+/**
+ * The package `varve/abstract-level`: a database for everything that is built on Level, an `AbstractLevel` over a store of `varve`.
+ *
+ * Invariants: Keys and values are bytes in the store, and keys are in the order of their bytes. Every operation takes effect in the
+ * order of the calls. abstract-level is the page's own, because libraries check for its classes.
+ */
+
+import {
+  type AbstractBatchOperation,
+  type AbstractBatchOptions,
+  type AbstractChainedBatch,
+  type AbstractDatabaseOptions,
+  type AbstractDelOptions,
+  AbstractLevel,
+  type AbstractPutOptions,
+} from 'abstract-level';
+import type { AnyStore } from './adapters/any-store.ts';
+import { type IteratorOptions, LevelIterator, LevelSnapshot, type LevelView } from './adapters/level-iterator.ts';
+import { type Bounds, rangeOf } from './adapters/level-range.ts';
+import { hasCode } from './errors.ts';
+import { bytes, deleteStore, type ListOptions, listStores, type OpenOptions, open } from './index.ts';
+import { OPEN } from './store/options.ts';
+import type { ReadView } from './store/read-view.ts';
+import type { Key, WriteOptions } from './types.ts';
+
+export type { AnyStore };
+
+/** Options of a database: encodings, `createIfMissing` and `errorIfExists`, and the options of Varve's `open`. */
+export interface VarveLevelOptions<K, V>
+  extends AbstractDatabaseOptions<K, V>,
+    Omit<OpenOptions, 'keys' | 'values' | 'version' | 'upgrade'> {}
+
+/** An option of every write. */
+export interface SyncOption {
+  /** Whether the write waits until it is on the disk, with the durability `strict`. Default: the durability of the store. */
+  sync?: boolean | undefined;
+}
+
+/** Options that abstract-level passes on. */
+interface ReadOptions {
+  readonly snapshot?: LevelSnapshot | null;
+}
+
+type Operation =
+  | { readonly type: 'put'; readonly key: Uint8Array; readonly value: Uint8Array }
+  | { readonly type: 'del'; readonly key: Uint8Array };
+
+const MANIFEST = { encodings: { view: true }, seek: true, has: true, explicitSnapshots: true };
+
+/** The writes that the class inherits, with one more option. */
+export interface VarveLevel<KDefault, VDefault> {
+  put(key: KDefault, value: VDefault): Promise<void>;
+  put<K = KDefault, V = VDefault>(key: K, value: V, options: AbstractPutOptions<K, V> & SyncOption): Promise<void>;
+  del(key: KDefault): Promise<void>;
+  del<K = KDefault>(key: K, options: AbstractDelOptions<K> & SyncOption): Promise<void>;
+  batch(): AbstractChainedBatch<this, KDefault, VDefault>;
+  batch(operations: AbstractBatchOperation<this, KDefault, VDefault>[]): Promise<void>;
+  batch<K = KDefault, V = VDefault>(
+    operations: AbstractBatchOperation<this, K, V>[],
+    options: AbstractBatchOptions<K, V> & SyncOption,
+  ): Promise<void>;
+}
+
+/**
+ * A Level database. It opens by itself, in the store that `location` names, or in a part of a store of your own.
+ *
+ * @example
+ * const db = new VarveLevel<string, Note>('notes', { valueEncoding: 'json' });
+ * await db.put('silt', { title: 'Silt' });
+ * for await (const [key, note] of db.iterator({ gte: 's' })) show(key, note);
+ */
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: abstract-level implements what the interface declares.
+export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLevel<Uint8Array, KDefault, VDefault> {
+  readonly #given: string | AnyStore | PromiseLike<AnyStore>;
+  #view: LevelView | undefined;
+  #end: (() => Promise<void>) | undefined;
+
+  /**
+   * @param location The name of a store, which the database opens and closes. Or a store, a view of one, or the promise of one, which it
+   *   does not close: the entries of the database are the keys in it that are bytes.
+   */
+  constructor(
+    location: string | AnyStore | PromiseLike<AnyStore>,
+    options?: VarveLevelOptions<KDefault, VDefault> | undefined,
+  ) {
+    const isNamed = typeof location === 'string';
+    super({ ...MANIFEST, createIfMissing: isNamed, errorIfExists: isNamed }, options);
+    this.#given = location;
+  }
+
+  /** The name of its store; undefined for a database in a store of your own. */
+  get location(): string | undefined {
+    return typeof this.#given === 'string' ? this.#given : undefined;
+  }
+
+  /** Deletes the store of this name with all its data. Its databases must be closed. */
+  static async destroy(location: string, options?: ListOptions): Promise<void> {
+    await deleteStore(location, options);
+  }
+
+  /** @internal */
+  async _open(options: VarveLevelOptions<KDefault, VDefault>): Promise<void> {
+    const location = this.#given;
+    if (typeof location !== 'string') {
+      this.#view = (await location).at([], { values: bytes });
+      return;
+    }
+    const { createIfMissing, errorIfExists, storage, worker } = options;
+    if (errorIfExists || !createIfMissing) {
+      const exists = (await listStores({ worker, ...(typeof storage === 'object' && { storage }) })).includes(location);
+      if (exists ? errorIfExists : !createIfMissing)
+        throw new Error(`The store ${location} ${exists ? 'exists' : 'does not exist'}.`);
+    }
+    // Level databases ignore options that they do not know.
+    const known = Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(OPEN, name)));
+    const store = await open(location, known).catch((error) => {
+      if (!hasCode(error, 'VARVE_LOCKED')) throw error;
+      throw Object.assign(new Error(error.message, { cause: error }), { code: 'LEVEL_LOCKED' });
+    });
+    this.#view = store.at([], { values: bytes });
+    this.#end = () => store.close();
+  }
+
+  /** @internal */
+  async _close(): Promise<void> {
+    await this.#end?.();
+  }
+
+  /** @internal */
+  _get(key: Uint8Array, options: ReadOptions): Promise<Uint8Array | undefined> {
+    return this.#read(options, (reads) => reads.get(key));
+  }
+
+  /** @internal */
+  _getMany(keys: Uint8Array[], options: ReadOptions): Promise<(Uint8Array | undefined)[]> {
+    return this.#read(options, (reads) => reads.getMany(keys));
+  }
+
+  /** @internal */
+  _has(key: Uint8Array, options: ReadOptions): Promise<boolean> {
+    return this.#read(options, (reads) => reads.has(key));
+  }
+
+  /** @internal */
+  _hasMany(keys: Uint8Array[], options: ReadOptions): Promise<boolean[]> {
+    return this.#read(options, (reads) => reads.hasMany(keys));
+  }
+
+  /** @internal */
+  async _put(key: Uint8Array, value: Uint8Array, options: SyncOption): Promise<void> {
+    await this.#opened.set(key, value, durabilityOf(options));
+  }
+
+  /** @internal */
+  async _del(key: Uint8Array, options: SyncOption): Promise<void> {
+    await this.#opened.delete(key, durabilityOf(options));
+  }
+
+  /** @internal */
+  async _batch(operations: readonly Operation[], options: SyncOption): Promise<void> {
+    const batch = this.#opened.batch();
+    for (const operation of operations) {
+      if (operation.type === 'put') batch.set(operation.key, operation.value);
+      else batch.delete(operation.key);
+    }
+    await batch.commit(durabilityOf(options));
+  }
+
+  /** @internal */
+  async _clear(options: Bounds & ReadOptions & SyncOption & { reverse: boolean; limit: number }): Promise<void> {
+    const { snapshot, reverse, limit } = options;
+    const batch = this.#opened.batch();
+    if (limit < 0 && !snapshot) batch.deleteRange(rangeOf(options));
+    else {
+      const keys = this.#readsOf(options).keys({ ...rangeOf(options), reverse, limit: limit < 0 ? undefined : limit });
+      for await (const key of keys) batch.delete(key);
+    }
+    await batch.commit(durabilityOf(options));
+  }
+
+  /** @internal */
+  _iterator(options: IteratorOptions): LevelIterator {
+    return new LevelIterator(this as never, options, this.#opened);
+  }
+
+  /** @internal */
+  _snapshot(options: object): LevelSnapshot {
+    return new LevelSnapshot(options, this.#opened);
+  }
+
+  /** The view of an open database. */
+  get #opened(): LevelView {
+    return this.#view as LevelView;
+  }
+
+  #readsOf({ snapshot }: ReadOptions): ReadView<Key, Uint8Array> {
+    return snapshot?.reads ?? this.#opened;
+  }
+
+  /** Reads, and reads again if the read point is gone. A snapshot has no other one. */
+  async #read<T>(options: ReadOptions, call: (reads: ReadView<Key, Uint8Array>) => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await call(this.#readsOf(options));
+      } catch (error) {
+        if (options.snapshot || !hasCode(error, 'VARVE_RETRY')) throw error;
+      }
+    }
+  }
+}
+
+const durabilityOf = ({ sync }: SyncOption): WriteOptions => (sync ? { durability: 'strict' } : {});
