@@ -22,6 +22,8 @@ const path = (file: string): string => fileURLToPath(new URL(file, import.meta.u
 
 const alias = [
   { find: /^cloudflare:workers$/, replacement: path('tests/node/support/workers.ts') },
+  // The build of Solid for pages: the one for servers follows nothing.
+  { find: /^solid-js$/, replacement: path('node_modules/solid-js/dist/solid.js') },
   { find: /^varve$/, replacement: path('js/src/index.ts') },
   { find: /^varve\/inline$/, replacement: path('js/src/inline.ts') },
   { find: /^varve\/synchronous$/, replacement: path('js/src/synchronous.ts') },

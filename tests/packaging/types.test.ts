@@ -3,7 +3,7 @@
 import { afterEach, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { Project } from './support/project.ts';
-import { firstExample, readmeBlock } from './support/readme.ts';
+import { blocksOf, firstExample, pagesOf, readmeBlock } from './support/readme.ts';
 
 /** Code that runs in a page, a worker or a service worker. */
 const PAGE = {
@@ -134,13 +134,47 @@ async function compile(files: Readonly<Record<string, string>>, tools: string[],
     module: 'esnext',
     ...options,
   };
-  project.write({ 'tsconfig.json': JSON.stringify({ compilerOptions, include: ['*.ts'] }) });
+  project.write({ 'tsconfig.json': JSON.stringify({ compilerOptions, include: ['*.ts', '*.tsx'] }) });
   return (await project.run('node', 'node_modules/typescript/bin/tsc').catch((error: Error) => error.message)).trim();
 }
 
 test('a page with a bundler: the library of the DOM', async () => {
   const options = { moduleResolution: 'bundler', lib: ['es2022', 'dom', 'dom.asynciterable'], types: [] };
   expect(await compile(PAGE, [], options)).toBe('');
+});
+
+/** For blocks of the documents that import nothing. They take other names from the text around them. */
+const GIVEN = `
+  import { deleteStore, json, type Key, listStores, open, preload, repair, structured } from 'varve';
+  import { asyncStorage } from 'varve/async-storage';
+  import { uuid7 } from 'varve/collections';
+  declare const name: string;`;
+const GLOBALS = `
+  declare const db: import('varve').Store<any, any>;
+  interface Event { data: any; request: any; respondWith: any; waitUntil: any }`;
+/** Names, shorthand properties, modules and the type of Bun that are not there. */
+const NOT_GIVEN = /error TS(2304|2552|18004|2307|2868): /;
+
+test('every block of TypeScript in the README and the documents fits the types', async () => {
+  const pages = ['README.md', ...pagesOf('guide', 'coming-from', 'recipes')];
+  const files: Record<string, string> = { 'global.d.ts': GLOBALS };
+  for (const [name, code] of pages.flatMap(blocksOf)) {
+    const given = /^import /m.test(code) ? '' : GIVEN;
+    // `...` is a body that is left out.
+    files[name] = `${given}\n${code.replaceAll("'npm:", "'").replaceAll(/\) \.\.\.(?=\s)/g, ') {}')}\nexport {};`;
+  }
+  expect(Object.keys(files).length).toBeGreaterThan(60);
+  const types = ['@types/node', 'undici-types', '@types/react', '@cloudflare/workers-types'];
+  const said = await compile(files, [...types, 'dexie', 'browser-level', 'idb-keyval', 'unstorage'], {
+    moduleResolution: 'bundler',
+    lib: ['es2023', 'esnext.array', 'esnext.disposable', 'dom', 'dom.asynciterable', 'dom.iterable'],
+    types: ['node', '@cloudflare/workers-types'],
+    jsx: 'react-jsx',
+    noImplicitAny: false,
+    skipLibCheck: true,
+  });
+  expect(said.split('\n').filter((line) => line.includes('error TS') && !NOT_GIVEN.test(line))).toEqual([]);
+  expect(said).toContain("Cannot find name 'render'");
 });
 
 test('components of React', async () => {

@@ -7,7 +7,8 @@ export function show(value: unknown): string {
   return literal(value);
 }
 
-function literal(value: unknown): string {
+/** A value as code would make it. */
+export function literal(value: unknown): string {
   if (typeof value === 'string') return `'${value.replaceAll("'", "\\'")}'`;
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value !== 'object' || value === null) return String(value);

@@ -17,7 +17,19 @@ export function readmeBlock(kind: string, marker: string): string {
   throw new Error(`Neither README.md nor docs/guide has a block of ${kind} with ${marker}.`);
 }
 
+/** The pages in folders of docs/, as paths below the repository. */
+export function pagesOf(...folders: readonly string[]): string[] {
+  return folders.flatMap((folder) => readdirSync(join(root, 'docs', folder)).map((page) => join('docs', folder, page)));
+}
+
 /** The README's first example: it opens the store `notes`, writes, reads and scans. It is JavaScript, too. */
 export function firstExample(): string {
   return readmeBlock('ts', "import { open } from 'varve';");
+}
+
+/** The TypeScript of a page, as paths below the repository have it: the code by a file name for each block, in their order. */
+export function blocksOf(page: string): [name: string, code: string][] {
+  const blocks = readFileSync(join(root, page), 'utf8').matchAll(/^```(tsx?)\n(.*?)^```$/gms);
+  const name = page.replaceAll(/\W/g, '-');
+  return Array.from(blocks, ([, kind, code = ''], i) => [`${name}-${i}.${kind}`, code]);
 }
