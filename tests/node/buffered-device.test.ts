@@ -2,6 +2,7 @@
 
 import { expect, test, vi } from 'vitest';
 import { CHUNK_BYTES } from '../../js/src/storage/buffered/chunk.ts';
+import type { ChunkName } from '../../js/src/storage/buffered/chunk-store.ts';
 import { BufferedDevice } from '../../js/src/storage/buffered/device.ts';
 import { BufferedSlots } from '../../js/src/storage/buffered/slots.ts';
 import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
@@ -122,6 +123,34 @@ test('a journal that has grown long is folded into chunks, and opens as before',
   expect(state.rows.length).toBeLessThan(150);
   const again = await BufferedDevice.open(new FakeChunks(state));
   expect(equal(await again.resident(() => image(again)), await device.resident(() => image(device)))).toBe(true);
+});
+
+test('closing leaves a short journal, from which the next opening knows all short chunks', async () => {
+  const state = new ChunkState();
+  const device = await BufferedDevice.open(new FakeChunks(state));
+  device.write(0, Uint8Array.of(9), 100);
+  device.write(0, new Uint8Array(70 * KIB).fill(1), 4 * KIB);
+  device.truncate(1, 200 * KIB);
+  for (let i = 0; i < 200; i++) {
+    device.write(2, Uint8Array.of(i, 7), i * 20);
+    await device.committed();
+  }
+  const written = await device.resident(() => image(device));
+  await device.closeAll();
+  expect(state.rows.length).toBe(1);
+  expect(state.rows[0]?.length).toBeLessThan(15 * KIB);
+  const chunks = new FakeChunks(state);
+  const wanted: ChunkName[] = [];
+  const { takeOver } = chunks;
+  chunks.takeOver = (call) =>
+    takeOver.call(chunks, (rows) => {
+      wanted.push(...call(rows));
+      return wanted;
+    });
+  const again = await BufferedDevice.open(chunks);
+  expect(wanted.map(({ slot, index }) => [slot, index])).toEqual([]);
+  expect(equal(await again.resident(() => image(again)), written)).toBe(true);
+  expect(chunks.reads).toBe(1);
 });
 
 test('a fold that finds no room refuses no write, and is tried seldom, until there is some', async () => {

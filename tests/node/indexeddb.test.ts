@@ -194,6 +194,36 @@ test('what was committed stays through any number of openings that write nothing
   expect(counting.result).toBeLessThan(270);
 });
 
+test('the first read is sent while a takeover is being committed, and answered also where that finds no room', async () => {
+  const first = new IndexedDbChunks('early');
+  await first.takeOver(() => []);
+  const put = { slot: 0, index: 1, bytes: bytes(1, 2, 3) };
+  await first.commit({ row: bytes(7), drops: [], puts: [put], folds: false, isStrict: false });
+  await first.close();
+  const begun: IDBTransactionMode[] = [];
+  const { transaction } = IDBDatabase.prototype;
+  vi.spyOn(IDBDatabase.prototype, 'transaction').mockImplementation(function (this: IDBDatabase, ...args) {
+    const one = transaction.apply(this, args);
+    begun.push(one.mode);
+    return one;
+  });
+  for (const finds of ['room', 'no room']) {
+    if (finds === 'no room') {
+      vi.spyOn(IDBTransaction.prototype, 'commit').mockImplementationOnce(function (this: IDBTransaction) {
+        Object.defineProperty(this, 'error', { value: new DOMException('Full.', 'QuotaExceededError') });
+        this.abort();
+      });
+    }
+    const chunks = new IndexedDbChunks('early');
+    await chunks.takeOver(() => []);
+    const reading = chunks.read([{ slot: 0, index: 1 }]);
+    expect(begun.splice(0)).toEqual(['readwrite', 'readonly']);
+    expect(await reading).toEqual([bytes(1, 2, 3)]);
+    expect(begun).toEqual([]);
+    await chunks.close();
+  }
+});
+
 test('a connection that the browser ended is made again, and the caller does not notice', async () => {
   const opened = connections();
   const db = await open('lost', { storage: 'indexeddb', wasm });

@@ -83,7 +83,8 @@ export interface HostParts {
 export async function openParts(name: string, options: EngineHostOptions): Promise<HostParts> {
   const settings = settingsOf(options);
   const { signal, lockTimeout = LOCK_TIMEOUT_DEFAULT } = options;
-  const loading = loadEngine(options.wasm);
+  // Both are done while the storage answers.
+  const loading = loadEngine(options.wasm).then((module) => ({ module, engine: instantiate(module) }));
   loading.catch(() => undefined);
   const lock =
     options.lock ??
@@ -94,9 +95,9 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
   try {
     const opened = await deviceOf(name, options);
     device = opened.device;
-    const module = await loading;
+    const { module, engine } = await loading;
     signal?.throwIfAborted();
-    const open = openerOf(device, instantiate(module), {
+    const open = openerOf(device, engine, {
       ...settings,
       filesMax: device.slotsMax,
       deferred: isDeferred(device),

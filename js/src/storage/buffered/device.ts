@@ -31,6 +31,8 @@ const SLOTS_MAX = 1000;
 /** The journal is folded into chunks when it has more than this many bytes or rows. */
 const JOURNAL_BYTES_MAX = 512 * 1024;
 const JOURNAL_ROWS_MAX = 1000;
+/** At the end of a session it is folded when it has more than this share of them: the next opening reads it. */
+const END_SHARE = 1 / 16;
 /** On a full storage the journal may become this many times as long. Each fold that finds no room also doubles `#patience`. */
 const FULL_PATIENCE = 32;
 /** The limit on a full storage that frees the room of deleted data at once: it has no room for a longer journal. */
@@ -85,6 +87,8 @@ export class BufferedDevice implements DeferredDevice {
   #isBack = false;
   #isQuiet = false;
   #isClosed = false;
+  /** `closeAll` waits for a short journal. */
+  #isEnding = false;
   readonly #room: Room;
   #failure: SlotError | undefined;
   #committingBytes = 0;
@@ -177,6 +181,11 @@ export class BufferedDevice implements DeferredDevice {
     if (this.#isClosed) return;
     try {
       await this.committed();
+      this.#isEnding = true;
+      if (this.#isLong(END_SHARE)) {
+        this.#changed();
+        await this.committed();
+      }
     } catch {
       // The writers got this error, or get one that the store is closed.
     }
@@ -471,9 +480,9 @@ export class BufferedDevice implements DeferredDevice {
   async #commit(): Promise<void> {
     if (this.#committedTurn === this.#turn) return;
     const { rowBytesMax } = this.#store;
-    const isLong = this.#isLong(1) || this.#isInTheWay;
+    const isLong = this.#isLong(this.#isEnding ? END_SHARE : 1) || this.#isInTheWay;
     // Later writes left no time to fold it in a commit of its own.
-    const folds = this.#isLong(2);
+    const folds = this.#isLong(2) && !this.#isEnding;
     const incomplete = this.#slots.incomplete(isLong, rowBytesMax);
     if (incomplete.length > 0) {
       const held: Chunk[] = [];
@@ -502,10 +511,11 @@ export class BufferedDevice implements DeferredDevice {
     // Done before the waiters resume, because they may write again.
     const canFold = isLong && !folds && this.#turn === turn && !this.#slots.isDirty;
     const fold = canFold ? this.#slots.freeze(true, rowBytesMax) : undefined;
+    if (fold !== undefined && this.#isEnding) await this.#fold(fold);
     const waiters = this.#waiters;
     this.#waiters = waiters.filter((waiter) => waiter.turn > turn);
     for (const waiter of waiters) if (waiter.turn <= turn) waiter.resolve();
-    if (fold !== undefined) await this.#fold(fold);
+    if (fold !== undefined && !this.#isEnding) await this.#fold(fold);
   }
 
   #fail(error: SlotError): void {

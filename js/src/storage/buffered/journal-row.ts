@@ -1,9 +1,9 @@
 /**
  * A row of the journal: the changes of one commit, except the chunks that it put whole.
  *
- *     u32 slots | { u32 slot, f64 cut, f64 size }*      first cut there, then that long
+ *     u32 slots | { u32 slot, f64 cut, f64 size }*      first cut there, then that long: zeros, but for the chunks of this row
  *     u32 puts  | { u32 slot, u32 index }*              chunks of the commit: newer than any row before
- *     { u32 slot, u32 index, u32 from, u32 bytes, bytes }*
+ *     { u32 slot, u32 index, u32 from, u32 bytes, bytes }*      from ffffffff, without bytes: all of this chunk is zeros
  *
  * Little-endian. Invariant: rows read in order over the chunks of the store give the slots as they were after the last
  * commit. A row without bytes changes nothing.
@@ -32,7 +32,10 @@ export interface JournalRow {
   readonly patches: readonly Patch[];
 }
 
-const PATCH_HEAD_BYTES = 16;
+/** Bytes of a patch before its own. */
+export const PATCH_HEAD_BYTES = 16;
+/** The `from` of a patch that makes a chunk all zeros. */
+export const ALL_ZEROS = 0xffff_ffff;
 /** Bytes of a row that changes nothing. */
 export const EMPTY_ROW_BYTES = 8;
 

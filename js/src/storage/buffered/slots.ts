@@ -11,7 +11,8 @@
 import { SlotError } from '../device.ts';
 import { CHUNK_BYTES, Chunk, chunkAt, chunkBytes, chunkStart } from './chunk.ts';
 import type { ChunkName, ChunkPut, Commit } from './chunk-store.ts';
-import { decodeRow, encodeRow, type Patch } from './journal-row.ts';
+import { keptInJournal } from './fold.ts';
+import { ALL_ZEROS, decodeRow, encodeRow, type Patch } from './journal-row.ts';
 
 /** Bytes of chunks that are kept only because they were read, unless the host allows more. */
 const SPARE_BYTES_MIN = 2 * 1024 * 1024;
@@ -237,13 +238,20 @@ export class BufferedSlots {
       for (const chunk of [...this.#chunks.values()]) {
         if (chunk.slot === slot && chunkStart(chunk.index) >= cut) this.#remove(slot, chunk.index);
       }
-      // It is no longer known which of the bytes below are zeros.
-      place.top = place.size = size;
+      place.top = Math.min(cut, size);
+      place.size = size;
     }
-    for (const { slot, index } of puts) this.#remove(slot, index);
+    for (const { slot, index } of puts) {
+      this.#remove(slot, index);
+      this.#raise(slot, chunkStart(index + 1));
+    }
     for (const { slot, index, from, bytes } of patches) {
-      const chunk = this.#chunk(slot, index) ?? this.#make(slot, index, false);
-      chunk.fill(bytes, from);
+      const isWhole = from === ALL_ZEROS;
+      const chunk = (isWhole ? undefined : this.#chunk(slot, index)) ?? this.#make(slot, index, isWhole);
+      if (!isWhole) {
+        chunk.fill(bytes, from);
+        this.#raise(slot, chunkStart(index) + from + bytes.length);
+      }
       chunk.isJournaled = true;
     }
   }
@@ -262,7 +270,8 @@ export class BufferedSlots {
 
   /**
    * Makes a commit of all that was written, or of what `writeApart` wrote to the slot `only`. Chunks with few written bytes go into the
-   * row of the journal; the others are put whole. A commit that folds the journal puts all chunks whole.
+   * row of the journal; the others are put whole. A commit that folds the journal leaves the chunks with the fewest bytes other than
+   * zero in its row: the next opening reads them there, with the journal.
    */
   freeze(folds: boolean, rowBytesMax: number, only?: number): Frozen {
     const chunks = folds
@@ -271,20 +280,23 @@ export class BufferedSlots {
     const puts: ChunkPut[] = [];
     const patches: Patch[] = [];
     const held: Chunk[] = [];
+    const kept = folds ? keptInJournal(chunks, rowBytesMax / 2) : undefined;
     let rowBytes = 0;
     for (const chunk of chunks) {
       const bytes = chunk.dirty.bytes;
       const isPut =
         chunk.known === undefined && (folds || bytes >= PUT_BYTES_MIN || rowBytes + bytes > rowBytesMax / 2);
       const { slot, index } = chunk;
-      if (isPut) puts.push({ slot, index, bytes: chunk.bytes.slice() });
+      const own = kept?.get(chunk);
+      if (own !== undefined) patches.push(...own);
+      else if (isPut) puts.push({ slot, index, bytes: chunk.bytes.slice() });
       else {
         // The rows that a fold removes may have had more bytes of it.
         const spans = folds ? (chunk.known ?? chunk.dirty) : chunk.dirty;
         rowBytes += spans.bytes + 16;
         spans.each((from, to) => patches.push({ slot, index, from, bytes: chunk.bytes.subarray(from, to) }));
       }
-      chunk.isJournaled = !isPut;
+      chunk.isJournaled = own !== undefined || !isPut;
       chunk.dirty.clear();
       chunk.holders++;
       held.push(chunk);
@@ -298,8 +310,8 @@ export class BufferedSlots {
     if (only === undefined) this.dirtyBytes = 0;
     const resized = folds ? this.#slots.keys() : cuts.keys();
     const resizes = [...resized].map((slot) => {
-      const { size } = this.#slot(slot);
-      return { slot, cut: cuts.get(slot) ?? size, size };
+      const { size, top } = this.#slot(slot);
+      return { slot, cut: folds ? top : (cuts.get(slot) ?? size), size };
     });
     for (const slot of cuts.keys()) this.#cuts.delete(slot);
     return { commit: { row: encodeRow({ resizes, puts, patches }), drops, puts, folds }, held };
@@ -353,6 +365,12 @@ export class BufferedSlots {
     const chunk = new Chunk(slot, index, isKnown);
     this.#chunks.set(keyOf(slot, index), chunk);
     return chunk;
+  }
+
+  /** Bytes up to `end` may be other than zero. */
+  #raise(slot: number, end: number): void {
+    const place = this.#slot(slot);
+    place.top = Math.max(place.top, Math.min(end, place.size));
   }
 
   #resize(slot: number, place: Slot, size: number): void {

@@ -70,6 +70,7 @@ export class IndexedDbChunks implements ChunkStore {
   #outdated: readonly RowKey[] = [];
   /** Resolves when the fences are added, or when there was no room for them. */
   #taking: Promise<void> = Promise.resolve();
+  #isTaking = false;
   /** The last row of the journal that was taken over. */
   #last: RowKey | undefined;
   /** The origin may take fewer bytes than this, as a refused commit showed. Chromium does not report its quota. */
@@ -107,7 +108,11 @@ export class IndexedDbChunks implements ChunkStore {
         if (!(refusal instanceof SlotError) || refusal.kind !== 'full' || this.#last === undefined) throw refusal;
       },
     );
-    taking.catch(() => undefined);
+    const settled = (): void => {
+      this.#isTaking = false;
+    };
+    this.#isTaking = true;
+    taking.then(settled, settled);
     this.#taking = taking;
     const pieces = chunks.count(IDBKeyRange.bound([RESERVE_SLOT, 0], [RESERVE_SLOT, END]));
     const found = journal.getAllKeys() as IDBRequest<IDBValidKey[]>;
@@ -118,11 +123,12 @@ export class IndexedDbChunks implements ChunkStore {
     const parts = succession.parts.map(
       ([from, to]) => journal.getAll(IDBKeyRange.bound([from, 0], [to, END])) as IDBRequest<Uint8Array[]>,
     );
-    this.#addFences(journal);
     await Promise.all(parts.map(resultOf)).catch(() => taking);
     this.#pieces = pieces.result;
     const names = wanted(parts.flatMap(({ result }) => result.filter((row) => row.length > 0)));
     const requests = names.map((name) => getChunk(chunks, name));
+    this.#addFences(journal);
+    transaction.commit?.();
     const isRead = await Promise.all(requests.map(resultOf)).then(
       () => true,
       () => false,
@@ -145,7 +151,7 @@ export class IndexedDbChunks implements ChunkStore {
   }
 
   async read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
-    return this.#attempt(async (database) => {
+    const call = async (database: IDBDatabase): Promise<(Uint8Array | undefined)[]> => {
       const transaction = database.transaction(['chunks', 'journal'], 'readonly');
       const chunks = transaction.objectStore('chunks');
       const requests = names.map((name) => getChunk(chunks, name));
@@ -154,7 +160,13 @@ export class IndexedDbChunks implements ChunkStore {
       await answered(transaction, last);
       if (this.#isLater(last)) throw taken();
       return requests.map(chunkOf);
-    });
+    };
+    if (this.#isTaking && this.#database !== undefined) {
+      // The browser runs this transaction after the one of the takeover. So it can be sent before that one is answered.
+      const [early, taking] = await Promise.allSettled([call(unwrap(this.#database)), this.#taking]);
+      if (early.status === 'fulfilled' && taking.status === 'fulfilled') return early.value;
+    }
+    return this.#attempt(call);
   }
 
   async commit(commit: Commit): Promise<void> {

@@ -50,6 +50,8 @@ export function successionTo(keys: readonly RowKey[]): Succession {
   }
   const parts: [number, number][] = [];
   for (const [one] of earlier) {
+    // Its last holder committed nothing.
+    if (one === last[0] && last[1] === 0) continue;
     const part = parts.at(-1);
     if (part !== undefined && one - part[1] <= FENCES_READ_MAX) part[1] = one;
     else parts.push([one, one]);
