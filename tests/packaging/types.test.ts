@@ -165,7 +165,7 @@ test('every block of TypeScript in the README and the documents fits the types',
   }
   expect(Object.keys(files).length).toBeGreaterThan(60);
   const types = ['@types/node', 'undici-types', '@types/react', '@cloudflare/workers-types'];
-  const said = await compile(files, [...types, 'dexie', 'browser-level', 'idb-keyval', 'unstorage'], {
+  const said = await compile(files, [...types, 'abstract-level', 'dexie', 'browser-level', 'idb-keyval', 'unstorage'], {
     moduleResolution: 'bundler',
     lib: ['es2023', 'esnext.array', 'esnext.disposable', 'dom', 'dom.asynciterable', 'dom.iterable'],
     types: ['node', '@cloudflare/workers-types'],
