@@ -222,7 +222,8 @@ export class Upkeep {
     await this.#quota?.lookNow();
     const isMore = attempts < ATTEMPTS_MAX && (await this.#commits.moreRoom(untilMs));
     if (!this.#jobs.isBusy() && (attempts === 0 || isMore)) this.#jobs.kickNow();
-    if (!this.#jobs.isBusy() && !isMore) return false;
+    // The engine may have flushed when it was asked for a job.
+    if (!this.#jobs.isBusy() && !isMore) return attempts === 0;
     // Wait also if a job fails at once: other tasks need their turn.
     await delay(MOMENT_MS);
     await Promise.race([this.#jobs.progress(), delay(ROOM_MS)]);
