@@ -1,9 +1,10 @@
 // Five projects: `js` (the TypeScript in Node), `browser` (the built package in a real Chromium, driven from Node),
 // `engines` (the same in Chromium, Firefox and WebKitGTK), `runtimes` (the built package on server runtimes), `packaging` (the
-// packed package in projects of users). Tests that share a browser or the disk run one file at a time.
+// packed package in projects of users). Two files run at a time, but tests that share a browser or the disk run one file at a time.
 
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 // Vitest's reporter of failures uses Map.groupBy, which Node 20 does not have yet.
 Map.groupBy ??= <K, T>(items: Iterable<T>, keyOf: (item: T, index: number) => K): Map<K, T[]> => {
@@ -17,6 +18,18 @@ Map.groupBy ??= <K, T>(items: Iterable<T>, keyOf: (item: T, index: number) => K)
   }
   return groups;
 };
+
+/** The names of the files that take longest, the longest first. */
+const LONGEST = ['life', 'full-storage', 'store', 'api-fuzz', 'soak', 'turn', 'demo', 'refused-commits'];
+
+/** Begins with the files that take longest: one that begins last would run alone. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number =>
+      [...LONGEST, ''].findIndex((name) => name === '' || moduleId.endsWith(`/${name}.test.ts`));
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}
 
 const path = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
@@ -41,6 +54,8 @@ const alias = [
 
 export default defineConfig({
   test: {
+    maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         resolve: { alias },

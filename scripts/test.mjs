@@ -28,7 +28,7 @@ const named = given.filter((name) => name in SUITES);
 const extra = given.filter((name) => !(name in SUITES));
 
 /** How long, in seconds, the simulator runs fresh seeds and each fuzz target runs; other values may be given in the environment. */
-const TIMES = { VARVE_SIM_SECONDS: '60', VARVE_FUZZ_SECONDS: '20' };
+const TIMES = { VARVE_SIM_SECONDS: '60', VARVE_FUZZ_SECONDS: '10' };
 
 /**
  * A failing property test is reduced within a minute, and without a backtrace of each of its thousands of failures. If the caller

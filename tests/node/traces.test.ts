@@ -9,7 +9,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import { readSlot, runCheck, survey } from '../../js/src/tools/check.ts';
 import { loadTools } from '../../js/src/tools/instance.ts';
@@ -19,7 +19,8 @@ import type { Engine } from '../../js/src/wasm/engine.ts';
 import { instantiate } from '../../js/src/wasm/instantiate.ts';
 import { tools, wasm } from './support/engine.ts';
 
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 });
+// Without the tests of the engine before it, cargo compiles the simulator first.
+vi.setConfig({ hookTimeout: 900_000 });
 
 /** The names in `crates/varve-sim/src/record.rs`: both sides open the store alike. */
 const SLOTS = 96;
@@ -32,24 +33,24 @@ const SEEDS = 12;
 /** A check that does not know how far the newest log was written. */
 const NO_LOG_END = -1;
 
-let directory: string;
+/** The simulator as the tests of the engine have built it, so that it is not compiled a second time. */
+const CARGO = ['run', '--quiet', '-p', 'varve-sim', '--features', 'varve/mutants', '--'];
+
+const recordings: Buffer[] = [];
 let engine: Engine;
 let toolsModule: WebAssembly.Module;
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'varve-traces-'));
   engine = instantiate(await loadEngine(wasm));
   toolsModule = await loadTools(tools);
+  const directory = await mkdtemp(join(tmpdir(), 'varve-traces-'));
+  for (let seed = 0; seed < SEEDS; seed++) {
+    const file = join(directory, `${seed}.trace`);
+    await promisify(execFile)('cargo', [...CARGO, '--record', file, '--from', String(seed)]);
+    recordings.push(await readFile(file));
+  }
+  await rm(directory, { recursive: true });
 });
-
-afterAll(() => rm(directory, { recursive: true }));
-
-async function record(seed: number): Promise<Buffer> {
-  const file = join(directory, `${seed}.trace`);
-  const cargo = ['run', '--quiet', '-p', 'varve-sim', '--', '--record', file, '--from', String(seed)];
-  await promisify(execFile)('cargo', cargo);
-  return readFile(file);
-}
 
 /** Reads a recording. */
 class Steps {
@@ -201,8 +202,8 @@ test('give the same responses and the same files as natively', async () => {
   let slots = 0;
   let checks = 0;
   let conflicts = 0;
-  for (let seed = 0; seed < SEEDS; seed++) {
-    const run = await replay(new Steps(await record(seed)));
+  for (const recording of recordings) {
+    const run = await replay(new Steps(recording));
     frames += run.frames;
     slots += run.slots;
     checks += run.checks;
@@ -215,7 +216,7 @@ test('give the same responses and the same files as natively', async () => {
 });
 
 test('report a response that differs', async () => {
-  const recording = await record(0);
+  const recording = Buffer.from(recordings[0] as Buffer);
   const first = recording.readUInt32LE(4);
   const response = 8 + Math.ceil(first / 4) * 4 + 4;
   recording.writeUInt8(recording.readUInt8(response + 12) ^ 1, response + 12);

@@ -1,8 +1,4 @@
-//! Clients that outlive their leaders see every write happen once: a fixed range of seeds, and for `VARVE_SIM_SECONDS` seeds that
-//! were never tried before.
-
-use std::io::Write;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+//! Clients that outlive their leaders see every write happen once: a fixed range of seeds. `fresh_seeds.rs` has others.
 
 use varve_sim::takeovers::{Totals, take_over};
 
@@ -28,18 +24,4 @@ fn every_write_happens_once_whoever_leads() {
 #[test]
 fn a_client_is_kept_through_openings_that_only_delete_files() {
     run(1_795_744_118_000_089, &mut Totals::default());
-}
-
-#[test]
-fn fresh_seeds() {
-    let seconds =
-        std::env::var("VARVE_SIM_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(2);
-    let first = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() * 1_000_000;
-    let end = Instant::now() + Duration::from_secs(seconds);
-    let (mut seeds, mut totals) = (0, Totals::default());
-    while seeds == 0 || Instant::now() < end {
-        run(first + seeds, &mut totals);
-        seeds += 1;
-    }
-    let _ = writeln!(std::io::stdout(), "{seeds} fresh seeds from {first}: {totals:?}");
 }

@@ -6,10 +6,18 @@
  */
 
 interface FakeFile {
+  /** The start of a larger buffer: files grow in small steps. */
   bytes: Uint8Array;
-  /** The bytes that a power cut would leave. */
-  flushed: Uint8Array;
+  /** The changes that were not flushed, the oldest first: what a power cut undoes. */
+  readonly changes: Change[];
   handle: FakeHandle | undefined;
+}
+
+/** Bytes that were replaced or cut, where they were, and the size of the file before. */
+interface Change {
+  readonly size: number;
+  readonly at: number;
+  readonly bytes: Uint8Array;
 }
 
 /** How a full origin is reported. */
@@ -43,7 +51,10 @@ export class FakeOpfs {
   losePower(directory: FakeDirectory = this.root): void {
     for (const file of directory.files.values()) {
       file.handle = undefined;
-      file.bytes = file.flushed.slice();
+      for (const { size, at, bytes } of file.changes.splice(0).reverse()) {
+        resize(file, size);
+        file.bytes.set(bytes, at);
+      }
     }
     for (const child of directory.directories.values()) this.losePower(child);
   }
@@ -82,7 +93,7 @@ export class FakeDirectory {
     let found = this.files.get(name);
     if (found === undefined) {
       if (options.create !== true) throw new DOMException('There is no such file.', 'NotFoundError');
-      found = { bytes: new Uint8Array(0), flushed: new Uint8Array(0), handle: undefined };
+      found = { bytes: new Uint8Array(0), changes: [], handle: undefined };
       this.files.set(name, found);
     }
     return new FakeFileHandle(this.#opfs, found, name);
@@ -164,14 +175,16 @@ export class FakeHandle {
       if (this.#opfs.fullStyle === 'throw') throw new DOMException('No room.', 'QuotaExceededError');
       count = Math.max(0, count - over);
     }
-    if (at + count > file.bytes.length) this.#resize(at + count);
+    note(file, at, at + count);
+    if (at + count > file.bytes.length) resize(file, at + count);
     file.bytes.set(from.subarray(0, count), at);
     return count;
   }
 
   truncate(size: number): void {
-    this.#open();
-    this.#resize(size);
+    const file = this.#open();
+    note(file, size, file.bytes.length);
+    resize(file, size);
   }
 
   getSize(): number {
@@ -179,8 +192,7 @@ export class FakeHandle {
   }
 
   flush(): void {
-    const file = this.#open();
-    file.flushed = file.bytes.slice();
+    this.#open().changes.length = 0;
   }
 
   close(): void {
@@ -191,12 +203,23 @@ export class FakeHandle {
     if (this.#file.handle !== this) throw new DOMException('The handle is closed.', 'InvalidStateError');
     return this.#file;
   }
+}
 
-  #resize(size: number): void {
-    const resized = new Uint8Array(size);
-    resized.set(this.#file.bytes.subarray(0, size));
-    this.#file.bytes = resized;
+/** Notes that the bytes of a range will be replaced or cut. */
+function note({ bytes, changes }: FakeFile, from: number, to: number): void {
+  changes.push({ size: bytes.length, at: Math.min(from, bytes.length), bytes: bytes.slice(from, to) });
+}
+
+function resize(file: FakeFile, size: number): void {
+  const { bytes } = file;
+  let { buffer } = bytes;
+  if (size > buffer.byteLength) {
+    buffer = new ArrayBuffer(2 * size);
+    new Uint8Array(buffer).set(bytes);
   }
+  file.bytes = new Uint8Array(buffer, 0, size);
+  // Shorter once, the buffer may have old bytes there.
+  file.bytes.fill(0, bytes.length);
 }
 
 /** A request for a lock, and the function that grants it. */
