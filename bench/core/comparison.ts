@@ -47,8 +47,7 @@ function areAlike(varve: Comparable, peer: Comparable, group: readonly Comparabl
   // Where Varve commits after each write in a row of its own, its other row joins many; a strict one never does.
   const isStrict = varve.durability === 'strict';
   const each = isStrict || group.some(({ engine }) => engine === 'varve-sync-each');
-  const joins = !isStrict && varve.engine === 'varve-sync';
-  return !each || joins === peer.engine.endsWith('-grouped');
+  return !each || (!isStrict && varve.engine === 'varve-sync') === peer.engine.endsWith('-grouped');
 }
 
 /** For each row of Varve the peer that is hardest to beat. */

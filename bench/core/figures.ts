@@ -1,5 +1,7 @@
 /** How figures are written for people. */
 
+import { median } from './latency.ts';
+
 /** A rate or count with three digits that count: 1.52M, 48.3k, 917. */
 export function rate(figure: number): string {
   if (!Number.isFinite(figure)) return '-';
@@ -36,6 +38,18 @@ export function times(ratio: number): string {
 /** A share as a percentage. */
 export function percent(share: number): string {
   return `${(share * 100).toFixed(share >= 0.9995 || share === 0 ? 0 : 1)}%`;
+}
+
+const [BARS, BARS_MAX] = ['▁▂▃▄▅▆▇█', 25];
+
+/** A chart in a cell: a bar for each figure or the median of neighbours, from zero to the largest. Empty for fewer than three. */
+export function barsText(all: readonly (number | undefined)[], shown: (most: number) => string): string {
+  const known = all.filter(Number.isFinite) as number[];
+  const each = Math.ceil(known.length / BARS_MAX);
+  const medians = known.flatMap((_, i) => (i % each === 0 ? median(known.slice(i, i + each)) : []));
+  const most = Math.max(...medians);
+  const bars = medians.map((figure) => BARS[Math.ceil((figure / most) * (BARS.length - 1))]);
+  return bars.length < 3 ? '' : `${bars.join('')} to ${shown(most)}`;
 }
 
 function three(figure: number): string {

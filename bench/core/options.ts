@@ -145,10 +145,9 @@ export function valueIn(plan: Plan, option: Option): unknown {
 /** The shortest address that gives this plan again. */
 export function paramsOf(plan: Plan): URLSearchParams {
   const params = new URLSearchParams();
-  const standard = standardPlan(plan.mode);
   for (const option of OPTIONS) {
     const value = valueIn(plan, option);
-    const usual = option.name === 'mode' ? 'quick' : valueIn(standard, option);
+    const usual = option.name === 'mode' ? 'quick' : valueIn(standardPlan(plan.mode), option);
     if (String(value) !== String(usual)) params.set(option.name, String(value));
   }
   return params;

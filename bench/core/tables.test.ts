@@ -42,6 +42,13 @@ test('every row of a run is shown once, and its latency stands once in the repor
   for (const part of ['20 files became 1', 'a note', 'a problem', 'here']) expect(text).toContain(part);
 });
 
+test('a life is drawn over time: bars from zero to the largest, each the median of neighbours', () => {
+  const samples = Array.from({ length: 50 }, (_, i) => ({ steps: i, at_ms: i, stepsPerSecond: 98 - 2 * i, p99: 5 }));
+  const [table] = suiteTables([one('queue', { life: { planned: 3, samples, livingBytes: 1 } })]);
+  const drawn = ['████▇▇▇▆▆▆▆▅▅▅▄▄▄▄▃▃▃▂▂▂▂ to 97.0', `${'█'.repeat(25)} to 5.00 us`];
+  expect(table?.lines[0]?.cells).toEqual(expect.arrayContaining(drawn));
+});
+
 test('a table lines up, and no cell can end it early', () => {
   const lines = [{ cells: ['a|b', '1'] }, { cells: ['c\nd', '23'] }];
   expect(markdownTable({ columns: ['case', 'a second'], lines }).split('\n')).toEqual([

@@ -6,8 +6,8 @@
  */
 
 import { bestPeers, type Comparison, comparisonsOf, intervalText, isSlower, ratioText } from './comparison.ts';
-import { bytes, duration, percent, rate } from './figures.ts';
-import { caseName, casesOf, placeText, type Row, spreadOf } from './row.ts';
+import { barsText, bytes, duration, percent, rate } from './figures.ts';
+import { caseName, casesOf, type LifeSample, placeText, type Row, spreadOf } from './row.ts';
 import type { StorageReport } from './storage.ts';
 import { suites } from './suite.ts';
 import { judge, TARGET_COLUMNS } from './targets.ts';
@@ -102,6 +102,11 @@ const percentile =
 /** Of the reads or the writes of a mix. */
 const both = (kind: Row['reads']): string => (kind ? `${duration(kind.p50)} / ${duration(kind.p99)}` : '');
 
+/** Of the windows of a life, first to last. */
+function overTime(of: (sample: LifeSample) => number | undefined, shown: (most: number) => string): CellOf {
+  return ({ life }) => barsText(life?.samples.map(of) ?? [], shown);
+}
+
 const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
   ['engine', ({ engine }) => engine],
   ['where', ({ access }) => placeText(access)],
@@ -127,6 +132,10 @@ const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
   ['its rate', beside(({ peer }) => rate(peer.opsPerSecond))],
   ['Varve is', beside(({ ratio }) => ratioText(ratio))],
   ['95% interval', beside(intervalText)],
+  ['rates', overTime(({ stepsPerSecond }) => stepsPerSecond, rate)],
+  ['p99s', overTime(({ p99 }) => p99, duration)],
+  ['disk', overTime(({ disk }) => disk?.bytes, bytes)],
+  ['memory', overTime(({ memoryBytes }) => memoryBytes, bytes)],
   ['note', ({ note = '' }) => note],
 ];
 
@@ -146,8 +155,7 @@ export function suiteTable(title: string, rows: readonly Row[], own?: readonly s
 /** A table for each suite, in the order of the suites; of suites that are not there any more behind them. */
 export function suiteTables(rows: readonly Row[]): Table[] {
   const titles = new Map(suites().map(({ name, title }) => [name, `${name}: ${title}`]));
-  const names = [...new Set([...titles.keys(), ...rows.map(({ suite }) => suite)])];
-  const tables = names.map((name) =>
+  const tables = [...new Set([...titles.keys(), ...rows.map(({ suite }) => suite)])].map((name) =>
     suiteTable(
       titles.get(name) ?? name,
       rows.filter(({ suite }) => suite === name),

@@ -82,8 +82,7 @@ export function pointTrace(
   let inserted = there;
   for (let i = 0; i < calls; i++) {
     const kind = typeof mix === 'object' ? kindOf(mix, random.next() / 0x1_0000_0000) : mix;
-    const isInsert = kind === 'insert' && inserted < dataset.keys.length;
-    numbers[i] = isInsert ? inserted++ : number(i, inserted);
+    numbers[i] = kind === 'insert' && inserted < dataset.keys.length ? inserted++ : number(i, inserted);
     if (kind === 'get' || kind === 'miss') continue;
     if (kind === 'delete') values[i] = DELETE;
     else if (kind === 'scan') values[i] = SCAN + 1 + random.below((mix as Shares).size ?? 1);

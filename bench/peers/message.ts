@@ -96,8 +96,7 @@ function messageEngine(name: string, does: Does, about: string): Engine {
         worker.onerror = (event) => reject(new Error(`The echo worker failed: ${event.message}`));
         worker.onmessage = () => resolve(messageSession(worker, options));
         const flush = options.durability === 'strict';
-        const start: EchoStart = { file: append ? store : undefined, flush, opens };
-        worker.postMessage(start);
+        worker.postMessage({ file: append ? store : undefined, flush, opens } satisfies EchoStart);
       });
     },
     remove: async (store) => (append ? removeFloorFile(store) : undefined),

@@ -32,8 +32,7 @@ await command(async () => {
   const runs = values.from.split(',').map((file) => parseRuns(file, readFileSync(file, 'utf8')));
   const out = resolve(values.out ?? join(root, 'docs'));
   const data = join(out, DATA.replace(/^docs\//, ''));
-  const before = values.add && readResults(data);
-  const results = resultsOf(runs, ENGINES, before);
+  const results = resultsOf(runs, ENGINES, values.add && readResults(data));
   const write = (file: string, content: string | Buffer): void => {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);

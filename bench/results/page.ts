@@ -17,18 +17,17 @@ import type { Results, RunNote } from './results.ts';
 
 /** In docs/results. */
 export const CHART = 'headlines.svg';
+const SLOWEST = 5;
 
 /** Columns of the tables. */
 const OWN = 'engine,where,part,durability,a second,MB/s,p50,p95,p99,max,reads p50/p99,writes p50/p99,hits,errors';
-const SHOWN = `${OWN},best peer,its rate,Varve is,95% interval,note`.split(',');
+const SHOWN = `${OWN},best peer,its rate,Varve is,95% interval,rates,p99s,disk,memory,note`.split(',');
 
 /** Of a task that several comparisons could show, the one with the peer that is hardest to beat. */
 export function headlinesOf(comparisons: readonly Comparison[]): string {
   const bars = tasksIn(bestPeers(comparisons)).flatMap(({ name, found }) => found.map((one) => barOf(one, name)));
   return chartOf('Varve beside the fastest peer, in times its rate. Left of the line Varve is slower', bars);
 }
-
-const SLOWEST = 5;
 
 export function publishedOf(results: Results): Published {
   const comparisons = comparisonsIn(results);
@@ -79,7 +78,7 @@ export function pageText(results: Results): string {
     `${missed.length} of ${judged.length}.`,
     ...(missed.length === 0 ? [] : [markdownTable({ columns: TARGET_COLUMNS, lines: missed })]),
     '## Suite by suite',
-    'Rates are medians of rounds, "Varve is" the geometric mean of their ratios. Percentiles are of a call, of the mean of a group of calls too short for the timer, or of 100 calls in flight. A cell is empty where there were too few calls for the percentile.',
+    'Rates are medians of rounds, "Varve is" the geometric mean of their ratios. Percentiles are of a call, of the mean of a group of calls too short for the timer, or of 100 calls in flight. A cell is empty where there were too few calls for the percentile. Bars show the windows of a life, first to last, from zero to the largest.',
     ...groupsBy(results.rows, ({ suite }) => suite).map((rows) =>
       markdownOf(suiteTable(rows[0]?.suite ?? '', rows, SHOWN)),
     ),

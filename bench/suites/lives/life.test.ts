@@ -147,9 +147,8 @@ test.each(['queue', 'rotate'])('%s: a life whose time is up ends early, its stor
   const slow = mapEngine({}, (session) => {
     const { set } = session;
     // One that answers later now and then is waited for.
-    const later = (...pair: Parameters<typeof set>): Promise<unknown> =>
-      new Promise((resolve) => setTimeout(() => resolve(set(...pair)), 2));
-    session.set = (key, value) => (String(key).endsWith('9') ? (later(key, value) as never) : set(key, value));
+    const later = (...pair: Parameters<typeof set>) => new Promise((done) => setTimeout(() => done(set(...pair)), 2));
+    session.set = (...pair) => (String(pair[0]).endsWith('9') ? (later(...pair) as never) : set(...pair));
   });
   const short = { ...extent, steps: 100_000, budget_ms: 100 };
   const { parts, problem, story } = await live(lifeOf(name), short, storesOf(slow));

@@ -8,8 +8,7 @@
 import { now } from '../../core/clock.ts';
 import { at, makeDataset, sameBytes } from '../../core/generator.ts';
 import { count } from '../../core/suite.ts';
-import type { Course, Life, LifeCall, LifeStore, Pair } from './life.ts';
-import { samePair } from './life.ts';
+import { type Course, type Life, type LifeCall, type LifeStore, type Pair, samePair } from './life.ts';
 
 const JOBS = 2000;
 const JOB_BYTES = 100;

@@ -42,10 +42,9 @@ await runTarget({
       }
     }
     const mode = quick ? 'quick' : 'full';
-    const usual = peers === undefined ? LOOPS : `${LOOPS},${LIVES}`;
     const plan: Plan = {
       mode,
-      suites: namesOf('suite', suite ?? usual, KNOWN),
+      suites: namesOf('suite', suite ?? (peers === undefined ? LOOPS : `${LOOPS},${LIVES}`), KNOWN),
       engines: engines.map(({ name }) => name),
       accesses: ['worker'],
       rounds: Math.ceil(numberOf('rounds', rounds)),

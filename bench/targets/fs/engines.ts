@@ -65,8 +65,7 @@ export function varveEngines(directory: string): Engine[] {
   const awaited = { ...traits, name: 'varve', about: 'varve over varve/fs: each call awaited.' };
   return [
     engineOf(directory, sync, async (folder, { durability, memoryBytes, storage = files(folder) }) => {
-      const options = { storage, durability, memoryBytes };
-      return syncSession(await openSyncStore<Key, Uint8Array>('bench', options), true);
+      return syncSession(await openSyncStore<Key, Uint8Array>('bench', { storage, durability, memoryBytes }), true);
     }),
     engineOf(directory, awaited, async (folder, { durability, memoryBytes, storage = files(folder) }) => {
       return varveSession(await open<Key, Uint8Array>('bench', { storage, durability, memoryBytes, cache: false }));

@@ -49,8 +49,7 @@ test('an update names the sequence that its connection knows', () => {
 });
 
 test('a range is judged: order, length, own keys and their values', () => {
-  const share = shareOf(1);
-  const call = range(20)(share);
+  const call = range(20)(shareOf(1));
   const from = numberOf(/%22(k\d+)%22/.exec(call.path)?.[1] ?? '');
   const right = Array.from({ length: Math.min(20, BASE - from) }, (_, i) => entryOf(from + i));
   const judge = (entries: readonly unknown[]): boolean | undefined => call.check?.(JSON.stringify({ entries }));

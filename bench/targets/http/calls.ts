@@ -157,8 +157,7 @@ export function batchSet(size: number, isAtomic = false): Kind {
 export const transaction: Kind = (share) => {
   const [first = 0, ...others] = share.several(4);
   const writes = others.map((number) => share.ledger.next(number));
-  const operations = [...writes.map(setOf), deleteOf(first)];
-  return batchOf(operations, true, [...writes, { number: first, version: 0 }]);
+  return batchOf([...writes.map(setOf), deleteOf(first)], true, [...writes, { number: first, version: 0 }]);
 };
 
 /** One of several kinds, each as often as its weight says. */

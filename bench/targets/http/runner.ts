@@ -122,8 +122,7 @@ export async function runPhases(
   );
   for (let round = 0; round < rounds; round++) {
     for (const [i, work] of works.entries()) {
-      const before = works[i - runners.length]?.rounds.at(-1);
-      await runRound(work, lengthOf(work.phase, seconds, rounds), before);
+      await runRound(work, lengthOf(work.phase, seconds, rounds), works[i - runners.length]?.rounds.at(-1));
     }
   }
   for (const runner of runners) {
