@@ -153,6 +153,22 @@ test('closing leaves a short journal, from which the next opening knows all shor
   expect(chunks.reads).toBe(1);
 });
 
+test('the end of a long slot is read while a store opens, and fetched if it does not arrive', async () => {
+  const state = new ChunkState();
+  const first = await BufferedDevice.open(new FakeChunks(state));
+  first.write(0, new Uint8Array(300 * KIB).fill(5), 4 * KIB);
+  await first.closeAll();
+  for (const arrives of [true, false]) {
+    const chunks = new FakeChunks(state);
+    if (!arrives) chunks.reachesAhead = () => Promise.reject(new SlotError('full', 'The takeover found no room.'));
+    const device = await BufferedDevice.open(chunks);
+    const into = new Uint8Array(100);
+    await device.resident(() => device.read(0, into, 304 * KIB - 100));
+    expect([into[0], chunks.reads]).toEqual([5, arrives ? 0 : 1]);
+    await device.closeAll();
+  }
+});
+
 test('a fold that finds no room refuses no write, and is tried seldom, until there is some', async () => {
   const state = new ChunkState();
   const chunks = new FakeChunks(state);
@@ -200,7 +216,7 @@ test('taking a store over reads the first pages and small slots, one fetch the e
   const first = await BufferedDevice.open(new FakeChunks(state));
   for (let slot = 0; slot < 8; slot++) first.write(slot, new Uint8Array(4 * KIB).fill(slot + 1), 0);
   for (const slot of [1, 4]) first.write(slot, new Uint8Array(60 * KIB).fill(50 + slot), 4 * KIB);
-  first.write(6, new Uint8Array(300 * KIB).fill(60), 4 * KIB);
+  for (const slot of [2, 3, 6]) first.write(slot, new Uint8Array(300 * KIB).fill(60), 4 * KIB);
   await first.closeAll();
   const chunks = new FakeChunks(state);
   const device = await BufferedDevice.open(chunks);

@@ -113,7 +113,7 @@ test('a holder whose store was taken over changes and reads nothing any more', a
 
 test('a reader whose store was taken over gets an error, and no bytes of the next holder', async () => {
   const first = await openIndexedDb('reader');
-  first.write(1, new Uint8Array(100_000).fill(1), 4096);
+  first.write(1, new Uint8Array(300_000).fill(1), 4096);
   await first.closeAll();
   const zombie = await openIndexedDb('reader');
   const heir = await openIndexedDb('reader');

@@ -4,7 +4,7 @@
  * Invariant: `state` changes by whole commits only; every answer comes in a later turn.
  */
 
-import type { ChunkName, ChunkStore, Commit } from '../../../js/src/storage/buffered/chunk-store.ts';
+import type { ChunkName, ChunkStore, Commit, ReadAhead } from '../../../js/src/storage/buffered/chunk-store.ts';
 import { SlotError } from '../../../js/src/storage/device.ts';
 
 /** The content that survives a crash. */
@@ -44,6 +44,8 @@ export class FakeChunks implements ChunkStore {
   failure: SlotError | undefined;
   /** Whether there is no room for a commit. */
   refuses: (commit: Commit) => boolean = () => false;
+  /** When a chunk that is read ahead arrives. */
+  reachesAhead: () => Promise<void> = later;
   #left = Number.POSITIVE_INFINITY;
   #died: () => void = () => undefined;
   #gate: Promise<void> = Promise.resolve();
@@ -64,10 +66,18 @@ export class FakeChunks implements ChunkStore {
     this.#open();
   }
 
-  async takeOver(wanted: (rows: Uint8Array[]) => readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
+  async takeOver(
+    wanted: (rows: Uint8Array[]) => readonly ChunkName[],
+    ahead?: ReadAhead,
+  ): Promise<(Uint8Array | undefined)[]> {
     await later();
     this.state.owner = this;
-    return this.#found(wanted([...this.state.rows]));
+    const first = this.#found(wanted([...this.state.rows]));
+    ahead?.((name) => {
+      const [chunk] = this.#found([name]);
+      return this.reachesAhead().then(() => chunk);
+    });
+    return first;
   }
 
   async rows(): Promise<Uint8Array[]> {

@@ -52,6 +52,9 @@ export interface ChunkReserve {
   give(need: Need): Promise<boolean>;
 }
 
+/** Reads chunks that are needed soon after a takeover. */
+export type ReadAhead = (read: (name: ChunkName) => Promise<Uint8Array | undefined>) => void;
+
 /** An asynchronous storage of one store. Its errors are `SlotError`: `full`, `io`, or `closed` after a takeover. */
 export interface ChunkStore {
   readonly kind: string;
@@ -59,9 +62,13 @@ export interface ChunkStore {
   readonly rowBytesMax: number;
   /**
    * Makes the caller the only one whose commits count. Calls `wanted` with the rows of the journal, oldest first, and resolves with the
-   * chunks that it names, as `read` does.
+   * chunks that it names, as `read` does. Then it may call `ahead` with a function that reads a chunk as of the same point in time,
+   * without making the caller wait.
    */
-  takeOver(wanted: (rows: Uint8Array[]) => readonly ChunkName[]): Promise<(Uint8Array | undefined)[]>;
+  takeOver(
+    wanted: (rows: Uint8Array[]) => readonly ChunkName[],
+    ahead?: ReadAhead,
+  ): Promise<(Uint8Array | undefined)[]>;
   /** Reads chunks as of one point in time, in order; undefined for a chunk that does not exist. */
   read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]>;
   commit(commit: Commit): Promise<void>;

@@ -70,6 +70,8 @@ export class BufferedDevice implements DeferredDevice {
   readonly slotsMax = SLOTS_MAX;
   readonly #store: ChunkStore;
   #slots = new BufferedSlots();
+  /** Chunks that are being read ahead. */
+  readonly #arriving = new Map<Chunk, Promise<void>>();
   readonly #released = new Set<number>();
   #waiters: Waiter[] = [];
   #apart: ApartChange[] = [];
@@ -328,16 +330,34 @@ export class BufferedDevice implements DeferredDevice {
 
   async #load(): Promise<void> {
     let first: Chunk[] = [];
-    const found = await this.#store.takeOver((rows) => {
-      this.#replay(rows);
-      first = this.#slots.beginnings();
-      return first;
-    });
+    const found = await this.#store.takeOver(
+      (rows) => {
+        this.#replay(rows);
+        first = this.#slots.beginnings();
+        return first;
+      },
+      (read) => {
+        for (const chunk of this.#slots.ends()) this.#arriving.set(chunk, this.#arrive(chunk, read(chunk)));
+      },
+    );
     for (const [i, chunk] of first.entries()) chunk.complete(found[i]);
     this.#room.begin();
     // Neither the takeover nor the last commit before it has to be strict.
     this.#isRelaxed = true;
     if (this.#slots.count === 0) await this.grow(SLOTS_FIRST);
+  }
+
+  /** Fills a chunk with bytes that are on their way. If they do not arrive, a read fetches them again. */
+  async #arrive(chunk: Chunk, reading: Promise<Uint8Array | undefined>): Promise<void> {
+    chunk.holders++;
+    try {
+      chunk.complete(await reading);
+    } catch {
+      // The takeover failed, or there was no room for it.
+    } finally {
+      this.#arriving.delete(chunk);
+      this.#slots.unpin([chunk]);
+    }
   }
 
   #replay(rows: readonly Uint8Array[]): void {
@@ -351,14 +371,17 @@ export class BufferedDevice implements DeferredDevice {
 
   async #fetch(missing: readonly Chunk[], held: Chunk[]): Promise<void> {
     if (missing.length === 0) return;
-    const wanted = [...missing];
-    const [only] = missing;
-    if (only !== undefined && missing.length === 1) {
-      const ahead = this.#slots.isReadOn(only) ? this.#slots.behind(only, AHEAD_CHUNKS) : this.#slots.before(only);
-      wanted.push(...ahead);
-    }
-    for (const chunk of wanted) chunk.holders++;
-    held.push(...wanted);
+    const arriving = missing.flatMap((chunk) => this.#arriving.get(chunk) ?? []);
+    const wanted = missing.filter((chunk) => !this.#arriving.has(chunk));
+    const [only] = wanted;
+    const isOne = only !== undefined && missing.length === 1;
+    const isReadOn = isOne && this.#slots.isReadOn(only);
+    const more = isReadOn ? this.#slots.behind(only, AHEAD_CHUNKS) : isOne ? this.#slots.before(only) : [];
+    wanted.push(...more);
+    for (const chunk of [...missing, ...more]) chunk.holders++;
+    held.push(...missing, ...more);
+    if (arriving.length > 0) await Promise.all(arriving);
+    if (wanted.length === 0) return;
     // The store still has bytes whose cut is in no commit yet.
     const isCut = wanted.map((chunk) => this.#slots.isDropped(chunk));
     const found = await this.#store.read(wanted);

@@ -18,6 +18,8 @@ import { ALL_ZEROS, decodeRow, encodeRow, type Patch } from './journal-row.ts';
 const SPARE_BYTES_MIN = 2 * 1024 * 1024;
 /** Slots of one chunk that are read at opening. */
 const SMALL_SLOTS_MAX = 8;
+/** With more long slots than this, the first read most likely looks at another one. */
+const LONG_SLOTS_MAX = 2;
 /** A chunk with at least this many written bytes is put whole, not journaled. */
 const PUT_BYTES_MIN = 16 * 1024;
 /** Chunks of a slot that a key has room for: a key is one number, `slot * CHUNKS_MAX + index`. */
@@ -122,6 +124,19 @@ export class BufferedSlots {
     );
     const wanted = [...written, ...small.slice(0, SMALL_SLOTS_MAX)];
     return this.named(wanted).filter((chunk) => chunk.known !== undefined);
+  }
+
+  /** The last two chunks of each long slot, if there are few: a reader of a table begins at its end. */
+  ends(): Chunk[] {
+    const long = this.#slots.flatMap(({ top }, slot) =>
+      top > chunkStart(2) ? [{ slot, index: chunkAt(top - 1) }] : [],
+    );
+    if (long.length > LONG_SLOTS_MAX) return [];
+    const ends = long.flatMap(({ slot, index }) => [
+      { slot, index },
+      { slot, index: index - 1 },
+    ]);
+    return this.named(ends).filter(({ known }) => known !== undefined);
   }
 
   /** The chunk before this one, if this is the last of its slot and that one is not in memory: a reader of a table begins at its end. */

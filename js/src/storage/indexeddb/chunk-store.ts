@@ -24,7 +24,7 @@
 
 import { unwrap } from 'idb';
 import { CHUNK_BYTES, trimmed } from '../buffered/chunk.ts';
-import type { ChunkName, ChunkReserve, ChunkStore, Commit, Need } from '../buffered/chunk-store.ts';
+import type { ChunkName, ChunkReserve, ChunkStore, Commit, Need, ReadAhead } from '../buffered/chunk-store.ts';
 import { BufferedDevice } from '../buffered/device.ts';
 import { SlotError, type SlotErrorKind } from '../device.ts';
 import { nameOf } from '../opfs-directory.ts';
@@ -92,7 +92,10 @@ export class IndexedDbChunks implements ChunkStore {
     this.#name = name;
   }
 
-  async takeOver(wanted: (rows: Uint8Array[]) => readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
+  async takeOver(
+    wanted: (rows: Uint8Array[]) => readonly ChunkName[],
+    ahead?: ReadAhead,
+  ): Promise<(Uint8Array | undefined)[]> {
     const database = unwrap(await this.#connect(true));
     // Not strict: a crash of the machine loses only the last commits, and it also ends the holder that these rows keep out.
     const transaction = database.transaction(['journal', 'chunks'], 'readwrite', { durability: 'relaxed' });
@@ -127,6 +130,10 @@ export class IndexedDbChunks implements ChunkStore {
     this.#pieces = pieces.result;
     const names = wanted(parts.flatMap(({ result }) => result.filter((row) => row.length > 0)));
     const requests = names.map((name) => getChunk(chunks, name));
+    ahead?.((name) => {
+      const request = getChunk(chunks, name);
+      return resultOf(request).then(() => chunkOf(request));
+    });
     this.#addFences(journal);
     transaction.commit?.();
     const isRead = await Promise.all(requests.map(resultOf)).then(
