@@ -42,7 +42,7 @@ const ROOMS = [
     '(cloudflare|common|deno-kv|fs|index|inline|shards|storage-adapter|synchronous)[.]ts',
     'errors device types options codec storage wasm tools engine client share server transaction portable changes cache store synchronous cloudflare shards',
   ],
-  ['adapters', '(adapters/|(async-storage|unstorage|idb-keyval|abstract-level)[.])', 'errors types store entries'],
+  ['adapters', '(adapters/|(async-storage|unstorage|idb-keyval|abstract-level|yjs)[.])', 'errors types store entries'],
   ['react', 'react[.]ts', 'types changes store entries'],
   // The contract of storages opens stores as a program does.
   ['testing', 'testing(/|[.])', 'errors runtime device types options wasm entries'],
@@ -64,6 +64,7 @@ const OUTSIDE = [
     from: { path: '^js/src/(abstract-level[.]|adapters/)' },
     to: { path: '^node_modules/(abstract-level|level-transcoder)/' },
   },
+  { from: { path: '^js/src/yjs[.]ts$' }, to: { path: '^node_modules/yjs/' } },
   { from: { path: '^js/src/wasm/' }, to: { path: '^js/pkg/' } },
   { from: { path: '^demo/' }, to: { path: '^(demo/|node_modules/|varve(/|$))' } },
   { from: { path: '^scripts/' }, to: { pathNot: '^(js/src|demo|bench|tests)/' } },

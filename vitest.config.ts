@@ -50,6 +50,7 @@ const alias = [
   { find: /^varve\/unstorage$/, replacement: path('js/src/unstorage.ts') },
   { find: /^varve\/abstract-level$/, replacement: path('js/src/abstract-level.ts') },
   { find: /^varve\/idb-keyval$/, replacement: path('js/src/idb-keyval.ts') },
+  { find: /^varve\/yjs$/, replacement: path('js/src/yjs.ts') },
 ];
 
 export default defineConfig({

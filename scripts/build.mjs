@@ -40,7 +40,7 @@ const NAMED = Boolean(process.env['VARVE_NAMES']);
 const ENTRIES = [
   ...['index.ts', 'inline.ts', 'synchronous.ts', 'fs.ts', 'deno-kv.ts', 'cloudflare.ts', 'shards.ts'],
   ...['storage-adapter.ts', 'testing.ts', 'http.ts', 'collections.ts', 'react.ts'],
-  ...['async-storage.ts', 'unstorage.ts', 'idb-keyval.ts', 'abstract-level.ts'],
+  ...['async-storage.ts', 'unstorage.ts', 'idb-keyval.ts', 'abstract-level.ts', 'yjs.ts'],
 ];
 /** The scripts that workers are started from: one file each. */
 const WORKERS = [
@@ -214,8 +214,8 @@ const entriesStay = {
 async function bundleEntries(dir) {
   const bundle = await rolldown({
     input: Object.fromEntries(ENTRIES.map((file) => [basename(file, '.ts'), join(SOURCES, file)])),
-    // Modules of varve/fs, on server runtimes; of varve/cloudflare; the React and the abstract-level of the page.
-    external: [/^node:/, /^cloudflare:/, 'react', 'abstract-level'],
+    // Modules of varve/fs, on server runtimes; of varve/cloudflare; the libraries of the page.
+    external: [/^node:/, /^cloudflare:/, 'react', 'abstract-level', 'yjs'],
     platform: 'neutral',
     transform: { target: TARGET },
     // Other entries may import from index.js what they share with it alone.

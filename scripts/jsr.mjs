@@ -12,10 +12,10 @@ const NAME = '@varve/varve';
 /** Files beside the built ones. */
 const BESIDE = ['README.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'THIRD-PARTY.txt'];
 /**
- * Entries that JSR does not have: modules of Cloudflare import wasm as only wrangler can, React and abstract-level come from npm, and workers are no
- * modules to import.
+ * Entries that JSR does not have: modules of Cloudflare import wasm as only wrangler can, React, abstract-level and Yjs come from npm, and
+ * workers are no modules to import.
  */
-const LEFT_OUT = /cloudflare|react|abstract-level|-worker\.js$/;
+const LEFT_OUT = /cloudflare|react|abstract-level|yjs|-worker\.js$/;
 /** Names for compilers whose `lib` has no DOM; Deno knows them. */
 const GLOBALS = 'global.d.ts';
 

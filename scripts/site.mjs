@@ -16,7 +16,7 @@ export const SITE = join(root, 'build', 'site');
 const STATIC = new Set(['.css', '.svg', '.png', '.ico', '.json', '.woff2']);
 
 /** Entries that import packages. */
-const WITH_PACKAGES = ['react.js', 'abstract-level.js'].map((name) => join(root, 'dist', name));
+const WITH_PACKAGES = ['react.js', 'abstract-level.js', 'yjs.js'].map((name) => join(root, 'dist', name));
 
 /**
  * `varve` and what is below it are not bundled into a page: they are the files in varve/ beside it. Entries that import packages are; the
@@ -25,7 +25,7 @@ const WITH_PACKAGES = ['react.js', 'abstract-level.js'].map((name) => join(root,
 const packageBeside = {
   name: 'package-beside',
   setup: (/** @type {import('esbuild').PluginBuild} */ build) => {
-    build.onResolve({ filter: /^varve\/(react|abstract-level)$/ }, ({ path }) => ({
+    build.onResolve({ filter: /^varve\/(react|abstract-level|yjs)$/ }, ({ path }) => ({
       path: join(root, 'dist', `${basename(path)}.js`),
     }));
     build.onResolve({ filter: /^varve(\/[\w-]+(\.js)?)?$/ }, ({ path }) => ({

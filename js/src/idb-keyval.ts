@@ -1,35 +1,24 @@
 /**
  * The package `varve/idb-keyval`: the functions of idb-keyval 6, over stores of `varve`. Only the import changes.
  *
- * Invariants: Keys have the types, the order and the errors of IndexedDB. A store is opened at its first use, once for all that use
- * it; if that fails, the next call tries again. A value is stored as `[value]`, because a store refuses undefined.
+ * Invariants: Keys have the types, the order and the errors of IndexedDB. A value is stored as `[value]`, because a store refuses
+ * undefined. Behind all keys are the marks of `migrate`.
  */
 
 // biome-ignore-all lint/suspicious/noExplicitAny: these are the types of idb-keyval.
 
 import type { AnyStore } from './adapters/any-store.ts';
-import { fromKey, type IdbKey, toKey } from './adapters/idb-keys.ts';
+import { END, fromKey, type IdbKey, toKey } from './adapters/idb-keys.ts';
+import { type MigrateOptions as CommonMigrateOptions, type MigrationProgress, moveOnce } from './adapters/migration.ts';
+import { storeOf } from './adapters/named-stores.ts';
 import { hasCode } from './errors.ts';
-import { open } from './index.ts';
 import type { View } from './store/view.ts';
 import type { Key } from './types.ts';
 
-export type { AnyStore, IdbKey };
+export type { AnyStore, IdbKey, MigrationProgress };
 
 /** A store for the last argument of every function: see `createStore`. */
 export type UseStore = () => Promise<View<Key, [unknown]>>;
-
-/** Stores that are open or being opened, by their names. */
-const stores = new Map<string, Promise<AnyStore>>();
-
-function opened(name: string): Promise<AnyStore> {
-  const known = stores.get(name);
-  if (known !== undefined) return known;
-  const store = open(name);
-  stores.set(name, store);
-  store.catch(() => stores.delete(name));
-  return store;
-}
 
 /**
  * A store for the last argument of every function: the keys under `storeName` in the Varve store `dbName`, which is opened at the first
@@ -42,12 +31,44 @@ function opened(name: string): Promise<AnyStore> {
  */
 export function createStore(dbName: string | AnyStore | PromiseLike<AnyStore>, storeName: string): UseStore {
   return async () => {
-    const store = await (typeof dbName === 'string' ? opened(dbName) : dbName);
+    const store = await storeOf(dbName);
     return store.at<Key, [unknown]>([storeName]);
   };
 }
 
-const defaultStore = createStore('keyval-store', 'keyval');
+/** The names that idb-keyval gives its default store. */
+const DEFAULT = { dbName: 'keyval-store', storeName: 'keyval' };
+
+const defaultStore = createStore(DEFAULT.dbName, DEFAULT.storeName);
+
+/** Options of `migrate`. */
+export interface MigrateOptions extends CommonMigrateOptions {
+  /** The names that idb-keyval's `createStore` got. Default: those of its default store. */
+  dbName?: string | undefined;
+  storeName?: string | undefined;
+}
+
+/**
+ * Copies what idb-keyval has stored, once. Call it before the other functions. A key that is there already keeps its value. The database
+ * of idb-keyval stays until you delete it. If the copying is cut off, the next call begins anew; nothing is lost. Returns how many keys
+ * were found: 0 if they were copied before, or if there is no such database or store. By default, a database is copied into the store
+ * of the same names. Rejects with a `DataCloneError` if a value cannot be stored.
+ *
+ * @example
+ * await migrate(); // idb-keyval's default store
+ * await migrate({ dbName: 'app', storeName: 'settings', signal, onProgress: ({ done, total }) => show(done / total) }, settings);
+ * indexedDB.deleteDatabase('keyval-store');
+ */
+export async function migrate(options: MigrateOptions = {}, customStore?: UseStore): Promise<number> {
+  const { dbName = DEFAULT.dbName, storeName = DEFAULT.storeName } = options;
+  const move = {
+    database: dbName,
+    stores: { [storeName]: (key: IdbKey, value: unknown): [Key, [unknown]] => [toKey(key), [value]] },
+    view: await (customStore ?? createStore(dbName, storeName))(),
+    mark: [[END, dbName, storeName], [true]] as [Key, [unknown]],
+  };
+  return cloning(moveOnce(move, options));
+}
 
 /** The value of a key, or undefined if the key is absent. Rejects with a `DataError` if the key is no key of IndexedDB, as all functions do. */
 export async function get<T = any>(key: IdbKey, customStore: UseStore = defaultStore): Promise<T | undefined> {
@@ -103,20 +124,20 @@ export async function delMany(keys: IdbKey[], customStore: UseStore = defaultSto
 
 /** Deletes everything in the store. */
 export async function clear(customStore: UseStore = defaultStore): Promise<void> {
-  await (await customStore()).clear();
+  await (await customStore()).deleteRange({ lt: END });
 }
 
 /** All keys, in the order of IndexedDB. */
 export async function keys<KeyType extends IdbKey>(customStore: UseStore = defaultStore): Promise<KeyType[]> {
   const found: KeyType[] = [];
-  for await (const key of (await customStore()).keys()) found.push(fromKey(key) as KeyType);
+  for await (const key of (await customStore()).keys({ lt: END })) found.push(fromKey(key) as KeyType);
   return found;
 }
 
 /** All values, in the order of their keys. */
 export async function values<T = any>(customStore: UseStore = defaultStore): Promise<T[]> {
   const found: T[] = [];
-  for await (const [value] of (await customStore()).values()) found.push(value as T);
+  for await (const [value] of (await customStore()).values({ lt: END })) found.push(value as T);
   return found;
 }
 
@@ -125,16 +146,16 @@ export async function entries<KeyType extends IdbKey, ValueType = any>(
   customStore: UseStore = defaultStore,
 ): Promise<[KeyType, ValueType][]> {
   const found: [KeyType, ValueType][] = [];
-  for await (const [key, [value]] of (await customStore()).entries()) {
+  for await (const [key, [value]] of (await customStore()).entries({ lt: END })) {
     found.push([fromKey(key) as KeyType, value as ValueType]);
   }
   return found;
 }
 
 /** Turns the refusal of a value into IndexedDB's error. */
-async function cloning(write: Promise<unknown>): Promise<void> {
+async function cloning<T>(write: Promise<T>): Promise<T> {
   try {
-    await write;
+    return await write;
   } catch (error) {
     throw hasCode(error, 'VARVE_INVALID_VALUE') ? cloneError(error.message) : error;
   }

@@ -1,5 +1,5 @@
-// Adapters under their clients, in a page that Vite has built: Zustand, TanStack Query, the functions of idb-keyval, and the datastore
-// of libp2p and Helia over Level. The page is loaded twice, and finds its state.
+// Adapters under their clients, in a page that Vite has built: Zustand, TanStack Query, Yjs, the functions of idb-keyval, and the
+// datastore of libp2p and Helia over Level. The page is loaded twice, and finds its state.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Browser, pageWith } from './support/page.ts';
@@ -15,6 +15,8 @@ const PAGE = `
   import { VarveLevel } from 'varve/abstract-level';
   import { asyncStorage } from 'varve/async-storage';
   import { entries, update } from 'varve/idb-keyval';
+  import { VarvePersistence } from 'varve/yjs';
+  import { Doc } from 'yjs';
   import { persist } from 'zustand/middleware';
   import { createStore } from 'zustand/vanilla';
 
@@ -32,6 +34,12 @@ const PAGE = `
   while ((await queries.entries()).length === 0) await new Promise((done) => setTimeout(done));
   await (await db).flush();
 
+  const doc = new Doc();
+  const persistence = await new VarvePersistence('note', doc, db).whenSynced;
+  const text = doc.getText('text');
+  text.insert(text.length, 'x');
+  await persistence.destroy();
+
   await update([1, new Date(0)], (loads = 0) => loads + 1);
   const level = new VarveLevel(db.then((store) => store.at(['p2p'])), { valueEncoding: 'view' });
   const datastore = new LevelDatastore(level);
@@ -44,7 +52,8 @@ const PAGE = `
   for await (const { key, value } of datastore.query({ prefix: '/peers' })) peers.push(key.toString() + value);
   await datastore.close();
 
-  report({ seen: { peers, loads: bears.getState().loads, data, fetches, kept: JSON.stringify(await entries()) } });
+  const kept = JSON.stringify(await entries());
+  report({ seen: { peers, loads: bears.getState().loads, data, fetches, kept, text: text.toString() } });
 `;
 
 let browser: Browser;
@@ -54,7 +63,7 @@ beforeAll(async () => {
   browser = await Browser.start();
   const libraries = [
     ...['zustand', '@tanstack/query-core', '@tanstack/query-persist-client-core'],
-    ...['abstract-level', 'datastore-level', 'interface-datastore'],
+    ...['abstract-level', 'datastore-level', 'interface-datastore', 'yjs'],
   ];
   project = Project.create({ 'index.html': pageWith('/main.js'), 'main.js': PAGE }, ['vite', ...libraries]);
 });
@@ -72,7 +81,8 @@ test('a page has its state again after a reload', async () => {
       expect([failure, complaints]).toEqual([undefined, []]);
       const kept = JSON.stringify([[[1, new Date(0)], loads]]);
       const peers = ['/peers/11', '/peers/22'].slice(0, loads);
-      expect(seen).toEqual({ peers, loads, data: 'fetched 1', fetches: loads === 1 ? 1 : 0, kept });
+      const text = 'x'.repeat(loads);
+      expect(seen).toEqual({ peers, loads, data: 'fetched 1', fetches: loads === 1 ? 1 : 0, kept, text });
     }
     expect(violations).toEqual([]);
   });

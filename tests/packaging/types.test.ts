@@ -67,8 +67,14 @@ const LEVEL = {
     for await (const [key, note] of db.sublevel('a').iterator({ gte: 'a' })) console.log(key.length, note.length);`,
 };
 
-/** Components of React. */
-const COMPONENTS = {
+/** Code with React, and with Yjs. */
+const PEERS = {
+  'editor.ts': `
+    import { migrate, VarvePersistence } from 'varve/yjs';
+    import { Doc } from 'yjs';
+    export const moved: number = await migrate('note', { onProgress: ({ done, total }) => console.log(done / total) });
+    const doc: Doc = (await new VarvePersistence('note', new Doc()).whenSynced).doc;
+    doc.destroy();`,
   'notes.ts': `
     import { useLive, useStore } from 'varve/react';
     export function useNotes(tag: string): [[string, number], string][] {
@@ -165,7 +171,8 @@ test('every block of TypeScript in the README and the documents fits the types',
   }
   expect(Object.keys(files).length).toBeGreaterThan(60);
   const types = ['@types/node', 'undici-types', '@types/react', '@cloudflare/workers-types'];
-  const said = await compile(files, [...types, 'abstract-level', 'dexie', 'browser-level', 'idb-keyval', 'unstorage'], {
+  const libraries = ['abstract-level', 'dexie', 'browser-level', 'idb-keyval', 'unstorage', 'yjs'];
+  const said = await compile(files, [...types, ...libraries], {
     moduleResolution: 'bundler',
     lib: ['es2023', 'esnext.array', 'esnext.disposable', 'dom', 'dom.asynciterable', 'dom.iterable'],
     types: ['node', '@cloudflare/workers-types'],
@@ -177,9 +184,9 @@ test('every block of TypeScript in the README and the documents fits the types',
   expect(said).toContain("Cannot find name 'render'");
 });
 
-test('components of React', async () => {
+test('code with React, and with Yjs', async () => {
   const options = { moduleResolution: 'bundler', lib: ['es2022', 'dom', 'dom.asynciterable'], types: [] };
-  expect(await compile(COMPONENTS, ['@types/react'], options)).toBe('');
+  expect(await compile(PEERS, ['@types/react', 'yjs'], options)).toBe('');
 });
 
 test('a database of Level', async () => {
@@ -205,7 +212,7 @@ test('a Durable Object: the types of Workers, no DOM', async () => {
 });
 
 test('every entry point is among them', () => {
-  const used = Object.values({ ...PAGE, ...LEVEL, ...COMPONENTS, ...SERVER, ...WORKER }).join('\n');
+  const used = Object.values({ ...PAGE, ...LEVEL, ...PEERS, ...SERVER, ...WORKER }).join('\n');
   expect(ENTRIES.length).toBeGreaterThan(7);
   for (const entry of ENTRIES) expect(used).toContain(`from '${entry}'`);
 });

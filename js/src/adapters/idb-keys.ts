@@ -14,6 +14,8 @@ const DATE = 1;
 const STRING = 2;
 const BYTES = 3;
 const ARRAY = 4;
+/** The key behind all of them. */
+export const END = 5;
 
 /** The key of the view. Throws a `DataError`, as IndexedDB does, for what is no key; `around` has the arrays that it is in. */
 export function toKey(key: unknown, around: readonly unknown[] = []): Key {

@@ -1,0 +1,170 @@
+/** `migrate` of `varve/idb-keyval` and `varve/yjs`: from the originals, over an IndexedDB in memory. */
+
+import 'fake-indexeddb/auto';
+import { IDBFactory } from 'fake-indexeddb';
+import * as original from 'idb-keyval';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { IndexeddbPersistence } from 'y-indexeddb';
+import * as Y from 'yjs';
+import * as keyval from '../../js/src/idb-keyval.ts';
+import { openStore } from '../../js/src/store/open.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import type { Key } from '../../js/src/types.ts';
+import * as yjs from '../../js/src/yjs.ts';
+import { spawnServer, wasm } from './support/engine.ts';
+
+let db: Store<Key, unknown>;
+
+beforeEach(async () => {
+  vi.stubGlobal('indexedDB', new IDBFactory());
+  db = await openStore<Key, unknown>('test', { wasm, storage: 'memory' }, spawnServer);
+});
+
+afterEach(async () => {
+  vi.unstubAllGlobals();
+  await db.close();
+});
+
+const FROM = { dbName: 'app', storeName: 'settings' };
+
+const KEYS: keyval.IdbKey[] = [0, -1.5, new Date(3), '', '\ud800', Uint8Array.of(1, 2).buffer, [1, ['a', new Date(1)]]];
+
+/** A database of idb-keyval with keys of every type and 200 numbers more, and the view to which it is moved. */
+async function setUp(): Promise<{ source: original.UseStore; target: keyval.UseStore; total: number }> {
+  const source = original.createStore(FROM.dbName, FROM.storeName);
+  const values = [undefined, null, 'text', new Map([[1, new Date(2)]]), Uint8Array.of(7), { deep: [1n] }, /a/g];
+  const entries = KEYS.map((key, index): [IDBValidKey, unknown] => [key as IDBValidKey, values[index]]);
+  for (let i = 1; i <= 200; i++) entries.push([i, { number: i }]);
+  await original.setMany(entries, source);
+  return { source, target: keyval.createStore(db, 'settings'), total: entries.length };
+}
+
+test('everything is copied once, and stays where it was; a key that is there keeps its value', async () => {
+  const { source, target, total } = await setUp();
+  const before = await original.entries(source);
+  await keyval.set(5, 'newer', target);
+  const seen: keyval.MigrationProgress[] = [];
+  const onProgress = (progress: keyval.MigrationProgress) => seen.push(progress);
+  expect(await keyval.migrate({ ...FROM, onProgress }, target)).toBe(total);
+  expect(seen.length).toBeGreaterThan(2);
+  expect(seen.at(-1)).toEqual({ done: total, total });
+  expect(seen.map(({ done }) => done)).toEqual(seen.map(({ done }) => done).toSorted((a, b) => a - b));
+  const expected = before.map(([key, value]) => [key, key === 5 ? 'newer' : value]);
+  expect(await keyval.entries(target)).toEqual(expected);
+  expect(await keyval.keys(target)).toHaveLength(total);
+  expect(await keyval.values(target)).toHaveLength(total);
+  expect(await original.entries(source)).toEqual(before);
+
+  // What is deleted here does not come back.
+  await keyval.clear(target);
+  expect(await keyval.migrate({ ...FROM, onProgress: () => expect.unreachable() }, target)).toBe(0);
+  expect(await keyval.entries(target)).toEqual([]);
+  // The database of another name is another move.
+  await original.set('a', 1);
+  expect(await keyval.migrate({}, target)).toBe(1);
+  expect(await keyval.entries(target)).toEqual([['a', 1]]);
+});
+
+test('no database, and none with such a store: nothing is copied, or created, and a later one is', async () => {
+  const target = keyval.createStore(db, 'settings');
+  expect(await keyval.migrate(FROM, target)).toBe(0);
+  expect(await indexedDB.databases()).toEqual([]);
+  await original.set('a', 1, original.createStore(FROM.dbName, 'other'));
+  expect(await keyval.migrate(FROM, target)).toBe(0);
+  expect(await keyval.migrate({ ...FROM, storeName: 'other' }, target)).toBe(1);
+  expect(await db.has(['settings', 'none'])).toBe(false);
+});
+
+test.for([1, 2, 3, 4])('a move that ends after part %i begins anew, and loses nothing', async (part) => {
+  const { source, target, total } = await setUp();
+  const aborting = new AbortController();
+  const reason = new Error('of the page');
+  let parts = 0;
+  const onProgress = () => {
+    if (++parts === part) aborting.abort(reason);
+  };
+  await expect(keyval.migrate({ ...FROM, signal: aborting.signal, onProgress }, target)).rejects.toBe(reason);
+  const cut = await keyval.keys(target);
+  expect(cut.length).toBeGreaterThan(0);
+  // The page goes on to use it, and moves the rest later.
+  await keyval.set(1, 'newer', target);
+  expect(await keyval.migrate(FROM, target)).toBe(total);
+  const expected = (await original.entries(source)).map(([key, value]) => [key, key === 1 ? 'newer' : value]);
+  expect(await keyval.entries(target)).toEqual(expected);
+  expect(parts).toBe(part);
+});
+
+test('an aborted signal moves nothing', async () => {
+  const { target } = await setUp();
+  await expect(keyval.migrate({ ...FROM, signal: AbortSignal.abort('no') }, target)).rejects.toBe('no');
+  expect(await keyval.keys(target)).toEqual([]);
+});
+
+test('two tabs that move at the same time, of which one deletes a key when all is there: it stays deleted', async () => {
+  const { target, total } = await setUp();
+  let slow: Promise<number> | undefined;
+  const fast = keyval.migrate(FROM, target);
+  const onProgress = async () => {
+    // The other one is in its midst when this one is done.
+    slow ??= keyval.migrate(FROM, target);
+  };
+  await Promise.all([fast, keyval.migrate({ ...FROM, onProgress }, target)]);
+  await keyval.del(200, target);
+  await slow;
+  expect(await keyval.keys(target)).toHaveLength(total - 1);
+});
+
+test('a value that cannot be stored is a DataCloneError; after it is deleted, the rest is moved', async () => {
+  const { source, target, total } = await setUp();
+  const key = await crypto.subtle.generateKey({ name: 'AES-GCM', length: 128 }, false, ['encrypt']);
+  await original.set(100, 'x', source);
+  // The IndexedDB in memory clones no such key: the view is given one instead.
+  const refusing: keyval.UseStore = async () => {
+    const view = await target();
+    const { transaction } = view;
+    view.transaction = (run, options) =>
+      transaction.call(
+        view,
+        (tx) => {
+          const { set } = tx;
+          tx.set = (at, value) => set.call(tx, at, value[0] === 'x' ? ([key] as [unknown]) : value);
+          return run(tx as never);
+        },
+        options,
+      ) as never;
+    return view;
+  };
+  await expect(keyval.migrate(FROM, refusing)).rejects.toMatchObject({ name: 'DataCloneError' });
+  // What was before it is there.
+  expect(await keyval.get(99, target)).toEqual({ number: 99 });
+  await original.del(100, source);
+  expect(await keyval.migrate(FROM, refusing)).toBe(total - 1);
+  expect(await keyval.entries(target)).toEqual(await original.entries(source));
+});
+
+test('a document of y-indexeddb is moved with its properties, once', async () => {
+  const doc = new Y.Doc();
+  const old = new IndexeddbPersistence('note', doc);
+  await old.whenSynced;
+  for (let i = 0; i < 150; i++) doc.getText('text').insert(0, `${i} `);
+  await old.set('seen', new Date(1));
+  await old.destroy();
+
+  const aborting = new AbortController();
+  const onProgress = () => aborting.abort();
+  await expect(yjs.migrate('note', { signal: aborting.signal, onProgress }, db)).rejects.toThrow();
+  const seen: yjs.MigrationProgress[] = [];
+  expect(await yjs.migrate('note', { onProgress: (progress) => seen.push(progress) }, db)).toBe(152);
+  expect(seen.at(-1)).toEqual({ done: 152, total: 152 });
+  const moved = new Y.Doc();
+  const persistence = new yjs.VarvePersistence('note', moved, db);
+  await persistence.whenSynced;
+  expect(moved.getText('text').toString()).toBe(doc.getText('text').toString());
+  expect(await persistence.get('seen')).toEqual(new Date(1));
+  await yjs.storeState(persistence);
+  expect(await db.count({ prefix: ['update', 'note'] })).toBe(1);
+  await persistence.clearData();
+  expect(await yjs.migrate('note', {}, db)).toBe(0);
+  expect(await db.count({ prefix: ['update'] })).toBe(0);
+  expect((await indexedDB.databases()).map(({ name }) => name)).toEqual(['note']);
+});
