@@ -8,10 +8,11 @@ import { isProgram, main, root, run } from './tools.mjs';
 export const DOCS = join(SITE, 'docs');
 
 /**
- * Builds the site. A link to a page that does not exist fails the build.
+ * Writes the reference, then builds the site. A link to a page that does not exist fails the build.
  * @param {string} [to]
  */
 export async function buildDocs(to = DOCS) {
+  await run('node', [join(root, 'docs', '.vitepress', 'reference.mjs')]);
   await run('vitepress', ['build', join(root, 'docs'), '--outDir', to], { env: { NODE_ENV: 'production' } });
 }
 

@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
-import { idOf, linkPages, NO_PAGES, pageOf, sidebar } from './pages.ts';
+import { GUIDE, idOf, linkPages, NO_PAGES, pageOf, REFERENCE, sidebar } from './pages.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
@@ -27,6 +27,9 @@ export default defineConfig({
       writeFileSync(join(outDir, name), code);
       return `<script src="/${name}"></script>`;
     }),
+  // A page of the reference has hundreds of headings.
+  transformPageData: ({ relativePath }) =>
+    relativePath.startsWith('reference/') ? { frontmatter: { outline: 2, prev: false, next: false } } : undefined,
   // A first visit loads the page itself and nothing else.
   router: { prefetchLinks: false },
   markdown: {
@@ -38,11 +41,12 @@ export default defineConfig({
     logo: '/demo/icon.svg',
     nav: [
       { text: 'Guide', link: '/guide/', activeMatch: '^/(guide|coming-from|recipes)/' },
+      { text: 'Reference', link: '/reference/' },
       { text: 'Figures', link: '/results' },
       { text: 'Demo', link: '/demo/', target: '_self' },
       { text: 'Benchmark', link: '/bench/', target: '_self' },
     ],
-    sidebar: sidebar(root),
+    sidebar: { '/': sidebar(root, GUIDE), '/reference/': sidebar(root, REFERENCE) },
     outline: [2, 3],
     search: { provider: 'local' },
     docFooter: { prev: 'Before', next: 'Next' },

@@ -1,14 +1,16 @@
 /**
  * Which files of the repository are pages of the site, at which addresses, and what the sidebar lists.
  *
- * Invariant: docs/guide/README.md is the only list of the pages. A link in a page is one between files of the repository, as on GitHub.
+ * Invariant: docs/guide/README.md lists every page, except those of the reference. A link in a page is one between files of the repository, as on GitHub.
  */
 
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import type { DefaultTheme, MarkdownRenderer } from 'vitepress';
 
-const LIST = 'docs/guide/README.md';
+/** The list of the pages, and that of the reference, which TypeDoc writes. */
+export const GUIDE = 'docs/guide/README.md';
+export const REFERENCE = 'build/reference/README.md';
 
 /** Pages that are not in docs/. */
 const OTHERS = ['ARCHITECTURE.md', 'FORMAT.md', 'TESTING.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'];
@@ -53,14 +55,14 @@ export function linkPages(md: MarkdownRenderer, root: string): void {
   });
 }
 
-/** The groups of the sidebar. */
-export function sidebar(root: string): DefaultTheme.SidebarItem[] {
+/** The groups of a sidebar: the links of a list, by its headings. */
+export function sidebar(root: string, list: string): DefaultTheme.SidebarItem[] {
   const groups: (DefaultTheme.SidebarItem & { items: DefaultTheme.SidebarItem[] })[] = [];
-  for (const line of readFileSync(posix.join(root, LIST), 'utf8').split('\n')) {
+  for (const line of readFileSync(posix.join(root, list), 'utf8').split('\n')) {
     const [, heading] = /^## (.+)$/.exec(line) ?? [];
-    const [, text = '', href] = /^- \[(.+?)\]\((.+?)\)/.exec(line) ?? [];
+    const [, text = '', href] = /^[-*] \[(.+?)\]\((.+?)\)/.exec(line) ?? [];
     if (heading) groups.push({ text: heading, items: [] });
-    if (href) groups.at(-1)?.items.push({ text: text.replaceAll('`', ''), link: addressOf(href, LIST) ?? href });
+    if (href) groups.at(-1)?.items.push({ text: text.replaceAll('`', ''), link: addressOf(href, list) ?? href });
   }
   return groups;
 }

@@ -30,7 +30,7 @@ beforeAll(async () => {
   page = await profile.context.newPage();
   const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' });
   pages = files.filter((name) => name.endsWith('.html') && name !== '404.html');
-});
+}, 600_000);
 
 afterAll(async () => {
   await profile?.close();
