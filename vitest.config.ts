@@ -1,6 +1,6 @@
 // Five projects: `js` (the TypeScript in Node), `browser` (the built package in a real Chromium, driven from Node),
 // `engines` (the same in Chromium, Firefox and WebKitGTK), `runtimes` (the built package on server runtimes), `packaging` (the
-// packed package in projects of users). Two files run at a time, but tests that share a browser or the disk run one file at a time.
+// packed package in projects of users). Two files run at a time: each has its own browsers, folders and ports.
 
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
@@ -72,7 +72,6 @@ export default defineConfig({
           name: 'browser',
           include: ['tests/browser/**/*.test.ts'],
           globalSetup: ['tests/browser/support/global-setup.ts'],
-          fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 60_000,
         },
@@ -82,7 +81,6 @@ export default defineConfig({
           name: 'engines',
           include: ['tests/engines/**/*.test.ts'],
           globalSetup: ['tests/engines/support/global-setup.ts'],
-          fileParallelism: false,
           testTimeout: 300_000,
           hookTimeout: 300_000,
         },
@@ -91,7 +89,6 @@ export default defineConfig({
         test: {
           name: 'runtimes',
           include: ['tests/runtimes/**/*.test.ts'],
-          fileParallelism: false,
           testTimeout: 60_000,
         },
       },
