@@ -17,13 +17,14 @@ import {
 import type { AnyStore } from './adapters/any-store.ts';
 import { type IteratorOptions, LevelIterator, LevelSnapshot, type LevelView } from './adapters/level-iterator.ts';
 import { type Bounds, rangeOf } from './adapters/level-range.ts';
-import { hasCode } from './errors.ts';
+import { type MigrateOptions as CommonMigrateOptions, type MigrationProgress, moveOnce } from './adapters/migration.ts';
+import { hasCode, invalid } from './errors.ts';
 import { bytes, deleteStore, type ListOptions, listStores, type OpenOptions, open } from './index.ts';
 import { OPEN } from './store/options.ts';
 import type { ReadView } from './store/read-view.ts';
 import type { Key, WriteOptions } from './types.ts';
 
-export type { AnyStore };
+export type { AnyStore, MigrationProgress };
 
 /** Options of a database: encodings, `createIfMissing` and `errorIfExists`, and the options of Varve's `open`. */
 export interface VarveLevelOptions<K, V>
@@ -96,6 +97,12 @@ export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLe
   /** Deletes the store of this name with all its data. Its databases must be closed. */
   static async destroy(location: string, options?: ListOptions): Promise<void> {
     await deleteStore(location, options);
+  }
+
+  /** @internal The view, when the database is open. */
+  async view(): Promise<LevelView> {
+    await this.open();
+    return this.#opened;
   }
 
   /** @internal */
@@ -210,3 +217,41 @@ export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLe
 }
 
 const durabilityOf = ({ sync }: SyncOption): WriteOptions => (sync ? { durability: 'strict' } : {});
+
+/** Options of `migrate`. */
+export interface MigrateOptions extends CommonMigrateOptions {
+  /** The location of the old database. Default: the location of the new one. */
+  location?: string | undefined;
+  /** The option `prefix` of browser-level. Default: 'level-js-', as there. */
+  prefix?: string | undefined;
+}
+
+/**
+ * Copies a database of browser-level, once, with its sublevels. Call it before you use the database. A key that is there already keeps
+ * its value. The old database stays until you delete it. If the copying is cut off, the next call begins anew; nothing is lost. Returns
+ * how many entries were found: 0 if they were copied before, or if there is no such database.
+ *
+ * @example
+ * const db = new VarveLevel('notes');
+ * await migrate(db, { signal, onProgress: ({ done, total }) => show(done / total) });
+ * indexedDB.deleteDatabase('level-js-notes');
+ */
+export async function migrate<K, V>(db: VarveLevel<K, V>, options: MigrateOptions = {}): Promise<number> {
+  const { location = db.location, prefix = 'level-js-' } = options;
+  if (location === undefined) throw invalid('The database has no location: name the one of the old database.');
+  const database = prefix + location;
+  const move = {
+    database,
+    stores: { [location]: (key: unknown, value: unknown): [Key, Uint8Array] => [bytesOf(key), bytesOf(value)] },
+    view: await db.view(),
+    // It is not among the keys of the database, which are bytes.
+    mark: [['browser-level', database], new Uint8Array()] as [Key, Uint8Array],
+  };
+  return moveOnce(move, options);
+}
+
+/** What browser-level stored. Versions before 5, called level-js, stored text as text. */
+function bytesOf(stored: unknown): Uint8Array {
+  if (stored instanceof ArrayBuffer) return new Uint8Array(stored);
+  return stored instanceof Uint8Array ? stored : new TextEncoder().encode(String(stored));
+}

@@ -4,8 +4,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import suite from 'abstract-level/test';
+import { BrowserLevel } from 'browser-level';
+import { IDBFactory, IDBKeyRange } from 'fake-indexeddb';
 import { afterAll, describe, expect, expectTypeOf, test, vi } from 'vitest';
-import { VarveLevel } from '../../js/src/abstract-level.ts';
+import { type MigrationProgress, migrate, VarveLevel } from '../../js/src/abstract-level.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { files } from '../../js/src/fs.ts';
 import { listStores, open } from '../../js/src/index.ts';
@@ -149,4 +151,36 @@ test('an iterator goes on after a seek for as long as there are entries, in both
     expect(await values.all()).toEqual(wanted.slice(10, 70).map((key) => `of ${key}`));
   }
   await level.close();
+});
+
+test('a database of browser-level is copied once; a copy that is cut off is made again', async () => {
+  vi.stubGlobal('indexedDB', new IDBFactory());
+  vi.stubGlobal('IDBKeyRange', IDBKeyRange);
+  const old = new BrowserLevel<string, string>('old');
+  await old.batch(Array.from({ length: 150 }, (_, i) => ({ type: 'put', key: `key ${i}`, value: `value ${i}` })));
+  await old.sublevel('sub').put('a', 'in a sublevel');
+  await old.put(Uint8Array.of(0, 255), Uint8Array.of(), { keyEncoding: 'view', valueEncoding: 'view' });
+  const wanted = await old.iterator({ keyEncoding: 'view', valueEncoding: 'view' }).all();
+  const level = inStore();
+  await level.put('key 7', 'newer');
+
+  const ending = new AbortController();
+  const cut = migrate(level, { location: 'old', signal: ending.signal, onProgress: () => ending.abort() });
+  await expect(cut).rejects.toMatchObject({ name: 'AbortError' });
+  const seen: MigrationProgress[] = [];
+  expect(await migrate(level, { location: 'old', onProgress: (progress) => seen.push(progress) })).toBe(152);
+  expect(seen.at(-1)).toEqual({ done: 152, total: 152 });
+  expect(await level.get('key 7')).toBe('newer');
+  await level.put('key 7', 'value 7');
+  expect(await level.iterator({ keyEncoding: 'view', valueEncoding: 'view' }).all()).toEqual(wanted);
+  expect(await level.sublevel('sub').get('a')).toBe('in a sublevel');
+
+  await level.clear();
+  expect(await migrate(level, { location: 'old' })).toBe(0);
+  expect(await level.keys().all()).toEqual([]);
+  expect(await old.get('key 8')).toBe('value 8');
+  expect(await migrate(level, { location: 'none' })).toBe(0);
+  await expect(migrate(level)).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  await Promise.all([old.close(), level.close()]);
+  vi.unstubAllGlobals();
 });
