@@ -64,7 +64,13 @@ export default defineConfig({
           name: 'js',
           // A test that hangs ends some day; a busy machine is no failure.
           testTimeout: 60_000,
-          include: ['js/src/**/*.test.ts', 'tests/node/**/*.test.ts', 'scripts/**/*.test.mjs', 'bench/**/*.test.ts'],
+          include: [
+            'js/src/**/*.test.ts',
+            'tests/node/**/*.test.ts',
+            'scripts/**/*.test.mjs',
+            'docs/.vitepress/*.test.ts',
+            'bench/**/*.test.ts',
+          ],
         },
       },
       {
