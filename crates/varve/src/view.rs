@@ -14,15 +14,40 @@ use crate::memtable::Memtable;
 use crate::table::{self, Block, Blocks, Table, TableMeta};
 use crate::types::{Kind, Sequence, StoreId};
 
+/// A memtable that readers in other threads may share.
+#[cfg(unix)]
+type Image = std::sync::Arc<Memtable>;
+#[cfg(not(unix))]
+type Image = Memtable;
+
 /// A memtable that the store and its views share.
-pub(crate) type SharedMemtable = Rc<RefCell<Memtable>>;
+pub(crate) type SharedMemtable = Rc<RefCell<Image>>;
+
+/// A memtable for the store and its views.
+#[cfg_attr(
+    not(unix),
+    expect(clippy::useless_conversion, reason = "it becomes an Arc where there are threads")
+)]
+pub(crate) fn share(memtable: Memtable) -> SharedMemtable {
+    Rc::new(RefCell::new(memtable.into()))
+}
+
+/// The memtable, to change it. If a reader in another thread has it, the reader keeps it as it is, and the store continues with
+/// a copy.
+#[inline]
+pub(crate) fn writable(image: &mut Image) -> &mut Memtable {
+    #[cfg(unix)]
+    return std::sync::Arc::make_mut(image);
+    #[cfg(not(unix))]
+    return image;
+}
 
 /// A table of a version, opened at its first read. The cache keeps it open, and closes it when it needs the memory.
 #[derive(Debug)]
 pub(crate) struct TableHandle {
     pub(crate) meta: Rc<TableMeta>,
     /// The table is in the lowest level: it may be open without its filter.
-    is_lowest: bool,
+    pub(crate) is_lowest: bool,
     table: RefCell<Weak<Table>>,
 }
 
@@ -110,11 +135,30 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// As [`View::find_newest`], for a `then` that runs once and has an answer.
+    pub(crate) fn find<R>(
+        &self,
+        store: &StoreId,
+        blocks: &dyn Blocks,
+        key: &[u8],
+        snapshot: Sequence,
+        now_ms: u64,
+        then: impl FnOnce(Option<Entry<'_>>) -> R,
+    ) -> Result<R> {
+        let (mut then, mut answer) = (Some(then), None);
+        let mut once = |entry: Option<Entry<'_>>| answer = then.take().map(|then| then(entry));
+        self.find_newest(store, blocks, key, snapshot, now_ms, &mut once)?;
+        match answer {
+            Some(answer) => Ok(answer),
+            None => unreachable!("a read that ended well has answered"),
+        }
+    }
+
     /// Finds the newest version of `key` at `snapshot` and passes it to `then`, once; `None` when the key is absent.
     ///
     /// Not generic over `then`: there is one `find` in the program, not one for each caller.
     #[cfg_attr(varve_size, optimize(speed))]
-    pub(crate) fn find(
+    fn find_newest(
         &self,
         store: &StoreId,
         blocks: &dyn Blocks,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use varve::storage::{FileSlots, SlotError, Slots};
+use varve::storage::{FileSlots, SharedSlots, SlotError, Slots};
 
 /// Bytes and calls so far, of the store's own thread; reads and writes of workers are not included.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,11 +53,6 @@ impl LentSlots {
     /// Makes `count` more slots.
     pub fn add(&mut self, count: u32) -> std::io::Result<()> {
         self.slots.add(count)
-    }
-
-    /// The file of a slot, for a worker.
-    pub fn file(&self, slot: u32) -> std::io::Result<Arc<File>> {
-        self.slots.file(slot).map(Arc::new)
     }
 
     /// Lends a slot, or takes it back.
@@ -118,5 +113,11 @@ impl Slots for LentSlots {
     fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
         self.check_open(slot)?;
         self.slots.truncate(slot, bytes)
+    }
+}
+
+impl SharedSlots for LentSlots {
+    fn file(&self, slot: u32) -> Option<Arc<File>> {
+        self.slots.file(slot)
     }
 }

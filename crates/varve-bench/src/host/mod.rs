@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use varve::compact::{JobInput, JobKind, JobSpec};
-use varve::storage::{SlotPool, Storage};
-use varve::store::JobTicket;
+use varve::storage::{SharedSlots, SlotPool, Storage};
+use varve::store::{JobTicket, Reader};
 use varve::types::FileName;
 use varve::{Durability, Host, Options, Store};
 
@@ -89,6 +89,14 @@ impl FileHost {
     #[must_use]
     pub fn store(&self) -> &FileStore {
         &self.store
+    }
+
+    /// A reader of the store as it is now.
+    ///
+    /// # Errors
+    /// As [`Store::reader`].
+    pub fn reader(&mut self) -> varve::Result<Reader> {
+        self.store.reader()
     }
 
     /// Runs `stage` to stage something, once no writer has to wait, and commits it with `durability`; then looks after
@@ -195,7 +203,8 @@ impl FileHost {
             for table in runs.iter().flatten() {
                 let pool = self.store.storage();
                 let place = pool.place_of(FileName::table(table.id)).ok_or("an input has no slot")?;
-                let input = Input { file: pool.device().file(place.slot)?, start: place.start };
+                let file = pool.device().file(place.slot).ok_or("an input has no file")?;
+                let input = Input { file, start: place.start };
                 inputs.insert(table.id, input);
             }
         }
@@ -247,7 +256,7 @@ impl FileHost {
             self.store.storage_mut().lend(file, running.ticket.bytes_hint)?.ok_or("no slot is spare")?;
         let device = self.store.storage_mut().device_mut();
         device.set_open(slot, false);
-        reply.send(device.file(slot)?)?;
+        reply.send(device.file(slot).ok_or("a slot has no file")?)?;
         running.outputs.push(Lent { file, slot, out: true });
         self.provide_slots()
     }

@@ -14,6 +14,7 @@ use crate::types::{Kind, RangeTombstone, Sequence};
 /// Approximate bytes of a range tombstone besides its two keys. The same on every machine, because it decides when a memtable is full.
 const RANGE_TOMBSTONE_BYTES: usize = 72;
 
+#[derive(Clone)]
 pub(super) struct Index {
     pub(super) tree: Tree,
     /// Sequence of the first entry; items count from it. 0 while there is no entry.

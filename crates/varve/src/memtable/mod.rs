@@ -47,6 +47,7 @@ const LONG_BYTES: usize = 1 << 20;
 const INDEX_BYTES: usize = 32;
 
 /// The newest entries of a store, and the WAL segment that contains them.
+#[derive(Clone)]
 pub struct Memtable {
     image: Vec<u8>,
     header: SegmentHeader,
@@ -55,6 +56,7 @@ pub struct Memtable {
 }
 
 /// The record between `begin` and `end`.
+#[derive(Clone)]
 struct OpenRecord {
     start: usize,
     next_sequence: Sequence,

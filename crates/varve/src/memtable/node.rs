@@ -53,6 +53,7 @@ pub(super) struct Found {
 /// The heads alone do not decide.
 pub(super) struct Unclear;
 
+#[derive(Clone)]
 #[repr(C)]
 pub(super) struct Node {
     len: u32,

@@ -26,6 +26,7 @@ pub(super) const STEPS_TO_SEEK: u32 = 4;
 /// 2^32 / 3 entries in an image.
 const HEIGHT_MAX: usize = 9;
 
+#[derive(Clone)]
 #[repr(C, align(64))]
 struct Leaf {
     node: Node,
@@ -33,6 +34,7 @@ struct Leaf {
     next: u32,
 }
 
+#[derive(Clone)]
 #[repr(C, align(64))]
 struct Inner {
     node: Node,
@@ -41,6 +43,7 @@ struct Inner {
     newest: [u32; WIDTH],
 }
 
+#[derive(Clone)]
 pub(super) struct Tree {
     leaves: Vec<Leaf>,
     inners: Vec<Inner>,

@@ -3,13 +3,14 @@
 //!
 //! Invariants:
 //! - A slot's name is durable before the slot can be used, so that its bytes need only a flush of the file.
-//! - The first slot is locked as long as the slots are open. The operating system releases the lock when the process ends. JavaScript
+//! - The first slot is locked as long as the slots are open or a reader in another thread has its file. The operating system releases the lock when the process ends. JavaScript
 //!   runtimes do not see this lock. Their own is a file, and a folder with such a file is not opened here.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::slots::{SlotError, Slots};
 
@@ -18,11 +19,17 @@ const SLOTS_FIRST: u32 = 8;
 /// How the lock of a JavaScript runtime begins.
 const CLAIM: &[u8] = b"lock.";
 
+/// Slots in files that other threads can use, too: jobs write tables there, and readers read them.
+pub trait SharedSlots: Slots {
+    /// The file of a slot; `None` when there is no such slot. Readers keep the file of slot 0 as long as they read, so a lock on it lasts.
+    fn file(&self, slot: u32) -> Option<Arc<File>>;
+}
+
 /// The files of a folder as slots, all open.
 #[derive(Debug)]
 pub struct FileSlots {
     folder: PathBuf,
-    files: Vec<File>,
+    files: Vec<Arc<File>>,
 }
 
 impl FileSlots {
@@ -76,25 +83,18 @@ impl FileSlots {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// A handle of its own to the file of a slot, for a thread that writes in it.
-    ///
-    /// # Errors
-    /// The error of the file system. [`ErrorKind::NotFound`]: there is no such slot.
-    pub fn file(&self, slot: u32) -> io::Result<File> {
-        self.files.get(slot as usize).ok_or(ErrorKind::NotFound)?.try_clone()
-    }
-
     fn path(&self, slot: usize) -> PathBuf {
         self.folder.join(format!("slot-{slot:04}"))
     }
 
     fn open_next(&mut self) -> io::Result<()> {
         let path = self.path(self.files.len());
-        self.files.push(OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?);
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        self.files.push(Arc::new(file));
         Ok(())
     }
 
-    fn opened(&self, slot: u32) -> Result<&File, SlotError> {
+    fn opened(&self, slot: u32) -> Result<&Arc<File>, SlotError> {
         self.files.get(slot as usize).ok_or(SlotError::Closed)
     }
 }
@@ -137,6 +137,12 @@ impl Slots for FileSlots {
 
     fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
         self.opened(slot)?.set_len(bytes).map_err(|error| failed(&error))
+    }
+}
+
+impl SharedSlots for FileSlots {
+    fn file(&self, slot: u32) -> Option<Arc<File>> {
+        self.opened(slot).ok().cloned()
     }
 }
 

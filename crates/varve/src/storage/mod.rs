@@ -24,7 +24,7 @@ mod slots;
 mod space;
 
 #[cfg(unix)]
-pub use files::FileSlots;
+pub use files::{FileSlots, SharedSlots};
 pub use memory::MemorySlots;
 pub use name_map::Place;
 pub use pool::SlotPool;

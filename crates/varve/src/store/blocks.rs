@@ -13,6 +13,19 @@ use crate::storage::Storage;
 use crate::table::{Block, BlockHandle, BlockKind, Blocks, Table, open_block};
 use crate::types::{FileName, StoreId};
 
+/// Files that can be read.
+pub(crate) trait ReadFile {
+    /// As [`Storage::read`].
+    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<()>;
+}
+
+impl<S: Storage> ReadFile for S {
+    #[inline]
+    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<()> {
+        Storage::read(self, file, offset, into)
+    }
+}
+
 /// The blocks of a store's tables.
 pub(crate) struct StoreBlocks<'a, S> {
     pub(crate) storage: &'a S,
@@ -21,7 +34,7 @@ pub(crate) struct StoreBlocks<'a, S> {
     pub(crate) filters: &'a Cell<FilterCounts>,
 }
 
-impl<S: Storage> Blocks for StoreBlocks<'_, S> {
+impl<S: ReadFile> Blocks for StoreBlocks<'_, S> {
     #[cfg_attr(varve_size, optimize(speed))]
     fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>> {
         if let Some(block) = self.cache.borrow_mut().get((FileName::table(table), handle.offset)) {

@@ -6,6 +6,8 @@
 use std::rc::{Rc, Weak};
 
 use super::Store;
+#[cfg(unix)]
+use super::reader::ReadPoint;
 use crate::error::{Error, Result};
 use crate::manifest::Edit;
 use crate::mutant::{self, Mutant};
@@ -22,6 +24,9 @@ pub(super) struct Obsolete {
     /// Their number when files were last cut because of a lack of room.
     cut_at: Option<u64>,
     views: Vec<Weak<View>>,
+    /// The tables that readers in other threads read, as views without memtables.
+    #[cfg(unix)]
+    pins: Vec<(std::sync::Weak<ReadPoint>, Rc<View>)>,
 }
 
 impl Obsolete {
@@ -36,6 +41,22 @@ impl Obsolete {
 
     pub(super) fn len(&self) -> usize {
         self.files.len()
+    }
+
+    /// Keeps the tables of a view as long as readers have the read point.
+    #[cfg(unix)]
+    pub(super) fn pin(&mut self, read_point: &std::sync::Arc<ReadPoint>, view: &View) {
+        let pin = Rc::new(View { memtables: Vec::new(), levels: view.levels.clone() });
+        self.views.push(Rc::downgrade(&pin));
+        self.pins.push((std::sync::Arc::downgrade(read_point), pin));
+    }
+
+    /// Releases the tables that no reader has any more; returns whether there were any.
+    #[cfg(unix)]
+    fn unpin(&mut self) -> bool {
+        let pins = self.pins.len();
+        self.pins.retain(|(read_point, _)| read_point.strong_count() > 0);
+        self.pins.len() < pins
     }
 
     /// Replaced views that a scan or a snapshot may still read.
@@ -120,8 +141,19 @@ impl<S: Storage> Store<S> {
         is_shared && self.view.has_table(id) || former().any(|view| view.has_table(id))
     }
 
+    /// Releases the tables that no reader in another thread has any more.
+    #[cfg(unix)]
+    pub(super) fn unpin(&mut self) {
+        if self.obsolete.unpin() {
+            // A table that had to stay may be merged now.
+            self.jobs.look_again();
+        }
+    }
+
     /// Deletes the files that may be deleted now.
     pub(super) fn delete_obsolete(&mut self) -> Result<()> {
+        #[cfg(unix)]
+        self.unpin();
         self.obsolete.views.retain(|view| view.strong_count() > 0);
         let (edits, views) = (self.obsolete.edits, self.obsolete.views.clone());
         let is_input = |id| self.jobs.read(id);

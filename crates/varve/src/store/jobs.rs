@@ -3,9 +3,6 @@
 //! Invariant: results are installed in the order of history: a flush only if its memtable is still the oldest, a
 //! compaction only if all its inputs are still what they were. Any other result is stale, and its outputs are deleted.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use super::choose::{Purge, Sweeping};
 use super::inline::Inline;
 use super::{Frozen, Store};
@@ -18,7 +15,7 @@ use crate::mutant::{self, Mutant};
 use crate::storage::Storage;
 use crate::table::TableMeta;
 use crate::types::FileName;
-use crate::view::SharedMemtable;
+use crate::view::{SharedMemtable, share};
 
 /// Filter bits per key in levels 0 and 1, which most lookups pass.
 const BITS_PER_KEY: u32 = 14;
@@ -286,7 +283,7 @@ impl<S: Storage> Store<S> {
         for frozen in std::iter::once(oldest).chain(more.iter().copied()) {
             joined.append(&frozen.memtable.borrow());
         }
-        Some((Rc::new(RefCell::new(joined)), last.segment))
+        Some((share(joined), last.segment))
     }
 
     /// How long the pieces of room are that a full storage has for `bytes` bytes in `entries` entries, one table in

@@ -24,6 +24,8 @@ mod jobs;
 mod memory;
 mod name;
 mod read;
+#[cfg(unix)]
+mod reader;
 mod recover;
 mod reserve;
 mod snapshot;
@@ -45,7 +47,7 @@ use crate::types::{Sequence, StoreId};
 use crate::wal::{SegmentHeader, segment_salt};
 
 pub use crate::view::Entry;
-use crate::view::{SharedMemtable, View};
+use crate::view::{SharedMemtable, View, share};
 pub use changes::{ChangesFound, ChangesWanted};
 use clients::Clients;
 pub use clients::{Caller, WriteOutcome};
@@ -56,6 +58,8 @@ use history::History;
 pub use jobs::JobTicket;
 use jobs::Jobs;
 pub use name::Name;
+#[cfg(unix)]
+pub use reader::{LocalReader, Reader};
 pub use recover::RecoveryReport;
 use snapshot::Snapshots;
 pub use stats::{LevelStats, Stats};
@@ -265,6 +269,6 @@ impl<S: Storage> Store<S> {
     fn new_memtable(&mut self, previous: u64, previous_end: u64) -> SharedMemtable {
         let (segment, entropy) = self.fresh.segment();
         let salt = segment_salt(segment, entropy);
-        Rc::new(RefCell::new(Memtable::new(SegmentHeader { segment, salt, previous, previous_end })))
+        share(Memtable::new(SegmentHeader { segment, salt, previous, previous_end }))
     }
 }

@@ -40,13 +40,7 @@ impl<S: Storage> Store<S> {
                 (&snapshot.view, snapshot.snapshot(), snapshot.now_ms)
             }
         };
-        let (mut then, mut answer) = (Some(then), None);
-        let mut once = |entry: Option<Entry<'_>>| answer = then.take().map(|then| then(entry));
-        view.find(&self.id, &self.blocks(), key, snapshot, now_ms, &mut once)?;
-        match answer {
-            Some(answer) => Ok(answer),
-            None => unreachable!("a read that ended well has answered"),
-        }
+        view.find(&self.id, &self.blocks(), key, snapshot, now_ms, then)
     }
 
     /// The value of `key`, copied.

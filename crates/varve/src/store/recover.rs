@@ -31,7 +31,7 @@ use crate::memtable::Memtable;
 use crate::options::{Host, Options};
 use crate::storage::Storage;
 use crate::types::{FileKind, FileName, Sequence, StoreId};
-use crate::view::View;
+use crate::view::{View, share};
 use crate::wal::{HeaderError, Record, SEGMENT_VERSION, SegmentHeader, Tail, header_was_lost, scan_segment};
 
 /// An opening that finds at least this many segments first flushes them to a table.
@@ -230,8 +230,7 @@ fn replay(chain: Vec<Segment>, clients: Clients, report: &mut RecoveryReport) ->
         let memtable = Memtable::replayed(segment.bytes, segment.header, scan.end, file, &mut note)?;
         report.entries += memtable.entries() as u64;
         if !memtable.is_empty() {
-            let memtable = Rc::new(RefCell::new(memtable));
-            replay.frozen.push_back(Frozen { memtable, segment: segment.header.segment });
+            replay.frozen.push_back(Frozen { memtable: share(memtable), segment: segment.header.segment });
         }
     }
     Ok(replay)
@@ -259,7 +258,7 @@ fn assemble<S: Storage>(
         _ => History::found(&storage.list(), floors.history_floor, floors.log_floor),
     };
     let unsynced = (replay.previous > 0).then(|| FileName::wal(replay.previous));
-    let nothing = Rc::new(RefCell::new(Memtable::new(SegmentHeader::default())));
+    let nothing = share(Memtable::new(SegmentHeader::default()));
     let mut store = Store {
         cache: RefCell::new(Cache::new(options.cache_bytes(0))),
         memtable_bytes: options.memtable_bytes_min.min(options.memtable_bytes_max),

@@ -4,15 +4,13 @@
 //! so sets never use the room that deletes need. And history stays in order: promised records that no segment contains yet
 //! (the memory level) move into the reserve before the deletes, and take some of its room.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use super::Store;
 use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::storage::Storage;
 use crate::types::{FileName, Kind};
+use crate::view::{share, writable};
 use crate::wal::Records;
 
 impl<S: Storage> Store<S> {
@@ -55,14 +53,15 @@ impl<S: Storage> Store<S> {
             room::reserve_exact(&mut image, logged)?;
             image.extend_from_slice(&whole.image()[..logged]);
             let cut = Memtable::from_segment(image, header, logged, FileName::wal(header.segment))?;
-            self.active = Rc::new(RefCell::new(cut));
+            self.active = share(cut);
         }
         self.freeze();
         if self.frozen.pop_back_if(|frozen| frozen.memtable.borrow().is_empty()).is_some() {
             // Only a header and seals: a link of the chain with nothing to flush.
             self.refresh_view();
         }
-        let mut next = self.active.borrow_mut();
+        let mut shared = self.active.borrow_mut();
+        let next = writable(&mut shared);
         for record in Records::new(whole.image(), header.salt).starting_at(logged).flatten() {
             next.begin(record.client, record.request, record.first_sequence, record.count as u32);
             for entry in record.entries.flatten() {

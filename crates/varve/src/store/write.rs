@@ -9,6 +9,7 @@ use crate::mutant::{self, Mutant};
 use crate::options::{Durability, Receipt};
 use crate::storage::{RESERVE_BYTES, Storage};
 use crate::types::{BATCH_BYTES_MAX, FileName, KEY_BYTES_MAX, Kind, SEQUENCE_MAX, Sequence, VALUE_BYTES_MAX};
+use crate::view::writable;
 use crate::wal::SEGMENT_HEADER_BYTES;
 
 /// A storage has room for at least this many memtables, except when they have the smallest size.
@@ -171,7 +172,8 @@ impl<S: Storage> Store<S> {
             self.make_sure(bytes, only_deletes)?;
         }
         let synced = self.log.synced as u32;
-        let mut active = self.active.borrow_mut();
+        let mut shared = self.active.borrow_mut();
+        let active = writable(&mut shared);
         active.reserve(bytes, ops.len())?;
         if !ops.is_empty() {
             active.begin(caller.client, caller.logged(), self.last_sequence + 1, ops.len() as u32);
@@ -195,7 +197,7 @@ impl<S: Storage> Store<S> {
             self.log.sealed = false;
         }
         let is_oversized = active.bytes() > self.memtable_bytes;
-        drop(active);
+        drop(shared);
         if is_oversized {
             self.fit_memory();
         }
@@ -364,7 +366,7 @@ impl<S: Storage> Store<S> {
     fn roll_back(&mut self) {
         let mut active = self.active.borrow_mut();
         if active.image().len() > self.log.acknowledged_end {
-            active.rollback(self.log.acknowledged_end);
+            writable(&mut active).rollback(self.log.acknowledged_end);
         }
         drop(active);
         self.last_sequence = self.acknowledged;
@@ -449,7 +451,7 @@ impl<S: Storage> Store<S> {
         if !self.log.created || self.log.sealed {
             return Ok(());
         }
-        self.active.borrow_mut().seal();
+        writable(&mut self.active.borrow_mut()).seal();
         let logged = self.log_staged(false);
         self.log.acknowledged_end = self.active.borrow().image().len();
         match logged {
