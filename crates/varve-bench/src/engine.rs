@@ -72,6 +72,14 @@ pub trait Engine: Sized {
         Ok(found)
     }
 
+    /// Looks up `batches` batches from each of `threads` threads; `keys` gets the thread and the batch. Returns how many keys were there.
+    fn get_all_from_all(
+        &mut self,
+        threads: u64,
+        batches: u64,
+        keys: impl Fn(u64, u64) -> Vec<[u8; 32]> + Sync,
+    ) -> Outcome<u64>;
+
     /// Reads up to `count` pairs from `from` on; returns how many there were.
     fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize>;
 

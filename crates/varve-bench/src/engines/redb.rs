@@ -48,6 +48,18 @@ impl Redb {
     }
 }
 
+impl Redb {
+    /// Looks keys up at one read point; returns how many were there.
+    fn get_batch(&self, keys: &[[u8; 32]]) -> Outcome<u64> {
+        let table = self.db.begin_read()?.open_table(TABLE)?;
+        let mut found = 0;
+        for key in keys {
+            found += u64::from(table.get(key.as_slice())?.is_some());
+        }
+        Ok(found)
+    }
+}
+
 impl Engine for Redb {
     const NAME: &'static str = "redb";
 
@@ -87,12 +99,17 @@ impl Engine for Redb {
     }
 
     fn get_all(&mut self, keys: &[[u8; 32]]) -> Outcome<u64> {
-        let table = self.db.begin_read()?.open_table(TABLE)?;
-        let mut found = 0;
-        for key in keys {
-            found += u64::from(table.get(key.as_slice())?.is_some());
-        }
-        Ok(found)
+        self.get_batch(keys)
+    }
+
+    fn get_all_from_all(
+        &mut self,
+        threads: u64,
+        batches: u64,
+        keys: impl Fn(u64, u64) -> Vec<[u8; 32]> + Sync,
+    ) -> Outcome<u64> {
+        let this = &*self;
+        all(threads, |thread| (0..batches).map(|batch| this.get_batch(&keys(thread, batch))).sum())
     }
 
     fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize> {

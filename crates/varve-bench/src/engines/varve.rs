@@ -1,14 +1,15 @@
 //! Varve over files, its jobs on two threads of their own.
 //!
 //! It is made for one thread. Where the others have writers and readers in threads, it runs their operations in turns, as
-//! its worker runs those of several tabs: five reads to a write, or one operation of each writer in one commit.
+//! its worker runs those of several tabs: five reads to a write, or one operation of each writer in one commit. Batches of many
+//! threads are read by readers, which share memory as large as the store's.
 
 use std::path::Path;
 
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::{Durability, Op, Options};
 
-use crate::engine::{Beside, Engine, Outcome, Settings};
+use crate::engine::{Beside, Engine, Outcome, Settings, all};
 use crate::host::{FileHost, FileStore};
 
 /// A buffered log goes to the operating system in pieces of this size, as `varve/synchronous` does.
@@ -23,6 +24,7 @@ pub struct Varve {
     host: FileHost,
     batch: Batch,
     buffered: bool,
+    memory_bytes: usize,
 }
 
 impl Varve {
@@ -55,7 +57,8 @@ impl Engine for Varve {
             ..Options::default()
         };
         let host = FileHost::open(dir, options)?;
-        Ok(Self { host, batch: Batch::new(true, true), buffered: settings.buffered })
+        let Settings { buffered, memory_bytes, .. } = *settings;
+        Ok(Self { host, batch: Batch::new(true, true), buffered, memory_bytes })
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Outcome {
@@ -74,6 +77,24 @@ impl Engine for Varve {
     fn write(&mut self, pairs: &[([u8; 32], [u8; 32])]) -> Outcome {
         let ops: Vec<_> = pairs.iter().map(|(key, value)| set(key, value)).collect();
         self.stage(&ops)
+    }
+
+    fn get_all_from_all(
+        &mut self,
+        threads: u64,
+        batches: u64,
+        keys: impl Fn(u64, u64) -> Vec<[u8; 32]> + Sync,
+    ) -> Outcome<u64> {
+        let reader = self.host.reader()?;
+        let memory_bytes = self.memory_bytes / threads as usize;
+        all(threads, |thread| {
+            let local = reader.open(memory_bytes);
+            let mut found = 0;
+            for key in (0..batches).flat_map(|batch| keys(thread, batch)) {
+                found += u64::from(local.find(&key, |entry| entry.is_some())?);
+            }
+            Ok(found)
+        })
     }
 
     fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize> {

@@ -18,6 +18,8 @@ use crate::choice::Choice;
 const PAIR_BYTES: u64 = 64;
 /// Writes of one transaction.
 const TRANSACTION: usize = 10_000;
+/// Threads that read batches beside each other.
+const READERS: u64 = 10;
 /// Pairs that are iterated over, and read in ranges.
 const SCANNED: usize = 500_000;
 /// Pairs of one range.
@@ -236,6 +238,16 @@ fn transactions<E: Engine>(choice: &Choice, folder: &Path, pairs: u64) -> Outcom
     }
     expect(found, reads)?;
     clock.stop(E::NAME, reads, Value::Null);
+
+    let batches = (reads / TRANSACTION as u64 / READERS).max(1);
+    let wanted = READERS * batches * TRANSACTION as u64;
+    let clock = Clock::start("transactions: read by 10 threads");
+    let found = engine.get_all_from_all(READERS, batches, |thread, batch| {
+        let mut rng = Rng::new(100 + thread * batches + batch);
+        (0..TRANSACTION).map(|_| key(rng.below(pairs))).collect()
+    })?;
+    expect(found, wanted)?;
+    clock.stop(E::NAME, wanted, Value::Null);
     engine.close()
 }
 

@@ -18,7 +18,7 @@ fn figures(phase: &Value) -> Option<[f64; 2]> {
     Some([ops / phase["seconds"].as_f64()?, phase["cpu_seconds"].as_f64()? / ops * 1e6])
 }
 
-const RATES: [&str; 10] = [
+const RATES: [&str; 11] = [
     "write",
     "read",
     "read after reopen",
@@ -29,6 +29,7 @@ const RATES: [&str; 10] = [
     "delete",
     "transactions: write",
     "transactions: read",
+    "transactions: read by 10 threads",
 ];
 
 /// Rates, and the cost of the store, one column for each engine.
