@@ -63,7 +63,8 @@ export default defineConfig({
         test: {
           name: 'js',
           // A test that hangs ends some day; a busy machine is no failure.
-          testTimeout: 60_000,
+          testTimeout: 300_000,
+          hookTimeout: 60_000,
           include: [
             'js/src/**/*.test.ts',
             'tests/node/**/*.test.ts',
@@ -78,7 +79,7 @@ export default defineConfig({
           name: 'browser',
           include: ['tests/browser/**/*.test.ts'],
           globalSetup: ['tests/browser/support/global-setup.ts'],
-          testTimeout: 120_000,
+          testTimeout: 300_000,
           hookTimeout: 60_000,
         },
       },
@@ -95,7 +96,8 @@ export default defineConfig({
         test: {
           name: 'runtimes',
           include: ['tests/runtimes/**/*.test.ts'],
-          testTimeout: 60_000,
+          testTimeout: 300_000,
+          hookTimeout: 60_000,
         },
       },
       {
