@@ -344,14 +344,14 @@ fn while_idle_little_is_kept_of_what_was_overwritten() {
 }
 
 #[test]
-fn an_idle_store_flushes_a_memtable_that_is_half_full_and_gives_its_log_back() {
+fn an_idle_store_flushes_a_memtable_that_is_a_quarter_full_and_gives_its_log_back() {
     let mut model = Model::new();
     let mut store = open(MemorySlots::new(64));
     fill(&mut store, &mut model, 0..2);
     store.begin_idle().expect("idle");
     assert_eq!(store.stats().frozen, 0);
-    let half = store.stats().memtable_bytes_max / 2;
-    while store.stats().memtable_bytes <= half {
+    let quarter = store.stats().memtable_bytes_max / 4;
+    while store.stats().memtable_bytes <= quarter {
         fill(&mut store, &mut model, 0..1);
     }
     let log_bytes = store.stats().wal_segment_bytes;

@@ -214,13 +214,13 @@ impl<S: Storage> Store<S> {
     }
 
     /// Notes that there are no writes for a while; the next memtable ends that state. While the store is idle, levels are merged sooner, so
-    /// that fewer overwritten entries are kept. A memtable that is half full is frozen, so that its part of the log is given back, unless
+    /// that fewer overwritten entries are kept. A memtable that is a quarter full is frozen, so that its part of the log is given back, unless
     /// the storage is full.
     ///
     /// # Errors
     /// The error of the commit of staged writes.
     pub fn begin_idle(&mut self) -> Result<()> {
-        if self.active.borrow().bytes() > self.memtable_bytes / 2 && self.storage.room_when_full().is_none() {
+        if self.active.borrow().bytes() > self.memtable_bytes / 4 && self.storage.room_when_full().is_none() {
             self.freeze_active()?;
         }
         self.jobs.begin_idle();
