@@ -4,16 +4,6 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Port } from '../../js/src/client/client.ts';
 import type { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { ImmediateRunner } from '../../js/src/engine/frame-runner.ts';
-import { VarveError } from '../../js/src/errors.ts';
-import { FRAME_HEADER_BYTES, OP_HEADER_BYTES, Op, Status } from '../../js/src/protocol/frame.ts';
-import {
-  answersOf,
-  frameOf,
-  operationsOf,
-  refusalOf,
-  responseOf,
-  statusOf,
-} from '../../js/src/protocol/frame-bytes.ts';
 import { EngineServer, type Incoming } from '../../js/src/server/engine-server.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
@@ -189,45 +179,4 @@ test('a frame that waits for a job does not run once its clients have gone: the 
   jobEnds();
   await running;
   for (const call of [store.tick, send, ...Object.values(owner)]) expect(call).not.toHaveBeenCalled();
-});
-
-test('the refused writes at the end of a frame run again once a job made room; one before an operation that was done does not', async () => {
-  const FULL = new VarveError('VARVE_STORAGE_FULL', 'No room.');
-  const operations = (codes: readonly number[]) =>
-    codes.map((code, i) => ({ code, bytes: Uint8Array.of(i, 0, 0, 0, code, ...new Uint8Array(OP_HEADER_BYTES - 5)) }));
-  const answersTo = async (codes: readonly number[]): Promise<(number | undefined)[]> => {
-    let hasRoom = false;
-    let response = new Uint8Array();
-    const memory = {
-      put: (request: Uint8Array) => {
-        const answers = operationsOf(request).map((operation) => {
-          const isFull = operation.code === Op.set && !hasRoom;
-          const answer = refusalOf(operation, FULL);
-          if (!isFull) answer[4] = Status.ok;
-          return answer;
-        });
-        response = responseOf(answers);
-      },
-      takeOut: () => response,
-      trim: () => undefined,
-    };
-    const fault = { guarded: (call: () => number) => call() };
-    const exports = Object.fromEntries([['varve_frame', () => 0]]);
-    const store = { exports, memory, fault, tick: () => undefined, check: () => 0, wantsRoom: () => !hasRoom };
-    const makeRoom = async (): Promise<boolean> => {
-      hasRoom = true;
-      return true;
-    };
-    const owner = { onRun: vi.fn(), onRefused: vi.fn(), onReplaced: vi.fn(), onFailure: vi.fn() };
-    const upkeep = { isStalled: () => false, makeRoom };
-    const runner = new ImmediateRunner({ store, upkeep } as unknown as EngineHost, owner);
-    const sent: Uint8Array[] = [];
-    await runner.run(frameOf(new Uint8Array(FRAME_HEADER_BYTES), operations(codes)), (part) => sent.push(part));
-    expect(owner.onFailure).not.toHaveBeenCalled();
-    const answers = sent.flatMap(answersOf);
-    expect(answers.map((answer) => answer[0])).toEqual(codes.map((_, i) => i));
-    return answers.map(statusOf);
-  };
-  expect(await answersTo([Op.get, Op.set, Op.set])).toEqual([Status.ok, Status.ok, Status.ok]);
-  expect(await answersTo([Op.set, Op.get])).toEqual([Status.error, Status.ok]);
 });

@@ -190,12 +190,6 @@ pub fn varve_stalled(h: u32) -> i32 {
     raw(h, |open| Ok(u32::from(open.store.is_stalled())))
 }
 
-/// 1 if a write was refused for lack of room and no job has looked for room since.
-#[wasm_bindgen]
-pub fn varve_wants_room(h: u32) -> i32 {
-    raw(h, |open| Ok(u32::from(open.store.wants_room())))
-}
-
 /// A response ends when it has this many bytes; the frame continues in another response.
 const RESPONSE_BYTES: usize = 4 << 20;
 

@@ -3,24 +3,13 @@
  * `deferred-runner.ts` runs them over a device that commits later.
  *
  * Invariant: responses are sent in the order of their frames. While the engine is stalled, a frame waits until a job has made room.
- * If no job can make room (a full disk), the frame runs. The writes at its end that are refused for lack of room run again, one after
- * another, while more room may come (`patience.ts`). A refused write before an operation that was done would come after it, so it keeps
- * its error.
+ * If no job can make room (a full disk), the frame runs and its writes get the error.
  */
 
-import { closedError, VarveError } from '../errors.ts';
-import {
-  answersOf,
-  type FrameOperation,
-  frameOf,
-  isRefusedWith,
-  operationsOf,
-  refusalsOf,
-  responseOf,
-} from '../protocol/frame-bytes.ts';
+import { VarveError } from '../errors.ts';
+import { refusalsOf } from '../protocol/frame-bytes.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import type { EngineHost } from './engine-host.ts';
-import { Patience } from './patience.ts';
 
 /** Sends a part of the response to a frame. */
 export type SendResponse = (response: Uint8Array<ArrayBuffer>) => void;
@@ -64,7 +53,9 @@ export class ImmediateRunner implements FrameRunner {
   }
 
   run(request: Uint8Array, send: SendResponse): Promise<void> | undefined {
-    return this.#host.upkeep.isStalled() ? this.#runLater(request, send) : this.#run(request, send);
+    if (this.#host.upkeep.isStalled()) return this.#runLater(request, send);
+    this.#run(request, send);
+    return undefined;
   }
 
   async answerRefused(): Promise<void> {}
@@ -76,68 +67,22 @@ export class ImmediateRunner implements FrameRunner {
   }
 
   async #runLater(request: Uint8Array, send: SendResponse): Promise<void> {
-    await this.#ready();
-    // While it waited, its clients may have gone and the store may be closing.
-    if (!this.#isAborted) await this.#run(request, send);
-  }
-
-  async #ready(): Promise<void> {
     const { upkeep } = this.#host;
     while (!this.#isAborted && upkeep.isStalled()) await upkeep.progress();
+    // While it waited, its clients may have gone and the store may be closing.
+    if (!this.#isAborted) this.#run(request, send);
   }
 
-  #run(request: Uint8Array, send: SendResponse): Promise<void> | undefined {
-    const { store } = this.#host;
-    const held: Uint8Array<ArrayBuffer>[] = [];
+  #run(request: Uint8Array, send: SendResponse): void {
     try {
-      respond(store, request, (part) => {
-        if (held.length > 0 || store.wantsRoom()) held.push(part);
-        else send(part);
-      });
+      respond(this.#host.store, request, send);
     } catch (error) {
       // If a frame cannot be answered at all, the engine or the client is broken: all requests fail.
       this.#owner.onFailure(error);
-      return undefined;
+      return;
     }
-    const answers = held.flatMap(answersOf);
-    const done = answers.findLastIndex((answer) => !isFull(answer)) + 1;
-    const refused = answers.length - done;
-    if (refused === 0) for (const part of held) send(part);
-    else if (done > 0) send(responseOf(answers.slice(0, done)));
     this.#owner.onRun();
-    return refused > 0 ? this.#runAgain(request, operationsOf(request).slice(-refused), send) : undefined;
   }
-
-  /** Runs the refused operations at the end of a request again. */
-  async #runAgain(request: Uint8Array, operations: readonly FrameOperation[], send: SendResponse): Promise<void> {
-    const { store, upkeep } = this.#host;
-    const patience = new Patience(upkeep, { isTight: false });
-    const ensureGoing = (): void => {
-      if (this.#isAborted) throw closedError();
-    };
-    const answers: Uint8Array[] = [];
-    try {
-      for (const operation of operations) {
-        const frame = frameOf(request, [operation]);
-        const run = async (): Promise<Uint8Array> => {
-          await this.#ready();
-          ensureGoing();
-          const parts: Uint8Array<ArrayBuffer>[] = [];
-          respond(store, frame, (part) => parts.push(part));
-          this.#owner.onRun();
-          return parts.flatMap(answersOf)[0] as Uint8Array;
-        };
-        answers.push(await patience.spend(operation, frame.length, run, ensureGoing));
-      }
-      send(responseOf(answers));
-    } catch (error) {
-      if (!this.#isAborted) this.#owner.onFailure(error);
-    }
-  }
-}
-
-function isFull(answer: Uint8Array): boolean {
-  return isRefusedWith(answer, 'VARVE_STORAGE_FULL');
 }
 
 /** Answers a request frame with response frames: with one frame unless the answers are long. */

@@ -14,8 +14,7 @@ import { Op } from '../protocol/frame.ts';
 import { type FrameOperation, isRefusedWith, refusalOf } from '../protocol/frame-bytes.ts';
 import { delay } from '../runtime/wait.ts';
 import { commitFailure } from '../storage/commit-failure.ts';
-import { SlotError } from '../storage/device.ts';
-import type { Commits } from './commits.ts';
+import { type DeferredDevice, SlotError } from '../storage/device.ts';
 
 const SET_MS_MAX = 5000;
 const DELETE_MS_MAX = 2000;
@@ -45,15 +44,15 @@ export interface FrameHost {
 
 /** The time limits for the writes of one frame. */
 export class Patience {
-  readonly #host: Pick<FrameHost, 'makeRoom'>;
-  readonly #device: Pick<Commits, 'isTight'>;
+  readonly #host: FrameHost;
+  readonly #device: DeferredDevice;
   /** The times until which sets and deletes wait; 0 if not set yet. */
   #setsUntil = 0;
   #deletesUntil = 0;
   /** A set of this many bytes was refused, and no write has succeeded since. */
   #bytesMax = Number.POSITIVE_INFINITY;
 
-  constructor(host: Pick<FrameHost, 'makeRoom'>, device: Pick<Commits, 'isTight'>) {
+  constructor(host: FrameHost, device: DeferredDevice) {
     this.#host = host;
     this.#device = device;
   }

@@ -222,8 +222,7 @@ export class Upkeep {
     await this.#quota?.lookNow();
     const isMore = attempts < ATTEMPTS_MAX && (await this.#commits.moreRoom(untilMs));
     if (!this.#jobs.isBusy() && (attempts === 0 || isMore)) this.#jobs.kickNow();
-    // The engine may have flushed when it was asked for a job.
-    if (!this.#jobs.isBusy() && !isMore) return attempts === 0;
+    if (!this.#jobs.isBusy() && !isMore) return false;
     // Wait also if a job fails at once: other tasks need their turn.
     await delay(MOMENT_MS);
     await Promise.race([this.#jobs.progress(), delay(ROOM_MS)]);

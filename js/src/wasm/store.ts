@@ -150,11 +150,6 @@ export class EngineStore {
     this.#call(() => this.exports.varve_want_room(this.h));
   }
 
-  /** Whether a write was refused for lack of room and no job has looked for room since. */
-  wantsRoom(): boolean {
-    return this.#call(() => this.exports.varve_wants_room(this.h)) === 1;
-  }
-
   /** Sets how many bytes spare files may have in total when a file is deleted. */
   setSpare(bytes: number): void {
     this.#call(() => this.exports.varve_set_spare(this.h, bytes));

@@ -192,11 +192,6 @@ impl<S: Storage> Store<S> {
         self.jobs.purge.is_wanted = true;
     }
 
-    /// Whether a write was refused and no job has looked for room since.
-    pub fn wants_room(&self) -> bool {
-        self.jobs.purge.is_wanted
-    }
-
     /// The next table of the round. A table that a scan or a snapshot reads would keep its room: the round stays open
     /// until the read ends.
     fn next_purge(&mut self) -> Option<Offer> {
