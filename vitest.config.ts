@@ -1,6 +1,6 @@
 // Five projects: `js` (the TypeScript in Node), `browser` (the built package in a real Chromium, driven from Node),
 // `engines` (the same in Chromium, Firefox and WebKitGTK), `runtimes` (the built package on server runtimes), `packaging` (the
-// packed package in projects of users). Two files run at a time: each has its own browsers, folders and ports.
+// packed package in projects of users). Two files run at a time, each with its own browsers, folders and ports; in `browser`, one.
 
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
@@ -79,6 +79,8 @@ export default defineConfig({
           name: 'browser',
           include: ['tests/browser/**/*.test.ts'],
           globalSetup: ['tests/browser/support/global-setup.ts'],
+          // Tabs notice when the leading tab stands still: beside another file, it would seem to.
+          fileParallelism: false,
           testTimeout: 300_000,
           hookTimeout: 60_000,
         },
