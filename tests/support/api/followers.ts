@@ -126,8 +126,9 @@ export class Copy implements Follower {
   }
 
   async #readAll(): Promise<void> {
-    const entries = this.#db.entries(this.#range);
+    // First: a store that is closing refuses to read (seed 549284428 in Chromium).
     this.#isReading = true;
+    const entries = this.#db.entries(this.#range);
     this.#entries.clear();
     for await (const [key, value] of entries) this.#entries.set(textOf(key), { key, text: textOf(value) });
     this.#isReading = false;
