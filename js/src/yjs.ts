@@ -205,7 +205,7 @@ export class VarvePersistence {
           if (Object.keys(change.range).length === 0) return await this.#end(updates);
         } else if (change.type === 'gap') {
           const stored = await entriesOf(updates);
-          // What was there before the gap was deleted in it.
+          // The updates from before the gap were deleted in it.
           if (stored.length === 0 && this.#seen.size > 0) return await this.#end(updates);
           apply(stored);
         }

@@ -55,7 +55,7 @@ test('everything is copied once, and stays where it was; a key that is there kee
   expect(await keyval.values(target)).toHaveLength(total);
   expect(await original.entries(source)).toEqual(before);
 
-  // What is deleted here does not come back.
+  // Deleted entries do not come back.
   await keyval.clear(target);
   expect(await keyval.migrate({ ...FROM, onProgress: () => expect.unreachable() }, target)).toBe(0);
   expect(await keyval.entries(target)).toEqual([]);
@@ -153,7 +153,7 @@ test('a value that cannot be stored is a DataCloneError; after it is deleted, th
     return view;
   };
   await expect(keyval.migrate(FROM, refusing)).rejects.toMatchObject({ name: 'DataCloneError' });
-  // What was before it is there.
+  // The entries before it are there.
   expect(await keyval.get(99, target)).toEqual({ number: 99 });
   await original.del(100, source);
   expect(await keyval.migrate(FROM, refusing)).toBe(total - 1);

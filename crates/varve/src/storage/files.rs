@@ -3,8 +3,9 @@
 //!
 //! Invariants:
 //! - A slot's name is durable before the slot can be used, so that its bytes need only a flush of the file.
-//! - The first slot is locked as long as the slots are open or a reader in another thread has its file. The operating system releases the lock when the process ends. JavaScript
-//!   runtimes do not see this lock. Their own is a file, and a folder with such a file is not opened here.
+//! - The first slot is locked as long as the slots are open or a reader in another thread has its file. The operating system releases
+//!   the lock when the process ends. JavaScript runtimes do not see this lock. Their own is a file, and a folder with such a file is not
+//!   opened here.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};

@@ -58,7 +58,7 @@ use crate::view::{Entry, TableHandle, View};
 #[derive(Debug, Clone)]
 pub struct Reader(Arc<ReadPoint>);
 
-/// What the threads share.
+/// The part that threads share.
 #[derive(Debug)]
 pub(super) struct ReadPoint {
     store: StoreId,
