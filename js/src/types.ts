@@ -126,6 +126,13 @@ export interface DeleteKeyOptions extends WriteOptions, Condition {
   existed?: boolean | undefined;
 }
 
+/**
+ * The value that `update` replaces: undefined if the key is absent. Where the values of a store have no type (`unknown`), it is not checked,
+ * so that `(n = 0) => n + 1` compiles there, too.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: nothing can be done with `unknown`, and no type can be inferred from a default.
+export type OldValue<V> = unknown extends V ? any : V | undefined;
+
 /** Options of `update`. */
 export interface UpdateOptions extends WriteOptions, UpdateLifetime {}
 

@@ -33,6 +33,7 @@ import type {
   Key,
   KeyRange,
   Lifetime,
+  OldValue,
   ScanOptions,
   StoreIterator,
   TransactionOptions,
@@ -187,7 +188,7 @@ export class Transaction<K, V>
    */
   async update(
     key: K,
-    change: (value: V | undefined) => V | PromiseLike<V>,
+    change: (value: OldValue<V>) => V | PromiseLike<V>,
     options: UpdateLifetime = {},
   ): Promise<void> {
     checkOptions(options, LIFETIME);

@@ -33,6 +33,7 @@ import type {
   DeleteReceipt,
   Key,
   KeyRange,
+  OldValue,
   Receipt,
   SetOptions,
   TransactionOptions,
@@ -125,11 +126,7 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
    * await db.update('visits', (visits = 0) => visits + 1);
    * await db.update(['session', id], (session) => ({ ...session, seen: Date.now() })); // still expires when it did
    */
-  async update(
-    key: K,
-    change: (value: V | undefined) => V | PromiseLike<V>,
-    options?: UpdateOptions,
-  ): Promise<Receipt> {
+  async update(key: K, change: (value: OldValue<V>) => V | PromiseLike<V>, options?: UpdateOptions): Promise<Receipt> {
     const parts = this.transactionParts(options, UPDATE);
     const bytes = this.formats.keys.encode(key);
     // Once it is loaded, an update begins within the call: so an update that is called from another update's function is recognized.

@@ -27,6 +27,7 @@ import type {
   Key,
   KeyRange,
   Lifetime,
+  OldValue,
   ScanOptions,
   TransactionOptions,
   UpdateLifetime,
@@ -92,7 +93,7 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
    * Replaces a value by the result of `change`, which gets undefined for an absent key. If `change` itself writes the key, it is
    * called again, as with the store's `update`. The entry keeps its expiry unless `options` has one.
    */
-  update(key: K, change: (value: V | undefined) => V, options: UpdateLifetime = {}): void {
+  update(key: K, change: (value: OldValue<V>) => V, options: UpdateLifetime = {}): void {
     checkOptions(options, LIFETIME);
     const plain = this.#work.plain(key);
     for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {

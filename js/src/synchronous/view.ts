@@ -22,6 +22,7 @@ import type {
   Entry,
   Key,
   KeyRange,
+  OldValue,
   Receipt,
   ScanOptions,
   SetOptions,
@@ -135,7 +136,7 @@ export class SyncView<K, V> extends SyncReadView<K, V> implements Reads<K, V>, W
    * called again, 16 times at most; then `VARVE_CONFLICT` is thrown. The entry keeps its expiry, unless `options` has one;
    * `expiresIn: null` removes it.
    */
-  update(key: K, change: (value: V | undefined) => V, options: UpdateOptions = {}): Receipt {
+  update(key: K, change: (value: OldValue<V>) => V, options: UpdateOptions = {}): Receipt {
     const durability = durabilityOf(options, UPDATE);
     const { signal } = options;
     const plain = this.formats.keys.plain(key);
