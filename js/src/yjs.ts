@@ -151,13 +151,16 @@ export class VarvePersistence {
     await this.#open();
     await this.whenSynced;
     const updates = this.#updates as Updates;
-    this.#size = await updates.count();
-    if (this.#isDestroyed || (!isForced && this.#size < PREFERRED_TRIM_SIZE)) return;
+    const size = await updates.count();
+    this.#size = size;
+    if (this.#isDestroyed || (!isForced && size < PREFERRED_TRIM_SIZE)) return;
+    const replaced = [...this.#seen];
     const batch = updates.batch();
-    for (const [provider, last] of this.#seen) batch.deleteRange({ gte: [provider, 0], lte: [provider, last] });
-    this.#seen = new Map();
-    this.#size = 1;
+    for (const [provider, last] of replaced) batch.deleteRange({ gte: [provider, 0], lte: [provider, last] });
     await batch.set(this.#nextKey(), encodeStateAsUpdate(this.doc)).commit();
+    // Not before: if the commit fails, the next one has to delete them. Later updates may have arrived meanwhile.
+    for (const [provider, last] of replaced) if (this.#seen.get(provider) === last) this.#seen.delete(provider);
+    this.#size -= size - 1;
   }
 
   get #isDestroyed(): boolean {

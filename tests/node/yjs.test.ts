@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as original from 'y-indexeddb';
 import * as Y from 'yjs';
 import type { Change } from '../../js/src/changes/types.ts';
+import { Batch } from '../../js/src/store/batch.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { View } from '../../js/src/store/view.ts';
@@ -295,6 +296,19 @@ test('an update that cannot be written is reported, and the next one has it, too
   await first.destroy();
   const [b] = await load(there);
   expect(b.toJSON()).toEqual({ x: 1, y: 2, z: 3 });
+});
+
+test('a state that cannot be stored replaces the same updates at the next attempt', async () => {
+  const [, first] = await load(here);
+  const [b, second] = await load(there);
+  for (let i = 0; i < 3; i++) b.set('n', i);
+  await second.destroy();
+  await expect.poll(() => first.doc.getMap('map').get('n')).toBe(2);
+  const full = new Error('The storage is full.');
+  vi.spyOn(Batch.prototype, 'commit').mockRejectedValueOnce(full);
+  await expect(ours.storeState(first)).rejects.toBe(full);
+  await ours.storeState(first);
+  expect(await countUpdates()).toBe(1);
 });
 
 test('after a gap in the changes everything is read again; if nothing is there, the document was deleted', async () => {
