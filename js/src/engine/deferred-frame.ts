@@ -20,8 +20,8 @@
  * does not run again, even if bytes were missing that the engine did not need (the length of a kept segment of the log). A write that
  * was refused for lack of room changed nothing either, and runs again while room may come back (`patience.ts`). A refused write is
  * not in the store, and a write in the store is not refused, however often the storage refuses. Committed operations stay committed,
- * and each attempt completes more of them. A scan that moved forward within the frame cannot go back, and ends. A scan that did not
- * move continues, unless the store lost something.
+ * and each attempt completes more of them. A scan that moved forward within the frame cannot go back, so its answer is kept. It is true
+ * whatever the store lost: the client knew the scan by an earlier response, so everything that the scan sees is committed.
  */
 
 import type { VarveError } from '../errors.ts';
@@ -29,7 +29,6 @@ import { Op, Status } from '../protocol/frame.ts';
 import {
   answersOf,
   asksForKey,
-  closingOf,
   type FrameOperation,
   frameOf,
   operationsOf,
@@ -82,13 +81,11 @@ export class DeferredFrame {
   async runAgain(host: FrameHost, device: DeferredDevice, refusal: VarveError): Promise<Uint8Array<ArrayBuffer>> {
     const given = (operation: FrameOperation, i: number): Uint8Array | undefined => {
       const { code } = operation;
-      const isKept = i < this.committed || !(this.isLost || WRITES.includes(code));
+      const isKept = i < this.committed || code === Op.scanNext || !(this.isLost || WRITES.includes(code));
       const before = isKept ? this.answers[i] : undefined;
       if (before !== undefined) return before;
-      const isEnded = code === Op.scanNext && this.isLost;
-      if (isEnded) host.respond(frameOf(this.#request, [closingOf(operation)]));
       const mayRun = DELETES.includes(code) ? i >= this.#retried : !WRITES.includes(code);
-      if (isEnded || !mayRun) return refusalOf(operation, refusal);
+      if (!mayRun) return refusalOf(operation, refusal);
       this.#retried = Math.max(this.#retried, i + 1);
       return undefined;
     };

@@ -46,14 +46,6 @@ export function frameOf(request: Uint8Array, operations: readonly FrameOperation
   return counted(request.subarray(0, FRAME_HEADER_BYTES), parts);
 }
 
-/** The operation that ends the scan that `operation` moved. */
-export function closingOf({ bytes }: FrameOperation): FrameOperation {
-  const end = bytes.slice(0, OP_HEADER_BYTES + 4);
-  end[4] = Op.scanClose;
-  new DataView(end.buffer).setUint32(12, 0, true);
-  return { code: Op.scanClose, bytes: end };
-}
-
 /** A response that refuses all operations of a frame. */
 export function refusalsOf(request: Uint8Array, error: VarveError): Uint8Array<ArrayBuffer> {
   return responseOf(operationsOf(request).map((operation) => refusalOf(operation, error)));
