@@ -1,6 +1,6 @@
 /** Blobs and Files in values: their bytes are read after the call, and nothing overtakes the write meanwhile. */
 
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { serve } from '../../js/src/cloudflare/serve.ts';
 import { structured } from '../../js/src/codec/values.ts';
 import { createHandler } from '../../js/src/http.ts';
@@ -16,7 +16,11 @@ async function opened(): Promise<Store<Key, unknown>> {
   return db;
 }
 
-afterEach(() => db?.close());
+afterEach(async () => {
+  vi.useRealTimers();
+  reads = 0;
+  await db?.close();
+});
 
 /** A Blob whose bytes come when `release` is called. */
 function slowBlob(text: string): { blob: Blob; release: () => void; fail: () => void } {
@@ -32,11 +36,17 @@ function slowBlob(text: string): { blob: Blob; release: () => void; fail: () => 
 }
 
 const waits = new WeakMap<Blob, Promise<void>>();
+/** How many slow Blobs are being read. */
+let reads = 0;
 const { arrayBuffer } = Blob.prototype;
 Blob.prototype.arrayBuffer = async function (): Promise<ArrayBuffer> {
-  await waits.get(this);
+  const wait = waits.get(this);
+  if (wait !== undefined) reads++;
+  await wait;
   return arrayBuffer.call(this);
 };
+
+const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const text = async (blob: unknown): Promise<string> => (blob as Blob).text();
 
@@ -119,6 +129,52 @@ test('an aborted write of a Blob is not waited for', async () => {
   abort.abort(new Error('enough'));
   await expect(written).rejects.toThrow('enough');
   expect(await store.has('a')).toBe(false);
+});
+
+test('an aborted write frees the calls that wait for its Blob', async () => {
+  const store = await opened();
+  const abort = new AbortController();
+  const written = store.set('a', [slowBlob('x').blob, slowBlob('y').blob], { signal: abort.signal });
+  const [other, later] = [store.set('b', 1), store.has('a')];
+  await vi.waitFor(() => expect(reads).toBe(1));
+  abort.abort(new Error('enough'));
+  await expect(written).rejects.toThrow('enough');
+  expect([await other, await later, await store.get('b')]).toMatchObject([{ sequence: 1 }, false, 1]);
+});
+
+test('an aborted update or transaction does not wait for its Blob, and an update that waits for one lets others go first', async () => {
+  const store = await opened();
+  const abort = new AbortController();
+  const { signal } = abort;
+  const updated = store.update('a', () => slowBlob('x').blob, { signal });
+  const committed = store.transaction((tx) => tx.set('b', slowBlob('y').blob), { signal });
+  const next = store.update('a', () => 'next');
+  await vi.waitFor(() => expect(reads).toBe(2));
+  expect(await next).toMatchObject({ sequence: 1 });
+  abort.abort(new Error('enough'));
+  await expect(updated).rejects.toThrow('enough');
+  await expect(committed).rejects.toThrow('enough');
+  expect([await store.get('a'), await store.has('b')]).toEqual(['next', false]);
+});
+
+test('close waits 5 seconds for a Blob; then it refuses the write, and makes those after it', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const store = await opened();
+  const never = store.set('a', [slowBlob('x').blob, slowBlob('y').blob]);
+  const other = store.set('b', 1);
+  let isRefused = false;
+  never.catch(() => {
+    isRefused = true;
+  });
+  while (reads === 0) await tick();
+  const closing = store.close();
+  await tick();
+  await vi.advanceTimersByTimeAsync(4999);
+  expect(isRefused).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  await expect(never).rejects.toMatchObject({ code: 'VARVE_CLOSED', message: /before the bytes of a Blob/ });
+  expect(await other).toMatchObject({ sequence: 1 });
+  await closing;
 });
 
 test('update and transactions take Blobs, and a transaction reads its own', async () => {

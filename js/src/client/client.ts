@@ -271,6 +271,11 @@ export class Client {
     if (this.#refusal !== undefined) return;
     const answer = this.#post({ type: 'close' });
     this.#refusal = closed;
+    if (this.#reading > 0)
+      loadBlobs.now().then(
+        ({ limit }) => limit(this.#pending, answer),
+        () => undefined,
+      );
     try {
       await answer;
     } finally {

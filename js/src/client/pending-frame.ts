@@ -31,6 +31,8 @@ export class PendingFrame {
   readonly #resolve: (Callback | undefined)[] = [];
   readonly #reject: Callback[] = [];
   readonly #read: Read[] = [];
+  /** The request whose Blob is being read, and the call that ends the wait for it. */
+  #reading: readonly [request: number, end: Callback] | undefined;
 
   constructor(first: number) {
     this.first = first;
@@ -83,6 +85,16 @@ export class PendingFrame {
     if (this.#resolve[i] === undefined) return;
     this.#resolve[i] = ignored;
     (this.#reject[i] as Callback)(error);
+    if (this.#reading?.[0] === request) this.#reading[1](error);
+  }
+
+  /** Rejects when a request is aborted, at once if it was before. It watches one request at a time. */
+  aborted(request: number): Promise<never> {
+    const resolve = this.#resolve[(request - this.first) >>> 0];
+    return new Promise((_, reject) => {
+      this.#reading = [request, reject];
+      if (resolve === undefined || resolve === ignored) reject();
+    });
   }
 
   /** Takes a request out of the frame, which was never sent, and rejects it. */

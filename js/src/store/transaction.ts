@@ -340,7 +340,7 @@ async function runOnce<K, V, T>(
     result = await (turn === undefined ? ended : turn.during(ended));
     const batch = work.end();
     // The transaction has ended: the bytes are read into the batch as it is.
-    if (batch !== undefined) await blobs.read();
+    if (batch !== undefined) await untilAborted(blobs.read(), signal);
     // In one frame with the end of the snapshot: the engine releases the snapshot after the batch.
     if (batch !== undefined) {
       committed = client.submit(batchOperation, undefined, batch, level | levelOfSnapshot(number), signal);

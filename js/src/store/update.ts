@@ -42,7 +42,7 @@ export function update<K, V>(
     const sink = new BlobSink(512);
     const writer = new BatchWriter(sink);
     writer.set(rawBytes, key, operations.values, value, { ...lifetime, ifSequence: entry?.sequence ?? null });
-    await sink.read();
+    await call(() => sink.read());
     return client.submit(batchOperation, undefined, writer, level, signal);
   };
   return inTurn({ owner: client, key: textOfBytes(key), signal }, attempt, {
