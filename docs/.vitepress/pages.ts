@@ -18,13 +18,13 @@ const OTHERS = ['ARCHITECTURE.md', 'FORMAT.md', 'TESTING.md', 'CONTRIBUTING.md',
 /** Every other Markdown file of the repository, as patterns. */
 export const NO_PAGES = [
   ...['**/node_modules/**', 'target/**', 'build/!(reference)/**', 'bench/**', 'crates/**', 'dist/**', 'demo/**'],
-  ...['js/**', 'tests/**', 'test-results/**', 'README.md'],
+  ...['js/**', 'tests/**', 'test-results/**', 'examples/*/**', 'README.md'],
 ];
 
 /** The page of a file, as a path below the site: `guide/tabs.md` for `docs/guide/tabs.md`. Undefined if no page shows the file. */
 export function pageOf(file: string): string | undefined {
   if (OTHERS.includes(file)) return file.toLowerCase();
-  const [, page] = /^(?:docs|build(?=\/reference))\/(.+\.md)$/.exec(file) ?? [];
+  const [, page] = /^(?:docs\/|build\/(?=reference)|(?=examples\/README))(.+\.md)$/.exec(file) ?? [];
   return page?.replace(/\bREADME\.md$/, 'index.md');
 }
 
@@ -33,7 +33,7 @@ function addressOf(href: string, file: string): string | undefined {
   if (/^([\w+.-]+:|[#/])/.test(href)) return href;
   const [path = '', anchor] = href.split('#');
   const page = pageOf(posix.join(posix.dirname(file), path));
-  return page && `/${page}${anchor ? `#${anchor}` : ''}`;
+  return page && `/${page.replace(/\bindex\.md$/, '')}${anchor ? `#${anchor}` : ''}`;
 }
 
 /** A link to a file that is no page becomes its text. */

@@ -1,8 +1,7 @@
-// Vite, with no configuration: the README's first example, built and served as files, and from the development server,
-// which bundles dependencies beforehand.
+// Vite, with no configuration: the README's first example, built and served as files. examples.test.ts has its development server.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectDurable, expectRefusal, expectSite } from './support/expectations.ts';
+import { afterAll, beforeAll, test } from 'vitest';
+import { expectRefusal, expectSite } from './support/expectations.ts';
 import { Browser, exampleScript, pageWith } from './support/page.ts';
 import { Project } from './support/project.ts';
 
@@ -23,11 +22,4 @@ test('a build runs the example under a strict policy', async () => {
   await project.run('node', 'node_modules/vite/bin/vite.js', 'build');
   await expectSite(browser, project.path('dist'));
   await expectRefusal(browser, project.path('dist'));
-});
-
-test('the development server runs it, its dependencies bundled beforehand', async () => {
-  const vite = ['node_modules/vite/bin/vite.js', '--host', '127.0.0.1', '--port', '0'];
-  const [, origin] = await project.serve(/(http:\/\/127\.0\.0\.1:\d+)/, 'node', ...vite);
-  const [{ fetched }] = await expectDurable(browser, `${origin}/`);
-  expect([...fetched.keys()].filter((path) => path.includes('/.vite/deps/varve'))).not.toEqual([]);
 });

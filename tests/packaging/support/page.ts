@@ -6,7 +6,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BrowserContext, chromium } from 'playwright';
+import { type BrowserContext, chromium, type Page } from 'playwright';
 import { browserFlags, findBrowser } from '../../../scripts/browser.mjs';
 import { firstExample } from './readme.ts';
 
@@ -84,19 +84,26 @@ export class Browser {
     return new Browser(folder, await chromium.launchPersistentContext(folder, options));
   }
 
-  /** Loads a page until it has reported. */
-  async load(url: string): Promise<Loaded> {
+  /** An empty page. `complaints` gets the errors that it and its workers report. */
+  async page(): Promise<{ readonly page: Page; readonly complaints: string[] }> {
     const page = await this.#context.newPage();
     page.setDefaultTimeout(LIMIT_MS);
     const complaints: string[] = [];
-    const workers: string[] = [];
-    const fetched = new Map<string, string>();
     page.on('console', (message) => {
       const isComplaint = ['error', 'warning'].includes(message.type());
       // The browser makes this request itself; no page knows about it.
       if (isComplaint && !message.location().url.endsWith('/favicon.ico'))
         complaints.push(`${message.text()} (${message.location().url})`);
     });
+    page.on('pageerror', (error) => complaints.push(String(error)));
+    return { page, complaints };
+  }
+
+  /** Loads a page until it has reported. */
+  async load(url: string): Promise<Loaded> {
+    const { page, complaints } = await this.page();
+    const workers: string[] = [];
+    const fetched = new Map<string, string>();
     page.on('worker', (worker) => workers.push(new URL(worker.url()).pathname));
     page.on('response', (response) => {
       fetched.set(new URL(response.url()).pathname, response.headers()['content-type'] ?? '');

@@ -1,0 +1,28 @@
+import { open } from 'varve';
+import { uuid7 } from 'varve/collections';
+
+const db = await open('notes');
+
+const form = document.querySelector('form');
+const list = document.querySelector('ul');
+
+form.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const { text } = Object.fromEntries(new FormData(form));
+  form.reset();
+  await db.set(['note', uuid7()], text); // ids that sort by time
+});
+form.querySelector('button').disabled = false;
+
+// The newest notes: once now, and again after each change, whichever tab made it.
+const notes = db.live({ prefix: ['note'], reverse: true, limit: 50 }, { initial: [] });
+notes.subscribe((entries) => list.replaceChildren(...entries.map(itemOf)));
+
+function itemOf([key, text]) {
+  const button = document.createElement('button');
+  button.textContent = 'Delete';
+  button.addEventListener('click', () => db.delete(key));
+  const item = document.createElement('li');
+  item.append(text, ' ', button);
+  return item;
+}
