@@ -1,5 +1,5 @@
 /**
- * The package `varve/collections`: documents with typed secondary indexes, over any store of `varve` or `varve/inline`.
+ * The package `varve/collections`: documents with typed secondary indexes, over any store of `varve` or `varve/inline`, or a view of one.
  *
  * Invariant: it contains no engine. It uses only the public API of a store, and two internal parts of that API: values that are encoded
  * already, and the statement of which keys are derived. A document and its index entries are written in one batch or one transaction;
@@ -28,8 +28,9 @@ export { VarveError, type VarveErrorCode } from './errors.ts';
 /**
  * Creates a collection of documents of the type `T`. It is called in two steps, so that the other types are inferred from the
  * definition. The call takes no time: the indexes are checked and built at the first use, or by `ready()`. All keys of the collection
- * in the store begin with its name: `[name, 'doc', key]` is a document. The store must have no key codec, and its value codec must
- * return the same value that it was given, as the default codec does.
+ * in the store begin with its name: `[name, 'doc', key]` is a document. In a view of a store, `db.at(prefix)`, they are keys of the view.
+ * The store or view must have no key codec, and its value codec must return the same value that it was given, as the default codec
+ * does.
  *
  * Throws `VARVE_INVALID_ARGUMENT` for a definition that makes no sense.
  *
@@ -60,7 +61,8 @@ export function collection<T extends object>(): <
   definition: Definition<T, P, I, G>,
 ) => Collection<T, KeyOf<T, P>, ValuesOf<T, I>, NewDocument<T, P, G>> {
   return (db, name, definition) => {
-    const layout = new Layout(name, definition as ConstructorParameters<typeof Layout>[1]);
+    const { prefix } = db.formats.keys;
+    const layout = new Layout(name, definition as ConstructorParameters<typeof Layout>[1], prefix);
     // The implementation does not know the types of documents and values; callers see these types.
     return new StoreCollection(db, new Readiness(db, layout)) as never;
   };

@@ -1,4 +1,4 @@
-// Random documents, updates, exports, more updates, and imports. The imports go over existing documents or into an emptied store,
+// Random documents, in the whole store or in a view, updates, exports, more updates, and imports. The imports go over existing documents or into an emptied store,
 // whole or interrupted and resumed. One tab imports while another uses the collection. Afterwards every index answers the same as a
 // filter over the documents, and the check agrees. The check lists every unique value that two documents have by then. Once these are
 // mended, the indexes are also right.
@@ -8,6 +8,7 @@ import { expect, test } from 'vitest';
 import { inlineEngine } from '../../js/src/server/inline.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
+import type { View } from '../../js/src/store/view.ts';
 import { LossyStorage } from '../../js/src/testing.ts';
 import type { Key } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
@@ -16,6 +17,7 @@ import { expectKept, ids, type Note, type Notes, note, notesOf } from './support
 import { collect, openTabs } from './support/transactions.ts';
 
 type Db = Store<Key, unknown>;
+type Part = View<Key, unknown>;
 type Bytes = Uint8Array<ArrayBuffer>;
 
 const TAG = fc.constantFrom('a', 'ab', 'b', '');
@@ -43,6 +45,9 @@ type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
 
 const STEPS = fc.array(STEP, { maxLength: 12 });
 
+/** The prefix of the collection's view. */
+const PREFIX = fc.constantFrom<readonly Key[]>([], ['team', 7]);
+
 /** How an import runs: over existing documents or not, interrupted after some of its blocks, and what the other tab does meanwhile. */
 const IMPORT = fc.record({
   isMerge: fc.boolean(),
@@ -50,6 +55,8 @@ const IMPORT = fc.record({
   cut: fc.option(fc.nat(), { nil: undefined }),
   meanwhile: STEPS,
 });
+
+const IMPORTS = fc.array(IMPORT, { minLength: 1, maxLength: 3 });
 
 const refused = (error: { readonly code?: unknown }): void => {
   if (error.code !== 'VARVE_CONFLICT') throw error;
@@ -77,7 +84,7 @@ async function restore(db: Db, bytes: Bytes, merge: boolean, cut: number | undef
 }
 
 /** The documents as they are in the store. */
-const stored = (db: Db): Promise<Note[]> => collect(db.values({ prefix: ['notes', 'doc'] })) as Promise<Note[]>;
+const stored = (db: Part): Promise<Note[]> => collect(db.values({ prefix: ['notes', 'doc'] })) as Promise<Note[]>;
 
 /** The conflicts that a check must list: each document with a unique value that an earlier document has. */
 function conflictsOf(all: readonly Note[]): unknown[] {
@@ -93,7 +100,7 @@ function conflictsOf(all: readonly Note[]): unknown[] {
 }
 
 /** Corrects the values that two documents must not share; returns how many conflicts there were. */
-async function mend(db: Db, notes: Notes): Promise<number> {
+async function mend(db: Part, notes: Notes): Promise<number> {
   const conflicts = conflictsOf(await stored(db));
   const { ok, differences, found } = await notes.check();
   expect({ ok, differences, found }).toStrictEqual({
@@ -107,7 +114,7 @@ async function mend(db: Db, notes: Notes): Promise<number> {
   return conflicts.length;
 }
 
-async function expectIndexed(db: Db, notes: Notes): Promise<void> {
+async function expectIndexed(db: Part, notes: Notes): Promise<void> {
   const all = await stored(db);
   const having = (isWanted: (one: Note) => boolean): number[] => all.filter(isWanted).map(({ id }) => id);
   for (const tag of ['a', 'ab', 'b', '']) {
@@ -129,25 +136,26 @@ test('after imports of all kinds every index is that of the documents', { timeou
   let conflicts = 0;
   let interrupted = 0;
   await fc.assert(
-    fc.asyncProperty(STEPS, STEPS, fc.array(IMPORT, { minLength: 1, maxLength: 3 }), async (before, after, imports) => {
+    fc.asyncProperty(PREFIX, STEPS, STEPS, IMPORTS, async (prefix, before, after, imports) => {
       const [db, other] = (await openTabs(2)) as [Db, Db];
-      const tabs = [notesOf(db), notesOf(other)] as const;
+      const [part, theirs] = [db.at(prefix), other.at(prefix)];
+      const tabs = [notesOf(part), notesOf(theirs)] as const;
       await run(before, tabs);
       const whole = await bytesOf(db.export());
-      const range = await bytesOf(db.export({ prefix: ['notes', 'doc'] }));
+      const range = await bytesOf(db.export({ prefix: [...prefix, 'notes', 'doc'] }));
       await run(after, tabs);
       for (const { isMerge, isRangeOnly, cut, meanwhile } of imports) {
         if (!isMerge) await db.clear();
         if (cut !== undefined) interrupted++;
         await restore(db, isRangeOnly ? range : whole, isMerge, cut, () => run(meanwhile, tabs));
-        conflicts += await mend(db, tabs[1]);
-        await expectIndexed(db, tabs[0]);
+        conflicts += await mend(part, tabs[1]);
+        await expectIndexed(part, tabs[0]);
       }
       const fresh = (await openTabs(1))[0] as Db;
       await fresh.import(db.export());
-      await expectIndexed(fresh, notesOf(fresh));
+      await expectIndexed(fresh.at(prefix), notesOf(fresh.at(prefix)));
       await run(before, [tabs[1], tabs[0]]);
-      await expectIndexed(other, tabs[1]);
+      await expectIndexed(theirs, tabs[1]);
     }),
     { numRuns: 40 },
   );

@@ -297,7 +297,7 @@ describe('an import into an empty store', () => {
     await db.import(stream(backup));
     expect(await ids(theirs.find('title'))).toStrictEqual([1, 2]);
     await notes.insert(note(3));
-    await db.transaction((tx) => theirs.in(tx).insert(note(4)));
+    await other.transaction((tx) => theirs.in(tx).insert(note(4)));
     await expectKept(db, [note(1), note(2), note(3), note(4)]);
   });
 

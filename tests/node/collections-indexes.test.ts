@@ -3,6 +3,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ReservedKey } from '../../js/src/codec/reserved-key.ts';
 import { type BuildProgress, collection, VarveError } from '../../js/src/collections.ts';
+import { ReadView } from '../../js/src/store/read-view.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { expectKept, ids, kept, type Note, note, notesOf } from './support/notes.ts';
@@ -419,7 +420,7 @@ test('a snapshot whose check has failed once is checked again', async () => {
   const notes = notesOf(db);
   await notes.insert(note(1));
   await using then = db.snapshot();
-  vi.spyOn(then, 'get').mockRejectedValueOnce(new VarveError('VARVE_LEADER_STALLED', 'It stands still.'));
+  vi.spyOn(ReadView.prototype, 'get').mockRejectedValueOnce(new VarveError('VARVE_LEADER_STALLED', 'It stands still.'));
   await expect(notes.in(then).count('title')).rejects.toThrow(code('VARVE_LEADER_STALLED'));
   expect(await notes.in(then).count('title')).toBe(1);
 });

@@ -77,6 +77,19 @@ export async function calls(): Promise<void> {
   // @ts-expect-error: keys are strings
   notes.find({ gte: 5 });
 
+  notes.find('edited', { after: { id: 'a', edited: new Date() }, limit: 20 });
+  notes.count({ after: { id: 'a' } });
+  // @ts-expect-error: no such property
+  notes.find('edited', { after: { name: 'a' } });
+  for await (const [size, count] of notes.countBy('size', { gt: 1n }))
+    same<[bigint, number], [typeof size, typeof count]>(true);
+  const places = await notes.distinct('place', { prefix: ['work'], reverse: true, limit: 3 }).toArray();
+  same<(readonly [string, Date])[], typeof places>(true);
+  // @ts-expect-error: after is for documents
+  notes.distinct('tags', { after: { id: 'a' } });
+  // @ts-expect-error: no such index
+  notes.countBy('nothing');
+
   const found: Found<Note> = notes.find();
   for await (const note of found) same<Note, typeof note>(true);
   const keys = await notes.keys('edited').toArray();
@@ -126,6 +139,10 @@ export function definitions(): void {
   const numbered = collection<{ id: number; at: Date }>()(db, 'numbered', { key: 'id', indexes: { at: 'at' } });
   // @ts-expect-error: without newKey the key is part of the document
   void numbered.insert({ at: new Date() });
+  const inView = collection<{ id: number }>()(db.at(['team', 7]), 'numbered', { key: 'id' });
+  void inView.get(5);
+  // @ts-expect-error: the keys of the view are strings
+  collection<Note>()(db.at<string>(['team']), 'bad', { key: 'id' });
   // @ts-expect-error: an object is no key
   collection<Note>()(db, 'bad', { key: 'author' });
   // @ts-expect-error: no such property

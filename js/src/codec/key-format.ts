@@ -16,6 +16,7 @@ import type { Key, KeyCodec } from '../types.ts';
 import { decodeKey, decodeKeys } from './key-reader.ts';
 import { encodePlain, writeKey } from './keys.ts';
 import { invalid, KEY_BYTES_MAX, plainKey } from './plain-key.ts';
+import { ReservedKey } from './reserved-key.ts';
 import type { ByteSink } from './sink.ts';
 
 /** Turns keys of one store or view into bytes and back. */
@@ -45,6 +46,8 @@ export class KeyFormat<K> {
     // Without a codec keys are Varve keys: K is Key or a part of it.
     const own = plainKey(codec === undefined ? (key as Key) : mappedKey(codec, key));
     if (prefix.length === 0) return own;
+    // A view has no reserved keys of its own: they are the store's.
+    if (typeof own === 'object' && own !== null && ReservedKey.is(own)) return own;
     return Array.isArray(own) ? [...prefix, ...own] : [...prefix, own];
   }
 

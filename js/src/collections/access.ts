@@ -7,41 +7,41 @@
 
 import { untilAborted } from '../runtime/until-aborted.ts';
 import type { ReadView } from '../store/read-view.ts';
-import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
+import type { View } from '../store/view.ts';
 import type { Key, StoreIterator } from '../types.ts';
 import type { Layout } from './definition.ts';
 import { tooOld } from './errors.ts';
 import type { Kept, Readiness } from './readiness.ts';
 
 /** A source of reads: the store, a snapshot or a transaction. */
-export type View = ReadView<Key, unknown> | Transaction<Key, unknown>;
+export type Source = ReadView<Key, unknown> | Transaction<Key, unknown>;
 
 /** A running scan of an index, and the view from which its documents are read. */
 export interface Walk<T> {
   readonly scan: StoreIterator<T>;
-  readonly view: View;
+  readonly view: Source;
   /** Releases what was opened for it. */
   close(): void;
 }
 
 /** How a collection reads. */
 export interface Access {
-  readonly view: View;
+  readonly view: Source;
   /** Runs a read of documents, after the calls made before it. The signal ends the wait for indexes, here and below. */
   plain<T>(read: () => Promise<T>, signal: AbortSignal | undefined): Promise<T>;
   /** Runs a read that needs only an index. If the index was not complete, it passes the result to `drop` and reads again. */
   indexed<T>(read: () => Promise<T>, signal: AbortSignal | undefined, drop?: (result: T) => void): Promise<T>;
   /** Opens an index whose documents are then read at the same read point. `open` is called with the view to scan. */
-  walk<T>(open: (view: View) => StoreIterator<T>, signal: AbortSignal | undefined): Promise<Walk<T>>;
+  walk<T>(open: (view: Source) => StoreIterator<T>, signal: AbortSignal | undefined): Promise<Walk<T>>;
 }
 
 /** Reads of the current store at each call. */
 export class StoreAccess implements Access {
-  readonly view: Store<Key, unknown>;
+  readonly view: View<Key, unknown>;
   readonly #readiness: Readiness;
 
-  constructor(view: Store<Key, unknown>, readiness: Readiness) {
+  constructor(view: View<Key, unknown>, readiness: Readiness) {
     this.view = view;
     this.#readiness = readiness;
   }
@@ -64,7 +64,7 @@ export class StoreAccess implements Access {
     }
   }
 
-  async walk<T>(open: (view: View) => StoreIterator<T>, signal: AbortSignal | undefined): Promise<Walk<T>> {
+  async walk<T>(open: (view: Source) => StoreIterator<T>, signal: AbortSignal | undefined): Promise<Walk<T>> {
     return this.indexed(
       () => this.#walk(open),
       signal,
@@ -76,7 +76,7 @@ export class StoreAccess implements Access {
   }
 
   /** Opens a scan of the index in a snapshot, from which the documents are read, too. */
-  async #walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>> {
+  async #walk<T>(open: (view: Source) => StoreIterator<T>): Promise<Walk<T>> {
     const view = this.view.snapshot();
     const close = (): void => void view.close();
     try {
@@ -90,12 +90,12 @@ export class StoreAccess implements Access {
 
 /** A fixed read point: a snapshot or a transaction. */
 export class SnapshotAccess implements Access {
-  readonly view: View;
+  readonly view: Source;
   readonly #layout: Layout;
   readonly #readiness: Readiness;
   #checked: Promise<boolean> | undefined;
 
-  constructor(view: View, readiness: Readiness) {
+  constructor(view: Source, readiness: Readiness) {
     this.view = view;
     this.#layout = readiness.layout;
     this.#readiness = readiness;
@@ -110,7 +110,7 @@ export class SnapshotAccess implements Access {
     return read();
   }
 
-  async walk<T>(open: (view: View) => StoreIterator<T>, signal: AbortSignal | undefined): Promise<Walk<T>> {
+  async walk<T>(open: (view: Source) => StoreIterator<T>, signal: AbortSignal | undefined): Promise<Walk<T>> {
     await this.check(signal);
     const { view } = this;
     return { scan: open(view), view, close: () => undefined };

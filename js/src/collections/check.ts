@@ -9,7 +9,7 @@
 import { hasCode } from '../errors.ts';
 import { checkOptions } from '../options.ts';
 import type { Snapshot } from '../store/snapshot.ts';
-import type { Store } from '../store/store.ts';
+import type { View } from '../store/view.ts';
 import type { Key } from '../types.ts';
 import { SnapshotAccess } from './access.ts';
 import type { Document, IndexEntry, Layout } from './definition.ts';
@@ -28,7 +28,7 @@ const ATTEMPTS_MAX = 16;
 
 /** One check. */
 export class Checker {
-  readonly #db: Store<Key, unknown>;
+  readonly #db: View<Key, unknown>;
   readonly #readiness: Readiness;
   readonly #layout: Layout;
   readonly #options: ReadyOptions;
@@ -37,7 +37,7 @@ export class Checker {
   #documents = 0;
   #entries = 0;
 
-  constructor(db: Store<Key, unknown>, readiness: Readiness, options: ReadyOptions) {
+  constructor(db: View<Key, unknown>, readiness: Readiness, options: ReadyOptions) {
     this.#db = db;
     this.#readiness = readiness;
     this.#layout = readiness.layout;

@@ -5,8 +5,11 @@
  *     [name, 'doc', key]                  the document
  *     [name, 'by', index, value, key]     true: the document has this value
  *     [name, 'by', index, value]          the key of the document: in an index that is unique
- *     ff "collection" name                how the indexes are defined and built (see readiness.ts)
- *     ff "over" name generation           they have been defined anew since, or documents imported; and once more for the latter
+ *     ff "collection" id                  how the indexes are defined and built (see readiness.ts)
+ *     ff "over" id generation             they have been defined anew since, or documents imported; and once more for the latter
+ *
+ * All of these keys are in the store or view of the collection, except the reserved ones: those are the store's. So the id of a
+ * collection in a view contains the prefix of the view.
  *
  * Invariant: an entry follows from the document and the definition alone. So the entries of a stored document are known
  * without looking for them.
@@ -66,8 +69,11 @@ export class Layout {
   readonly definition: Key;
   readonly #key: unknown;
   readonly #newKey: (() => Key) | undefined;
+  /** The name, and the prefix if there is one, in a text that no other collection of the store has. */
+  readonly #id: string;
 
-  constructor(name: string, definition: LooseDefinition) {
+  /** The layout of a collection in a store, or in a view with this prefix. */
+  constructor(name: string, definition: LooseDefinition, prefix: readonly Key[] = []) {
     checkOptions(definition, DEFINITION);
     const { key, newKey, indexes = {}, version = 1 } = definition;
     if (typeof name !== 'string' || name === '') throw invalid('A collection has a name, a string that is not empty.');
@@ -81,7 +87,8 @@ export class Layout {
     this.version = version;
     this.documents = [name, 'doc'];
     this.entries = [name, 'by'];
-    this.definition = reserved(`collection ${JSON.stringify(name)}`);
+    this.#id = textOf(prefix.length === 0 ? name : [...prefix, name]);
+    this.definition = reserved(`collection ${this.#id}`);
     this.#key = key;
     this.#newKey = newKey;
     const define = ([index, spec]: [string, unknown]) => [index, defined(spec, [name, 'by', index], version)] as const;
@@ -90,7 +97,7 @@ export class Layout {
 
   /** The key of a note that a generation is over. Each batch that writes depends on the absence of this note. */
   retired(generation: number): Key {
-    return reserved(`over ${JSON.stringify(this.name)} ${generation}`);
+    return reserved(`over ${this.#id} ${generation}`);
   }
 
   /**
@@ -98,7 +105,7 @@ export class Layout {
    * imports alone.
    */
   imported(generation: number): Key {
-    return reserved(`over ${JSON.stringify(this.name)} ${generation} by import`);
+    return reserved(`over ${this.#id} ${generation} by import`);
   }
 
   /** The store key of a document. Throws `VARVE_INVALID_KEY`. */
@@ -144,12 +151,17 @@ export class Layout {
         if (value === null || value === undefined) continue;
         const what = `The value for the index '${index.name}' of '${this.name}' in the document ${textOf(key)}`;
         const own = checkKey(value, what);
-        const place: Key = index.isUnique ? [...index.base, own] : [...index.base, own, key];
+        const place = entryPlace(index, own, key);
         entries.set(textOf(place), { index, key: place, value: index.isUnique ? key : true });
       }
     }
     return entries;
   }
+}
+
+/** The store key of an entry. */
+export function entryPlace({ base, isUnique }: DefinedIndex, value: Key, key: Key): readonly Key[] {
+  return isUnique ? [...base, value] : [...base, value, key];
 }
 
 /** A reserved key, not a user's key. So it survives a `clear` of the store, and a copy does not bring the one of another store. */

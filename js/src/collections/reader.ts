@@ -4,13 +4,15 @@
  * Invariant: everything that a walk has open, a scan and maybe a snapshot, is closed when the walk ends or its caller leaves it.
  */
 
+import { invalid } from '../errors.ts';
 import { several } from '../options.ts';
-import type { Key, KeyRange, StoreIterator, WaitOptions } from '../types.ts';
-import type { Access, View } from './access.ts';
-import type { DefinedIndex, Document, Layout } from './definition.ts';
-import { textOf } from './key.ts';
+import type { Key, StoreIterator, WaitOptions } from '../types.ts';
+import type { Access, Source } from './access.ts';
+import { type DefinedIndex, type Document, entryPlace, type Layout } from './definition.ts';
+import { allOf, countsOf, openPage } from './distinct.ts';
+import { compareKeys, textOf } from './key.ts';
 import type { Found } from './types.ts';
-import { type LooseWhere, rangeOf, whereOf } from './where.ts';
+import { firstIn, type LooseWhere, type PlaceRange, rangeAfter, rangeOf, VALUES, whereOf } from './where.ts';
 
 /** Documents fetched at once: few for the first ones, then more. */
 const PAGE_MIN = 32;
@@ -20,9 +22,11 @@ const PAGE_MAX = 128;
 interface Query {
   readonly index: DefinedIndex | undefined;
   readonly where: LooseWhere;
-  readonly range: KeyRange<Key>;
+  readonly range: PlaceRange;
   /** Whether a document may have several entries in the range. */
   readonly isRepeating: boolean;
+  /** If it is repeating: only documents that a walk of the range comes to after this place. */
+  readonly after?: Key | undefined;
 }
 
 /** Reads of a collection. */
@@ -80,15 +84,48 @@ export class Reader {
     return distinct;
   }
 
+  distinct(name: string, where?: unknown): Found<unknown> {
+    return this.#counted(name, where, false, ([value]) => value);
+  }
+
+  countBy(name: string, where?: unknown): Found<unknown> {
+    return this.#counted(name, where, true, (counted) => counted);
+  }
+
+  /** The values of an index, and how many documents have each if `isCounting`. */
+  #counted(name: string, given: unknown, isCounting: boolean, result: (of: [Key, number]) => unknown): Found<unknown> {
+    const index = this.layout.index(name);
+    const where = whereOf(given, VALUES);
+    const access = this.#access;
+    return new Finding(async function* () {
+      const opened = await access.walk((view) => openPage(view, index, where), where.signal);
+      try {
+        for await (const one of countsOf(opened, index, where, isCounting)) yield result(one);
+      } finally {
+        opened.close();
+      }
+    });
+  }
+
   #query(target: unknown, where: unknown): Query {
     const index = typeof target === 'string' ? this.layout.index(target) : undefined;
     const lookedFor = whereOf(index === undefined ? target : where);
-    return {
-      index,
-      where: lookedFor,
-      range: rangeOf(index?.base ?? this.layout.documents, lookedFor),
-      isRepeating: index?.isMulti === true && lookedFor.eq === undefined,
-    };
+    const { after, reverse } = lookedFor;
+    const range = rangeOf(index?.base ?? this.layout.documents, lookedFor);
+    const isRepeating = index?.isMulti === true && lookedFor.eq === undefined;
+    const query = { index, where: lookedFor, range, isRepeating };
+    if (after === undefined) return query;
+    const place = firstIn(range, this.#placesOf(after as Document, index, lookedFor.eq), reverse);
+    if (place === undefined) throw invalid(`after is a document that the index '${index?.name}' has.`);
+    return isRepeating ? { ...query, after: place } : { ...query, range: rangeAfter(range, place, reverse) };
+  }
+
+  /** The store keys at which a query finds a document. */
+  #placesOf(document: Document, index: DefinedIndex | undefined, eq: Key | undefined): Key[] {
+    const key = this.layout.keyOf(document);
+    if (index === undefined) return [this.layout.place(key)];
+    if (eq !== undefined) return [entryPlace(index, eq, key)];
+    return Array.from(this.layout.entriesOf(document, key, [index]).values(), (entry) => entry.key);
   }
 
   /** Documents by their keys: one scan. */
@@ -127,7 +164,7 @@ export class Reader {
 }
 
 /** Opens a scan of an index immediately, in the turn of the call. */
-function scanOf(view: View, { range, where, isRepeating }: Query, index: DefinedIndex): StoreIterator<unknown> {
+function scanOf(view: Source, { range, where, isRepeating }: Query, index: DefinedIndex): StoreIterator<unknown> {
   const { reverse, signal } = where;
   const options = { ...range, reverse, signal, limit: isRepeating ? undefined : where.limit };
   return index.isUnique ? view.entries(options) : view.keys(options);
@@ -136,28 +173,29 @@ function scanOf(view: View, { range, where, isRepeating }: Query, index: Defined
 /** The keys of the documents that entries name, each once. */
 async function* keysOf(
   scan: StoreIterator<unknown>,
-  { where, isRepeating }: Query,
+  { where, isRepeating, after }: Query,
   index: DefinedIndex,
 ): AsyncGenerator<Key, void, undefined> {
   const seen = new Set<string>();
   let left = where.limit ?? Number.POSITIVE_INFINITY;
+  let isBefore = after !== undefined;
   for await (const item of scan) {
-    if (left-- === 0) return;
-    const key = index.isUnique ? (item as [Key, Key])[1] : keyIn(item as Key);
+    if (left === 0) return;
+    const [place, key] = index.isUnique ? (item as [Key, Key]) : [item as Key, keyIn(item as Key)];
     if (isRepeating) {
       const { size } = seen;
-      if (seen.add(textOf(key)).size === size) {
-        left++;
-        continue;
-      }
+      if (seen.add(textOf(key)).size === size) continue;
+      isBefore &&= compareKeys(place, after as Key) * (where.reverse ? -1 : 1) <= 0;
+      if (isBefore) continue;
     }
+    left--;
     yield key;
   }
 }
 
 /** The documents of keys. The next page is fetched while the caller consumes the current one. */
 async function* documentsOf(
-  view: View,
+  view: Source,
   keys: AsyncIterator<Key, void>,
   layout: Layout,
   signal: AbortSignal | undefined,
@@ -201,9 +239,7 @@ class Finding<T> implements Found<T> {
     return this.#walk();
   }
 
-  async toArray(): Promise<T[]> {
-    const all: T[] = [];
-    for await (const item of this) all.push(item);
-    return all;
+  toArray(): Promise<T[]> {
+    return allOf(this);
   }
 }

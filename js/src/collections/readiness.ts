@@ -15,8 +15,8 @@
 import { VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
-import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
+import type { View } from '../store/view.ts';
 import type { Key } from '../types.ts';
 import type { DefinedIndex, Document, Layout } from './definition.ts';
 import { isOfDocuments, notUnique, outdated } from './errors.ts';
@@ -52,7 +52,7 @@ const NEW: Kept = { generation: 0, version: 0, indexes: {}, building: [], done: 
 /** The state of the indexes of one collection, in one client of the store. */
 export class Readiness {
   readonly layout: Layout;
-  readonly #db: Store<Key, unknown>;
+  readonly #db: View<Key, unknown>;
   #generation = 0;
   #pending: Promise<void> | undefined;
   /** Whether this client has begun its definition. If so, a different definition comes from other code. */
@@ -60,7 +60,7 @@ export class Readiness {
   /** Callers that wait until the indexes are ready. */
   readonly #waiting = new Set<ReadyOptions>();
 
-  constructor(db: Store<Key, unknown>, layout: Layout) {
+  constructor(db: View<Key, unknown>, layout: Layout) {
     this.#db = db;
     this.layout = layout;
   }

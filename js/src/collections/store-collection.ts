@@ -9,11 +9,11 @@
 import { hasCode, invalid } from '../errors.ts';
 import { durabilityOf, several } from '../options.ts';
 import type { Batch } from '../store/batch.ts';
-import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
+import type { View } from '../store/view.ts';
 import { type Call, inTurn } from '../transaction/turns.ts';
 import type { Key, WriteOptions } from '../types.ts';
-import { SnapshotAccess, StoreAccess, type View } from './access.ts';
+import { SnapshotAccess, type Source, StoreAccess } from './access.ts';
 import { Claims, differences } from './changes.ts';
 import { Checker } from './check.ts';
 import type { Document, IndexEntry } from './definition.ts';
@@ -35,12 +35,12 @@ type Fill = (batch: Batch<Key, unknown>) => void;
 
 /** Documents with indexes in a store; its types are those of `Collection`. */
 export class StoreCollection extends Reader {
-  readonly #db: Store<Key, unknown>;
+  readonly #db: View<Key, unknown>;
   readonly #readiness: Readiness;
   readonly #taker: Taker;
-  readonly #views = new WeakMap<View, Reader>();
+  readonly #views = new WeakMap<Source, Reader>();
 
-  constructor(db: Store<Key, unknown>, readiness: Readiness) {
+  constructor(db: View<Key, unknown>, readiness: Readiness) {
     super(readiness.layout, new StoreAccess(db, readiness));
     this.#db = db;
     this.#readiness = readiness;
@@ -67,7 +67,7 @@ export class StoreCollection extends Reader {
     return this.layout.place(key);
   }
 
-  in(view: View): Reader {
+  in(view: Source): Reader {
     let reader = this.#views.get(view);
     if (reader === undefined) {
       const isTransaction = Object(view) === view && 'derivations' in view;
@@ -76,9 +76,11 @@ export class StoreCollection extends Reader {
         throw invalid(
           `in() of '${this.name}' takes a transaction or a snapshot. To read the store as it is now, use the collection itself.`,
         );
-      const access = new SnapshotAccess(view, this.#readiness);
+      // It may be of another view of the store.
+      const own = view.at(this.#db);
+      const access = new SnapshotAccess(own, this.#readiness);
       reader = isTransaction
-        ? new TransactionCollection(this.layout, access, this.#taker, view as Transaction<Key, unknown>)
+        ? new TransactionCollection(this.layout, access, this.#taker, own as Transaction<Key, unknown>)
         : new Reader(this.layout, access);
       this.#views.set(view, reader);
     }

@@ -8,7 +8,7 @@
 
 import { ByteSink } from '../codec/sink.ts';
 import { invalid } from '../errors.ts';
-import type { Store } from '../store/store.ts';
+import type { View } from '../store/view.ts';
 import type { Key } from '../types.ts';
 import type { Document, IndexEntry, Layout } from './definition.ts';
 import { textOf } from './key.ts';
@@ -33,10 +33,10 @@ export type TakenChange = (old: Document) => Promise<Document | undefined>;
 
 /** Copies documents of one collection in the format of its store. */
 export class Taker {
-  readonly #db: Store<Key, unknown>;
+  readonly #db: View<Key, unknown>;
   readonly #layout: Layout;
 
-  constructor(db: Store<Key, unknown>, layout: Layout) {
+  constructor(db: View<Key, unknown>, layout: Layout) {
     this.#db = db;
     this.#layout = layout;
   }

@@ -5,15 +5,15 @@
  */
 
 import type { Snapshot } from '../store/snapshot.ts';
-import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
+import type { View } from '../store/view.ts';
 import type { Key, ScanOptions, WaitOptions, WriteOptions } from '../types.ts';
 
 /**
- * The store of a collection: it takes any keys and any values. (`set` is repeated here as a property because the compiler compares the
+ * The store of a collection, or a view of a store: it takes any keys and any values. (`set` is repeated here as a property because the compiler compares the
  * parameters of properties, but not those of methods. It would otherwise accept a store of strings and numbers.)
  */
-export type DocumentStore = Store<Key, unknown> & { readonly set: (key: Key, value: unknown) => unknown };
+export type DocumentStore = View<Key, unknown> & { readonly set: (key: Key, value: unknown) => unknown };
 
 /** The value of a document in an index: a key, or null or undefined if the index should not contain the document. */
 export type IndexValue = Key | null | undefined;
@@ -131,6 +131,16 @@ export interface Where<V> extends Pick<ScanOptions, 'limit' | 'signal'> {
   readonly reverse?: boolean | undefined;
 }
 
+/** Which documents to find, and after which document. */
+export interface WhereAfter<V, T> extends Where<V> {
+  /**
+   * Only what comes after this document in the order of the query: the last document of the page before. Documents with equal values
+   * are in the order of their keys, so no document comes twice, and none is left out. The document need not be stored any more: only
+   * its key and its value in the index are used. Undefined: from the start.
+   */
+  readonly after?: Partial<T> | undefined;
+}
+
 /** A document that may come without its key, if the definition has `newKey`. */
 export type NewDocument<T, P, G> = G extends () => Key ? (P extends keyof T ? Omit<T, P> & Partial<Pick<T, P>> : T) : T;
 
@@ -157,18 +167,34 @@ export interface CollectionReads<T, K, X> {
    * for await (const note of notes.find('edited', { gte: monday, reverse: true, limit: 20 })) show(note);
    * const lakes = await notes.find('tags', 'lake').toArray();
    * const all = await notes.find().toArray();
+   * const page = await notes.find('edited', { after: last, limit: 20 }).toArray();
    */
-  find(where?: Where<K>): Found<T>;
-  find<N extends keyof X & string>(index: N, where?: X[N] | Where<X[N]>): Found<T>;
+  find(where?: WhereAfter<K, T>): Found<T>;
+  find<N extends keyof X & string>(index: N, where?: X[N] | WhereAfter<X[N], T>): Found<T>;
   /** The first document that `find` would return. */
-  first(where?: Where<K>): Promise<T | undefined>;
-  first<N extends keyof X & string>(index: N, where?: X[N] | Where<X[N]>): Promise<T | undefined>;
+  first(where?: WhereAfter<K, T>): Promise<T | undefined>;
+  first<N extends keyof X & string>(index: N, where?: X[N] | WhereAfter<X[N], T>): Promise<T | undefined>;
   /** The keys of the documents that `find` would return. Documents are not read. */
-  keys(where?: Where<K>): Found<K>;
-  keys<N extends keyof X & string>(index: N, where?: X[N] | Where<X[N]>): Found<K>;
+  keys(where?: WhereAfter<K, T>): Found<K>;
+  keys<N extends keyof X & string>(index: N, where?: X[N] | WhereAfter<X[N], T>): Found<K>;
   /** How many documents `find` would return without a limit. */
-  count(where?: Where<K>): Promise<number>;
-  count<N extends keyof X & string>(index: N, where?: X[N] | Where<X[N]>): Promise<number>;
+  count(where?: WhereAfter<K, T>): Promise<number>;
+  count<N extends keyof X & string>(index: N, where?: X[N] | WhereAfter<X[N], T>): Promise<number>;
+  /**
+   * The values of an index that documents have, each once, in order. `limit` is how many values. Most entries are not read: a read of a
+   * few entries jumps to the next value.
+   *
+   * @example
+   * const folders = await notes.distinct('folder').toArray();
+   */
+  distinct<N extends keyof X & string>(index: N, where?: Where<X[N]>): Found<X[N]>;
+  /**
+   * The values that `distinct` would return, each with the number of its documents, which is counted in the engine.
+   *
+   * @example
+   * for await (const [tag, count] of notes.countBy('tags')) show(tag, count);
+   */
+  countBy<N extends keyof X & string>(index: N, where?: Where<X[N]>): Found<[value: X[N], count: number]>;
 }
 
 /**

@@ -13,6 +13,7 @@ import { afterPrefix, checkKey, compareKeys, TOP } from './key.ts';
 
 /** The conditions of a query, without their exact types. */
 export interface LooseWhere {
+  readonly after?: object | undefined;
   readonly eq?: Key | undefined;
   readonly gt?: Key | undefined;
   readonly gte?: Key | undefined;
@@ -24,18 +25,21 @@ export interface LooseWhere {
   readonly signal?: AbortSignal | undefined;
 }
 
-const WHERE: Known<LooseWhere> = { eq: 1, ...SCAN };
+/** Conditions on values. */
+export const VALUES: Known<Omit<LooseWhere, 'after'>> = { eq: 1, ...SCAN };
+/** Conditions on documents. */
+export const DOCUMENTS: Known<LooseWhere> = { ...VALUES, after: 1 };
 
 /**
  * The conditions of a query, with copies of keys that nobody else can change. A plain value stands for itself. Throws
  * `VARVE_INVALID_ARGUMENT` for invalid conditions.
  */
-export function whereOf(target: unknown): LooseWhere {
+export function whereOf(target: unknown, known: Readonly<Record<string, 1>> = DOCUMENTS): LooseWhere {
   if (target === undefined) return {};
   if (!isRange<unknown, LooseWhere>(target, undefined)) return { eq: checkKey(target, 'The wanted value') };
   const where = target as LooseWhere;
-  checkOptions(where, WHERE);
-  const { eq, gt, gte, lt, lte, prefix, reverse, limit, signal } = where;
+  checkOptions(where, known);
+  const { after, eq, gt, gte, lt, lte, prefix, reverse, limit, signal } = where;
   if ((gt !== undefined && gte !== undefined) || (lt !== undefined && lte !== undefined))
     throw invalid('A range takes gt or gte, and lt or lte, not both.');
   if (eq !== undefined && [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined))
@@ -46,11 +50,18 @@ export function whereOf(target: unknown): LooseWhere {
   const { prefix: first = '' } = bounds;
   if (typeof first !== 'string' && !Array.isArray(first) && !isBytes(first))
     throw invalid('A prefix is a string, a Uint8Array or an array.');
-  return { ...bounds, reverse, limit, signal };
+  if (after !== undefined && (typeof after !== 'object' || after === null)) throw invalid('after is a document.');
+  return { ...bounds, after, reverse, limit, signal };
+}
+
+/** A range of store keys: from `gte`, and below `lt`. */
+export interface PlaceRange extends Pick<KeyRange<Key>, 'prefix'> {
+  readonly gte: Key | undefined;
+  readonly lt: Key | undefined;
 }
 
 /** The range of store keys that begin with `base`, followed by a wanted value. */
-export function rangeOf(base: readonly Key[], { eq, gt, gte, lt, lte, prefix }: LooseWhere): KeyRange<Key> {
+export function rangeOf(base: readonly Key[], { eq, gt, gte, lt, lte, prefix }: LooseWhere): PlaceRange {
   const at = (value: Key): Key => [...base, value];
   const after = (value: Key): Key => [...base, value, TOP];
   const from = [];
@@ -68,4 +79,29 @@ export function rangeOf(base: readonly Key[], { eq, gt, gte, lt, lte, prefix }: 
   from.sort(compareKeys);
   to.sort(compareKeys);
   return { gte: from.at(-1), lt: to[0], prefix: base };
+}
+
+/** The part of a range that a walk comes to after a place. */
+export function rangeAfter(range: PlaceRange, place: readonly Key[], reverse: boolean | undefined): PlaceRange {
+  const { gte, lt } = range;
+  if (reverse) return lt === undefined || isBefore(place, lt) ? { ...range, lt: place } : range;
+  const from = [...place, TOP];
+  return gte === undefined || isBefore(gte, from) ? { ...range, gte: from } : range;
+}
+
+/** Of the places of a document, the first that a walk of the range comes to; the last one if all are before the range. */
+export function firstIn(
+  { gte, lt }: PlaceRange,
+  places: readonly Key[],
+  reverse: boolean | undefined,
+): readonly Key[] | undefined {
+  const sorted = [...places].sort(compareKeys);
+  if (reverse) sorted.reverse();
+  const isReached = (place: Key): boolean =>
+    reverse ? lt === undefined || isBefore(place, lt) : gte === undefined || !isBefore(place, gte);
+  return (sorted.find(isReached) ?? sorted.at(-1)) as readonly Key[] | undefined;
+}
+
+function isBefore(a: Key, b: Key): boolean {
+  return compareKeys(a, b) < 0;
 }

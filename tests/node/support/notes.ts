@@ -2,7 +2,7 @@
 
 import { expect } from 'vitest';
 import { type Collection, collection } from '../../../js/src/collections.ts';
-import type { Store } from '../../../js/src/store/store.ts';
+import type { View } from '../../../js/src/store/view.ts';
 import type { Key } from '../../../js/src/types.ts';
 
 /** A document. */
@@ -16,8 +16,8 @@ export interface Note {
   readonly aliases?: readonly string[] | undefined;
 }
 
-/** The collection over a store. */
-export function notesOf(db: Store<Key, unknown>, name = 'notes') {
+/** The collection in a store, or in a view of one. */
+export function notesOf(db: View<Key, unknown>, name = 'notes') {
   return collection<Note>()(db, name, {
     key: 'id',
     indexes: {
@@ -59,7 +59,7 @@ export function documents(notes: Iterable<Note>): [Key, unknown][] {
 }
 
 /** The part of a store that belongs to a collection: documents and entries. */
-export async function kept(db: Store<Key, unknown>, name = 'notes'): Promise<[Key, unknown][]> {
+export async function kept(db: View<Key, unknown>, name = 'notes'): Promise<[Key, unknown][]> {
   const all: [Key, unknown][] = [];
   for (const kind of ['by', 'doc']) {
     for await (const entry of db.entries({ prefix: [name, kind] })) all.push(entry);
@@ -68,7 +68,7 @@ export async function kept(db: Store<Key, unknown>, name = 'notes'): Promise<[Ke
 }
 
 /** Fails unless the store keeps these documents and their entries, and nothing else. */
-export async function expectKept(db: Store<Key, unknown>, notes: Iterable<Note>, name = 'notes'): Promise<void> {
+export async function expectKept(db: View<Key, unknown>, notes: Iterable<Note>, name = 'notes'): Promise<void> {
   const text = ([key, value]: [Key, unknown]): string => JSON.stringify([key, value]);
   const found = (await kept(db, name)).map(text).sort();
   expect(found).toStrictEqual(entriesFor(notes, name).map(text).sort());

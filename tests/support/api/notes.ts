@@ -137,8 +137,16 @@ export async function indexFault(
     if ((await notes.count('tags', tag)) !== tagged.length) return `the tag ${tag} is counted otherwise than found`;
   }
   const placed = all.filter(({ folder }) => folder === 'f').sort((a, b) => b.edited - a.edited || b.id - a.id);
-  const documents = await notes.find('place', { prefix: ['f'], reverse: true, limit: 3 }).toArray();
-  if (textOf(documents) !== textOf(placed.slice(0, 3))) return `in the folder are ${textOf(documents)}`;
+  for (let first = 0, after: Note | undefined; first <= placed.length; first += 3) {
+    const documents = await notes.find('place', { prefix: ['f'], reverse: true, limit: 3, after }).toArray();
+    if (textOf(documents) !== textOf(placed.slice(first, first + 3))) return `in the folder are ${textOf(documents)}`;
+    after = documents.at(-1);
+  }
+  const counts = [...new Set(all.flatMap(({ tags }) => tags))]
+    .sort()
+    .map((tag) => [tag, all.filter(({ tags }) => tags.includes(tag)).length]);
+  const counted = await notes.countBy('tags').toArray();
+  if (textOf(counted) !== textOf(counts)) return `the counts of the tags are ${textOf(counted)}`;
   return undefined;
 }
 

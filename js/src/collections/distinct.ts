@@ -1,0 +1,73 @@
+/**
+ * The values of an index, each once, with the number of their documents.
+ *
+ * Entries with equal values are neighbours. A page of entries is read, and the next page begins after the last value of this one. So a
+ * value with many entries costs one page, and values with few entries share pages.
+ *
+ * Invariant: all pages and counts of one walk are read from its view, so they have one read point.
+ */
+
+import type { Key, StoreIterator } from '../types.ts';
+import type { Source, Walk } from './access.ts';
+import type { DefinedIndex } from './definition.ts';
+import { textOf } from './key.ts';
+import { type LooseWhere, rangeOf } from './where.ts';
+
+/** Entries in a page. */
+const PAGE = 128;
+
+/** Opens a page of entries: the first one, or the one after a value. */
+export function openPage(view: Source, { base }: DefinedIndex, where: LooseWhere, after?: Key): StoreIterator<Key> {
+  const { reverse, signal } = where;
+  const bounds = after === undefined ? where : { ...where, [reverse ? 'lt' : 'gt']: after };
+  return view.keys({ ...rangeOf(base, bounds), reverse, signal, limit: PAGE });
+}
+
+/** The values of an index in order. Without `isCounting` the numbers mean nothing. */
+export async function* countsOf(
+  { scan, view }: Walk<Key>,
+  index: DefinedIndex,
+  where: LooseWhere,
+  isCounting: boolean,
+): AsyncGenerator<[Key, number], void, undefined> {
+  const { limit = Number.POSITIVE_INFINITY, signal } = where;
+  let left = limit;
+  for (let page = await allOf(scan); page.length > 0 && left > 0; ) {
+    const counts = grouped(page, index.base.length);
+    const last = counts.at(-1) as [Key, number];
+    const isLast = page.length < PAGE;
+    const isCut = !isLast && isCounting && counts.length <= left;
+    const isMore = !isLast && counts.length < left;
+    // Both are sent in one turn.
+    const [next, count] = await Promise.all([
+      isMore ? allOf(openPage(view, index, where, last[0])) : [],
+      isCut ? view.count({ ...rangeOf(index.base, { eq: last[0] }), signal }) : last[1],
+    ]);
+    last[1] = count;
+    yield* counts.slice(0, left);
+    left -= counts.length;
+    page = next;
+  }
+}
+
+/** The values in a page of entries, and how many entries each has in it. */
+function grouped(page: readonly Key[], at: number): [Key, number][] {
+  const counts: [Key, number][] = [];
+  let text: string | undefined;
+  for (const place of page) {
+    const value = (place as readonly Key[])[at] as Key;
+    const same = textOf(value);
+    const last = counts.at(-1);
+    if (last !== undefined && same === text) last[1]++;
+    else counts.push([value, 1]);
+    text = same;
+  }
+  return counts;
+}
+
+/** All items as an array. */
+export async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
