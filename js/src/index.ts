@@ -19,6 +19,7 @@ import { loadEngine } from './wasm/compile.ts';
 export type * from './changes/types.ts';
 export * from './common.ts';
 export type { Batch } from './store/batch.ts';
+export type { TransactionHandle } from './store/begin.ts';
 export type { OpenOptions } from './store/open-options.ts';
 export type { ReadView } from './store/read-view.ts';
 export type { Snapshot } from './store/snapshot.ts';

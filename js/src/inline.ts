@@ -15,6 +15,7 @@ import * as index from './index.ts';
 import { checkOptions, type Known } from './options.ts';
 import { inlineEngine } from './server/inline.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
+import * as begin from './store/begin.ts';
 import * as live from './store/live.ts';
 import { loaders } from './store/loaders.ts';
 import { openStore } from './store/open.ts';
@@ -52,6 +53,7 @@ export async function open<K = Key, V = unknown>(name: string, options: OpenOpti
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   // A service worker may not import later on: so this module contains everything.
   loaders.transactions = async () => transactions;
+  loaders.begin = async () => begin;
   loaders.changes = async () => changes;
   loaders.live = async () => live;
   loaders.cache = async () => cache;

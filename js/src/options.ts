@@ -9,6 +9,7 @@
 
 import { invalid } from './errors.ts';
 import type {
+  BeginOptions,
   CompactOptions,
   Condition,
   CountOptions,
@@ -36,6 +37,7 @@ export const LIFETIME: Known<Lifetime> = { expiresIn: 1, expiresAt: 1 };
 export const SET_ITEM: Known<SetItemOptions> = { ...CONDITION, ...LIFETIME };
 export const SET: Known<SetOptions> = { ...WRITE, ...SET_ITEM };
 export const UPDATE: Known<UpdateOptions> = { ...WRITE, ...LIFETIME };
+export const BEGIN: Known<BeginOptions> = { ...WRITE, exclusive: 1 };
 export const TRANSACTION: Known<TransactionOptions> = { ...WRITE, retries: 1 };
 export const DELETE: Known<DeleteKeyOptions> = { ...WRITE, ...CONDITION, existed: 1 };
 export const RANGE: Known<KeyRange> = { gt: 1, gte: 1, lt: 1, lte: 1, prefix: 1 };

@@ -118,6 +118,7 @@ function unsupported(): VarveError {
 }
 
 export * from './common.ts';
+export { SyncTransactionHandle } from './synchronous/begin.ts';
 export { SyncSnapshot, type SyncSnapshotView } from './synchronous/snapshot.ts';
 export { SyncStore } from './synchronous/store.ts';
 export { SyncTransaction, type SyncUpgrade } from './synchronous/transaction.ts';

@@ -145,6 +145,15 @@ export interface TransactionOptions extends WriteOptions {
   retries?: number | undefined;
 }
 
+/** Options of `begin`. */
+export interface BeginOptions extends WriteOptions {
+  /**
+   * Wait until no other exclusive transaction of this store is open, in any tab: they run one after another. Others that read or write
+   * do not wait for it. Default false.
+   */
+  exclusive?: boolean | undefined;
+}
+
 /** The versions that `upgrade` is called with. */
 export interface UpgradeVersions {
   /** The version that the store had; 0 for a new store, and for one that was never opened with a version. */

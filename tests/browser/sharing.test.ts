@@ -50,6 +50,28 @@ test('tabs share a store over ports, and the next one leads when the leader is c
   expect(after.map((one) => one?.clients)).toEqual([2, 2]);
 });
 
+test('an exclusive transaction waits for that of another tab, and goes on when that tab is gone', async () => {
+  const [first, second] = [await openTab('exclusive'), await openTab('exclusive')];
+  await first.evaluate(async () => {
+    const tx = await db.begin({ exclusive: true });
+    tx.set(1, 'never committed');
+  });
+  const next = second.evaluate(async () => {
+    const tx = await db.begin({ exclusive: true });
+    const found = await tx.get(1);
+    tx.set(1, 'second');
+    await tx.commit();
+    return found ?? 'nothing';
+  });
+  const isWaiting = () =>
+    second.evaluate(async () => (await navigator.locks.query()).pending?.map(({ name }) => name) ?? []);
+  await expect.poll(isWaiting).toContain('varve-transaction:exclusive');
+  await second.evaluate(() => db.set(2, 'free'));
+  await first.close();
+  expect(await next).toBe('nothing');
+  expect(await second.evaluate(() => db.getMany([1, 2]))).toEqual(['second', 'free']);
+});
+
 test('a leader that is frozen with a warning lets another tab lead at once', async () => {
   const first = await openTab('warned');
   const second = await openTab('warned');

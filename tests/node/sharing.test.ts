@@ -332,7 +332,7 @@ test('a tab whose worker cannot open the store leaves it to the next one', async
 
 test('a request that many leaders in a row did not survive fails, and no leader is sent it again', async () => {
   const frames: ArrayBuffer[] = [];
-  const client = new Client(true, () => undefined);
+  const client = new Client(() => undefined, 'test');
   const link = {
     via: 'worker',
     post: (message: unknown) => message instanceof ArrayBuffer && frames.push(message),

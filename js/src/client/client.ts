@@ -85,6 +85,8 @@ export class Client {
   /** The scans and snapshots that the engine has open for this client. */
   readonly numbers = new Numbers();
   keeper: ReadKeeper | undefined;
+  /** The name of the store, if tabs share it: then another engine may take the place of the one that it is connected to. */
+  readonly shared: string | undefined;
   readonly #writer: FrameWriter;
   readonly #asked = new Map<number, Asked>();
   /** Frames that are packed but not completely answered, oldest first. */
@@ -96,7 +98,7 @@ export class Client {
   #askId = 0;
   #link: Link | undefined;
   #wasConnected = false;
-  readonly #hasSuccessors: boolean;
+  #handles = new AbortController();
   readonly #end: () => void;
   /** The reason why new calls are rejected. Set by closing and by failing. */
   #refusal: unknown;
@@ -109,19 +111,19 @@ export class Client {
   readonly #sendScheduled = (): void => this.#send();
 
   /**
-   * @param hasSuccessors Whether another engine may take the place of the one it is connected to.
    * @param end Releases the port or links that the client used. Called once, when the client has failed or closed.
+   * @param shared The name of the store, if tabs share it.
    */
-  constructor(hasSuccessors: boolean, end: () => void) {
-    this.id = hasSuccessors ? randomClient() : 0;
+  constructor(end: () => void, shared?: string) {
+    this.id = shared === undefined ? 0 : randomClient();
     this.#writer = new FrameWriter(this.id);
-    this.#hasSuccessors = hasSuccessors;
+    this.shared = shared;
     this.#end = end;
   }
 
   /** A client of one engine. It fails when the engine ends. */
   static of(port: Port): Client {
-    const client = new Client(false, () => {
+    const client = new Client(() => {
       port.onmessage = null;
       port.terminate?.();
     });
@@ -170,7 +172,7 @@ export class Client {
     this.#delayed = [];
     this.#postReady();
     // After the frames that are sent again: they read at old read points, which a merge may drop.
-    if (this.#hasSuccessors) link.post({ type: 'returned' } satisfies Request, []);
+    if (this.shared !== undefined) link.post({ type: 'returned' } satisfies Request, []);
     for (const { request } of asked) this.#postRequest(request);
   }
 
@@ -178,6 +180,17 @@ export class Client {
   disconnect(): void {
     this.#link = undefined;
     this.keeper?.lost();
+  }
+
+  /** Aborts when the open transaction handles must end. */
+  get handles(): AbortSignal {
+    return this.#handles.signal;
+  }
+
+  /** Rolls back the open transaction handles, so that nobody waits for them. */
+  endHandles(reason: unknown): void {
+    this.#handles.abort(reason);
+    this.#handles = new AbortController();
   }
 
   /** Throws when the store was closed or its worker died. */
@@ -241,6 +254,7 @@ export class Client {
     this.#isOver = true;
     this.keeper?.lost();
     this.#refusal ??= error;
+    this.endHandles(this.#refusal);
     this.#link = undefined;
     this.abortCalls(error);
     this.#end();
@@ -271,6 +285,7 @@ export class Client {
     if (this.#refusal !== undefined) return;
     const answer = this.#post({ type: 'close' });
     this.#refusal = closed;
+    this.endHandles(closed);
     if (this.#reading > 0)
       loadBlobs.now().then(
         ({ limit }) => limit(this.#pending, answer),
@@ -302,7 +317,7 @@ export class Client {
     this.#isScheduled = false;
     if (this.#writer.count === 0) return;
     const pending = this.#packing;
-    const flags = this.keeper !== undefined && this.#hasSuccessors ? RequestFlag.lease : 0;
+    const flags = this.keeper !== undefined && this.shared !== undefined ? RequestFlag.lease : 0;
     pending.unread = this.#writer.unread;
     pending.frame = this.#writer.take((this.#pending[0] ?? pending).first, flags);
     this.#pending.push(pending);
@@ -347,7 +362,7 @@ export class Client {
     const { frame } = pending;
     if (frame === undefined || this.#link === undefined) return;
     // A frame is sent again if its answer does not come. So it is kept, and a copy is transferred.
-    const isKept = this.#hasSuccessors && transferOf(frame).length > 0;
+    const isKept = this.shared !== undefined && transferOf(frame).length > 0;
     const sent = isKept ? frame.slice(0) : frame;
     pending.isSent = true;
     if (this.keeper !== undefined) pending.sentAt = performance.now();

@@ -67,7 +67,7 @@ export class Membership {
 
   private constructor(options: MembershipOptions) {
     this.#options = options;
-    this.client = new Client(true, () => this.#end());
+    this.client = new Client(() => this.#end(), options.name);
     this.#unwatch = watchPage(this);
     this.#timer = setInterval(() => this.#watch(), 1000);
   }
@@ -119,6 +119,9 @@ export class Membership {
     this.#isSuspended = true;
     this.#suspendedAt = Date.now();
     this.client.hide();
+    this.client.endHandles(
+      new VarveError('VARVE_RETRY', 'The page was frozen, or in the back/forward cache. Begin again.'),
+    );
     this.#dismiss();
     this.#leaveAll();
     // Browsers treat the lock of a suspended page differently (WebKit releases it). A leader that gets it keeps the receipts for a while.

@@ -4,6 +4,7 @@
  *     lock     varve:<store>                its holder leads: that worker has the engine, and the files
  *     lock     varve-open:<store>           shared by every worker that has the store open or waits to lead it; exclusive in `varve/synchronous`
  *     lock     varve-client:<store>:<id>    held by a page while its client lives: a leader that gets it closes what the client had open
+ *     lock     varve-transaction:<store>    held by a page while an exclusive transaction of its is open
  *     lock     varve-worker:<id>            held by a worker: a page that gets it has lost its worker
  *     channel  varve:<store>                which worker leads, and which could (`ChannelMessage`)
  *     channel  varve:<store>:<link>         one client and its leader, if they have no port
@@ -34,6 +35,7 @@ export type ChannelMessage = { readonly from: string; readonly protocol: number 
 
 export const leaderLock = (store: string): string => `varve:${store}`;
 export const clientLock = (store: string, client: number): string => `varve-client:${store}:${client}`;
+export const transactionLock = (store: string): string => `varve-transaction:${store}`;
 export const workerLock = (member: string): string => `varve-worker:${member}`;
 export const channelOf = (store: string): string => `varve:${store}`;
 export const linkChannel = (store: string, link: string): string => `varve:${store}:${link}`;

@@ -7,6 +7,7 @@
 /** The loader of each part. */
 export const loaders = {
   transactions: (): Promise<typeof import('./transaction.ts')> => import('./transaction.ts'),
+  begin: (): Promise<typeof import('./begin.ts')> => import('./begin.ts'),
   changes: (): Promise<typeof import('../changes/changes.ts')> => import('../changes/changes.ts'),
   live: (): Promise<typeof import('./live.ts')> => import('./live.ts'),
   cache: (): Promise<typeof import('../cache/read-cache.ts')> => import('../cache/read-cache.ts'),

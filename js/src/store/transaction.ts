@@ -49,9 +49,16 @@ import { entriesOf, keysOf, ScanIterator, type Unpack, valuesOf } from './scan-i
 import { levelOfSnapshot, releaseSnapshot, takeSnapshot } from './snapshot-handle.ts';
 import type { UpdateParts } from './update.ts';
 
-/** The parts of a store that a transaction uses, and the sink of its writes. */
-interface TransactionParts<K, V> extends UpdateParts<K, V> {
+/** One attempt of a transaction, with the parts of its store. */
+export interface TransactionState<K, V> extends UpdateParts<K, V> {
+  /** The sink of its writes. */
   readonly blobs: BlobSink;
+  readonly work: Workspace<K, V>;
+  /** The number of its snapshot. */
+  readonly snapshot: number;
+  readonly reserved: Reserved;
+  /** Is not garbage collected while the handle of the transaction, or a view of it, is reachable. */
+  readonly owner?: object;
 }
 
 /** Upgrades a store from one version to another, inside a transaction. */
@@ -72,22 +79,18 @@ export type Upgrade<K, V> = (tx: Transaction<K, V>, versions: UpgradeVersions) =
 export class Transaction<K, V>
   implements Omit<Reads<K, V>, 'getEntry'>, TransactionWrites<K, V>, AsyncIterable<[K, V]>
 {
-  readonly #parts: TransactionParts<K, V>;
-  readonly #work: Workspace<K, V>;
-  readonly #snapshot: number;
-  readonly #reserved: Reserved;
+  /** @internal */
+  readonly state: TransactionState<K, V>;
   readonly #view: ReadView<K, V>;
   /** @internal The statements about derived keys. */
   readonly derivations: Derivations<K>;
 
   /** @internal Made by `store.transaction()`. */
-  constructor(parts: TransactionParts<K, V>, work: Workspace<K, V>, snapshot: number, reserved: Reserved) {
-    this.derivations = new Derivations(reserved, parts.operations.keys);
-    this.#parts = parts;
-    this.#work = work;
-    this.#snapshot = snapshot;
-    this.#reserved = reserved;
-    this.#view = new ReadView(parts.client, parts.operations, { number: snapshot, refusal: undefined });
+  constructor(state: TransactionState<K, V>) {
+    const { client, operations, reserved, snapshot } = state;
+    this.derivations = new Derivations(reserved, operations.keys);
+    this.state = state;
+    this.#view = new ReadView(client, operations, { number: snapshot, refusal: undefined });
   }
 
   /**
@@ -101,17 +104,17 @@ export class Transaction<K, V>
    * });
    */
   at<K2 = Key, V2 = V>(place: Place<K2, V2>, options?: ViewOptions<K2, V2>): Transaction<K2, V2> {
-    const operations = new Operations(formatsAt(this.#parts.operations, place, options));
-    return new Transaction({ ...this.#parts, operations }, this.#work.at(operations), this.#snapshot, this.#reserved);
+    const operations = new Operations(formatsAt(this.state.operations, place, options));
+    return new Transaction({ ...this.state, operations, work: this.state.work.at(operations) });
   }
 
   async get(key: K, options?: WaitOptions): Promise<V | undefined> {
     checkWait(options);
-    const plain = this.#work.plain(key);
-    const own = this.#work.find(plain);
+    const plain = this.state.work.plain(key);
+    const own = this.state.work.find(plain);
     if (own === undefined) return this.#view.get(plain, options);
-    await this.#parts.blobs.read();
-    return this.#work.valueOf(own);
+    await this.state.blobs.read();
+    return this.state.work.valueOf(own);
   }
 
   async getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(V | undefined)[]> {
@@ -121,8 +124,8 @@ export class Transaction<K, V>
 
   async has(key: K, options?: WaitOptions): Promise<boolean> {
     checkWait(options);
-    const plain = this.#work.plain(key);
-    return this.#work.has(plain) ?? this.#view.has(plain, options);
+    const plain = this.state.work.plain(key);
+    return this.state.work.has(plain) ?? this.#view.has(plain, options);
   }
 
   async hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {
@@ -132,11 +135,11 @@ export class Transaction<K, V>
 
   /** The keys of a range, in order, as they are at this call: later writes do not change the result. */
   keys(options: ScanOptions<K> = {}): StoreIterator<K> {
-    return this.#scan(scanKeys, options, keysOf(this.#parts.operations));
+    return this.#scan(scanKeys, options, keysOf(this.state.operations));
   }
 
   values(options: ScanOptions<K> = {}): StoreIterator<V> {
-    return this.#scan(scanEntries, options, valuesOf(this.#parts.operations));
+    return this.#scan(scanEntries, options, valuesOf(this.state.operations));
   }
 
   /**
@@ -146,7 +149,7 @@ export class Transaction<K, V>
    * for await (const [key, job] of tx.entries({ prefix: ['job'], limit: 1 })) tx.delete(key);
    */
   entries(options: ScanOptions<K> = {}): StoreIterator<[K, V]> {
-    return this.#scan(scanEntries, options, entriesOf(this.#parts.operations));
+    return this.#scan(scanEntries, options, entriesOf(this.state.operations));
   }
 
   /** All entries, in the order of their keys. */
@@ -155,9 +158,9 @@ export class Transaction<K, V>
   }
 
   async count(range: CountOptions<K> = {}): Promise<number> {
-    const bounds = this.#work.range(range, COUNT);
+    const bounds = this.state.work.range(range, COUNT);
     const { signal } = range;
-    if (this.#work.countsAsSnapshot(bounds)) return this.#view.countBytes(bounds, signal);
+    if (this.state.work.countsAsSnapshot(bounds)) return this.#view.countBytes(bounds, signal);
     const cursor = this.#cursor(scanKeys, bounds, { signal })?.cursor;
     let count = 0;
     for (let batch = await cursor?.take(); batch !== undefined; batch = await cursor?.take()) {
@@ -168,17 +171,17 @@ export class Transaction<K, V>
   }
 
   set(key: K, value: V, options?: Lifetime): void {
-    this.#work.set(key, value, options);
+    this.state.work.set(key, value, options);
   }
 
   /** @internal Writes a value that is encoded already. */
   setEncoded(key: K, value: Uint8Array, lifetime?: Lifetime): void {
-    this.#work.setEncoded(key, value, lifetime);
+    this.state.work.setEncoded(key, value, lifetime);
   }
 
   /** @internal The lifetime of an entry as the transaction sees it. */
   async lifetime(key: K): Promise<Lifetime | undefined> {
-    const own = this.#work.find(key);
+    const own = this.state.work.find(key);
     return own === undefined ? { expiresAt: (await this.#view.getEntry(key))?.expires } : own.lifetime;
   }
 
@@ -192,16 +195,16 @@ export class Transaction<K, V>
     options: UpdateLifetime = {},
   ): Promise<void> {
     checkOptions(options, LIFETIME);
-    const work = this.#work;
+    const work = this.state.work;
     const bytes = work.encode(key);
     // A copy of the key: the caller may change its own meanwhile.
-    const same = this.#parts.operations.keys.read(bytes, 0, bytes.length);
+    const same = this.state.operations.keys.read(bytes, 0, bytes.length);
     let isOvertaken = false;
     const attempt = async (call: Call): Promise<void> => {
       isOvertaken = false;
       const own = work.find(same);
       const entry = own === undefined ? await this.#view.getEntry(same) : undefined;
-      if (own !== undefined) await this.#parts.blobs.read();
+      if (own !== undefined) await this.state.blobs.read();
       const value = await call(() => change(own === undefined ? entry?.value : work.valueOf(own)));
       isOvertaken = work.find(same) !== own;
       if (isOvertaken) throw overtaken();
@@ -211,19 +214,19 @@ export class Transaction<K, V>
   }
 
   delete(key: K, options?: undefined): void {
-    this.#work.delete(key, options);
+    this.state.work.delete(key, options);
   }
 
   deleteRange(range: KeyRange<K>): void {
-    this.#work.deleteRange(range);
+    this.state.work.deleteRange(range);
   }
 
   clear(): void {
-    this.#work.clear();
+    this.state.work.clear();
   }
 
   #scan<T>(operations: ScanOperations, options: ScanOptions<K>, unpack: Unpack<T>): StoreIterator<T> {
-    const opened = this.#cursor(operations, this.#work.range(options, SCAN), options);
+    const opened = this.#cursor(operations, this.state.work.range(options, SCAN), options);
     const noted: Unpack<T> = (batch) => {
       const item = unpack(batch);
       return (i) => {
@@ -236,19 +239,19 @@ export class Transaction<K, V>
 
   /** Opens a scan; undefined for a scan without results. */
   #cursor(operations: ScanOperations, bounds: ByteRange, { reverse = false, limit, signal }: Course) {
-    const { client } = this.#parts;
+    const { client } = this.state;
     const { parts } = operations;
-    const scan = this.#work.scan(bounds, { reverse, limit }, parts.values);
+    const scan = this.state.work.scan(bounds, { reverse, limit }, parts.values);
     client.ensureOpen();
     signal?.throwIfAborted();
     if (scan === undefined) return undefined;
-    const request = { reverse, limit: scan.limit, snapshot: this.#snapshot, ...parts };
+    const request = { reverse, limit: scan.limit, snapshot: this.state.snapshot, ...parts };
     const batchBytes = firstBatchBytes(limit);
     const cursor = scan.asksStore
       ? new Cursor(client, operations, { ...request, range: bounds, batchBytes })
       : undefined;
-    const overlaid = new OverlayCursor(scan, cursor, this.#parts.blobs);
-    this.#work.atEnd(() => overlaid.close());
+    const overlaid = new OverlayCursor(scan, cursor, this.state.blobs);
+    this.state.work.atEnd(() => overlaid.close());
     return { scan, cursor: overlaid };
   }
 }
@@ -335,7 +338,8 @@ async function runOnce<K, V, T>(
   let committed: Promise<unknown> | undefined;
   let result: T;
   try {
-    const running = (async () => run(new Transaction({ ...parts, blobs }, work, number, reserved), reserved))();
+    const running = (async () =>
+      run(new Transaction({ ...parts, blobs, work, snapshot: number, reserved }), reserved))();
     const ended = untilAborted(running, signal);
     result = await (turn === undefined ? ended : turn.during(ended));
     const batch = work.end();

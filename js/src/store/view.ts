@@ -14,6 +14,7 @@ import { itemOf } from '../codec/item.ts';
 import { type ByteRange, encodeRange, halfOpen } from '../codec/range.ts';
 import {
   addAll,
+  BEGIN,
   checkOptions,
   DELETE,
   durabilityOf,
@@ -29,6 +30,7 @@ import { namedConflict } from '../protocol/conflict.ts';
 import { levelNumber } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import type {
+  BeginOptions,
   DeleteKeyOptions,
   DeleteReceipt,
   Key,
@@ -43,6 +45,7 @@ import type {
   WriteOptions,
 } from '../types.ts';
 import { Batch } from './batch.ts';
+import type { TransactionHandle } from './begin.ts';
 import { ChangesIterator, changesNow, checkSince, type LiveRun, liveQuery } from './following.ts';
 import { loaders } from './loaders.ts';
 import { ReadView } from './read-view.ts';
@@ -61,6 +64,8 @@ type LiveTarget<K, V> = K | LiveRange<K> | ((view: Snapshot<K, V>) => unknown);
 
 /** The module for updates and transactions, once it is loaded. */
 let loaded: typeof import('./transaction.ts') | undefined;
+/** The module for transaction handles, once it is loaded. */
+let beginning: typeof import('./begin.ts') | undefined;
 
 /**
  * A part of a store, made by `store.at()`: the calls about keys, with keys relative to the part. The store itself is the view of
@@ -189,6 +194,29 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
     // Once it is loaded, a transaction begins within the call. To import it again would take as long as a call of the engine.
     loaded ??= await loaders.transactions();
     return loaded.runTransaction(parts, run, options);
+  }
+
+  /**
+   * Begins a transaction that ends when you call `commit()` or `rollback()` of it, for code that cannot be one function. Everything that
+   * is said of `transaction` holds for it, except that it is not run again: on a conflict `commit()` rejects with `VARVE_CONFLICT`.
+   *
+   * With `exclusive: true` it waits until no other exclusive transaction of the store is open, in any tab. So those that are all
+   * exclusive never conflict with each other. Others are not stopped: a write outside of them can still be a conflict. The transaction
+   * that waits for itself (a second exclusive one, begun before the first one has ended) waits for ever: give it a `signal`.
+   *
+   * The signal also rolls the transaction back when it aborts later. Rejects with `VARVE_CLOSED` if the store is closed, with
+   * `VARVE_INVALID_ARGUMENT` for invalid options, and with the signal's `reason`.
+   *
+   * @example
+   * await using tx = await db.begin({ exclusive: true, signal: AbortSignal.timeout(10_000) });
+   * const balance = (await tx.get('balance')) ?? 0;
+   * tx.set('balance', balance - (await price()));
+   * await tx.commit();
+   */
+  async begin(options?: BeginOptions): Promise<TransactionHandle<K, V>> {
+    const parts = this.transactionParts(options, BEGIN);
+    beginning ??= await loaders.begin();
+    return beginning.beginTransaction(parts, options);
   }
 
   /**

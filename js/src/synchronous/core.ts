@@ -38,6 +38,8 @@ export class SyncCore {
   readonly h: number;
   readonly writer: ScratchWriter;
   readonly log: TurnLog;
+  /** Whether an exclusive transaction is open. */
+  readonly exclusive = { isTaken: false };
   readonly #slab = new Slab();
   /** The memory of the last batch, for the next one. */
   #sink: ByteSink | undefined;

@@ -145,6 +145,34 @@ export interface SyncTransactionParts<K, V> {
   commit(batch: Uint8Array, snapshot: number, durability: Durability | undefined): void;
 }
 
+/** One attempt of a transaction. */
+export class SyncAttempt<K, V> {
+  readonly work: Workspace<K, V>;
+  readonly reads: SnapshotReads<K, V>;
+  readonly snapshot: number;
+  readonly #parts: SyncTransactionParts<K, V>;
+
+  constructor(parts: SyncTransactionParts<K, V>) {
+    this.snapshot = parts.open();
+    this.reads = parts.reads;
+    this.work = new Workspace<K, V>(parts.reads.formats);
+    this.#parts = parts;
+  }
+
+  /** Applies its writes. Throws `VARVE_CLOSED` if it has ended. */
+  commit(durability: Durability | undefined): void {
+    this.work.ensureOpen();
+    const batch = this.work.end();
+    if (batch !== undefined) this.#parts.commit(batch, this.snapshot, durability);
+  }
+
+  /** Accepts nothing more, and releases the snapshot. Called once. */
+  end(): void {
+    this.work.close();
+    this.#parts.close(this.snapshot);
+  }
+}
+
 /** Runs a function in a transaction; runs it again while there is a conflict. */
 export function runSyncTransaction<K, V, T>(
   parts: SyncTransactionParts<K, V>,
@@ -154,24 +182,22 @@ export function runSyncTransaction<K, V, T>(
   const durability = durabilityOf(options, TRANSACTION);
   const { retries = RETRIES_DEFAULT, signal } = options;
   checkRetries(retries);
-  for (let attempt = 1; ; attempt++) {
+  for (let count = 1; ; count++) {
     signal?.throwIfAborted();
-    const snapshot = parts.open();
-    const work = new Workspace<K, V>(parts.reads.formats);
+    const attempt = new SyncAttempt(parts);
+    const { work, reads, snapshot } = attempt;
     try {
       const reserved = work.reserved((key) => parts.reserved(key, snapshot));
-      const result = run(new SyncTransaction(work, parts.reads, snapshot), reserved);
+      const result = run(new SyncTransaction(work, reads, snapshot), reserved);
       refusePromise(result);
       signal?.throwIfAborted();
-      const batch = work.end();
-      if (batch !== undefined) parts.commit(batch, snapshot, durability);
+      attempt.commit(durability);
       return result;
     } catch (error) {
       const isConflict = error instanceof EngineConflict;
-      if (!isConflict || attempt > retries) throw namedConflict(error, parts.reads.formats.keys, lastConflict(attempt));
+      if (!isConflict || count > retries) throw namedConflict(error, reads.formats.keys, lastConflict(count));
     } finally {
-      work.close();
-      parts.close(snapshot);
+      attempt.end();
     }
   }
 }

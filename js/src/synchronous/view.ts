@@ -16,6 +16,7 @@ import { namedConflict } from '../protocol/conflict.ts';
 import { Batch, type CommitBatch } from '../store/batch.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import type {
+  BeginOptions,
   CountOptions,
   DeleteKeyOptions,
   DeleteReceipt,
@@ -34,6 +35,7 @@ import type {
 } from '../types.ts';
 import type { EngineExports } from '../wasm/exports.ts';
 import type { EngineFault } from '../wasm/fault.ts';
+import { beginSync, type SyncTransactionHandle } from './begin.ts';
 import type { SyncCore } from './core.ts';
 import { type SnapshotReads, SyncReadView } from './reads.ts';
 import type { ScratchWriter } from './scratch-writer.ts';
@@ -236,6 +238,20 @@ export class SyncView<K, V> extends SyncReadView<K, V> implements Reads<K, V>, W
   transaction<T>(run: (tx: SyncTransaction<K, V>) => T, options: TransactionOptions = {}): T {
     this.#core.ensureOpen();
     return runSyncTransaction(this.transactionParts(), run, options);
+  }
+
+  /**
+   * Begins a transaction that ends when you call `commit()` or `rollback()` of it, in this turn or a later one. Writes outside of it that
+   * change what it has read are a conflict: then `commit()` throws `VARVE_CONFLICT`. The signal rolls it back when it aborts. With
+   * `exclusive: true` it throws `VARVE_LOCKED` while another exclusive transaction of this store is open, because it cannot wait.
+   * @example
+   * using tx = db.begin();
+   * tx.set('total', (tx.get('total') ?? 0) + 1);
+   * tx.commit();
+   */
+  begin(options: BeginOptions = {}): SyncTransactionHandle<K, V> {
+    this.#core.ensureOpen();
+    return beginSync(this.transactionParts(), this.#core.exclusive, options);
   }
 
   /**

@@ -119,6 +119,12 @@ export const storeClauses: readonly Clause[] = [
         await db.delete('blob');
         const asked = [1, 1].map(async () => (await db.delete(['key', 150], { existed: true })).existed);
         expectEqual(await Promise.all(asked), [true, false], 'whether a key was there, for two that delete it');
+        const [tx, next] = [await db.begin({ exclusive: true }), db.begin({ exclusive: true })];
+        tx.set('n', 1);
+        await tx.commit();
+        expectEqual(await (await next).get('n'), 1, 'what an exclusive transaction finds of the one before it');
+        await (await next).rollback();
+        await db.delete('n');
         await db.deleteRange({ prefix: ['key'] });
       });
       const again = await open('store', { storage, wasm: options.wasm, lockTimeout: 0 });
