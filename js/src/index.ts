@@ -8,9 +8,11 @@
 import { lazyPort } from './client/lazy-port.ts';
 import { checkOptions } from './options.ts';
 import { isAdapter } from './storage/adapter.ts';
-import { deleteNamed, listNames, openStore, repairNamed, type Sharing, type Spawn } from './store/open.ts';
+import { loaders } from './store/loaders.ts';
+import { deleteNamed, listNames, openStore, type Sharing } from './store/open.ts';
 import type { OpenOptions } from './store/open-options.ts';
 import { DELETE, LIST, OPEN, PRELOAD, REPAIR } from './store/options.ts';
+import type { Spawn } from './store/start.ts';
 import type { Store } from './store/store.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
 import type { DeleteOptions as CommonDeleteOptions, ListOptions as CommonListOptions, Key } from './types.ts';
@@ -143,7 +145,8 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
  * await repair(store, { into: 'notes' });
  */
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
-  return repairNamed(name, options, spawnOf(options, REPAIR));
+  const spawn = spawnOf(options, REPAIR);
+  return (await loaders.repair()).repairNamed(name, options, spawn);
 }
 
 /**

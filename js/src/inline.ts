@@ -21,6 +21,7 @@ import { loaders } from './store/loaders.ts';
 import { openStore } from './store/open.ts';
 import { DELETE, LIST, OPEN_INLINE, PRELOAD, REPAIR } from './store/options.ts';
 import * as portable from './store/portable.ts';
+import * as repairs from './store/repair.ts';
 import type { Store } from './store/store.ts';
 import * as transactions from './store/transaction.ts';
 import type { RepairReport } from './tools/types.ts';
@@ -83,6 +84,7 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
  * slices between the other work of this thread.
  */
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
+  loaders.repair = async () => repairs;
   return index.repair(name, inline(options, REPAIR));
 }
 

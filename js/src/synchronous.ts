@@ -11,16 +11,8 @@ import { checkOptions, type Known } from './options.ts';
 import { deleteShared } from './share/delete-store.ts';
 import { isAdapter } from './storage/adapter.ts';
 import { listStores as listNames } from './storage/stores.ts';
-import {
-  checkName,
-  DELETE,
-  LIST,
-  lockTimeoutOf,
-  OPEN_ANY,
-  REPAIR,
-  repairRequest,
-  resolveOptions,
-} from './store/options.ts';
+import { checkName, DELETE, LIST, lockTimeoutOf, OPEN_ANY, REPAIR, resolveOptions } from './store/options.ts';
+import { repairRequest } from './store/repair-request.ts';
 import { SyncStore } from './synchronous/store.ts';
 import type { SyncUpgrade } from './synchronous/transaction.ts';
 import { repairStore } from './tools/repair.ts';

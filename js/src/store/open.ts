@@ -5,24 +5,21 @@
  * and ends it in `close()`.
  */
 
-import { type Ask, Client, noWorker, type Port } from '../client/client.ts';
+import type { Ask, Client } from '../client/client.ts';
 import { VarveError } from '../errors.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import { Membership, type MembershipOptions } from '../share/membership.ts';
 import { canShare } from '../share/names.ts';
 import { isAdapter } from '../storage/adapter.ts';
-import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
 import type { WaitOptions } from '../types.ts';
 import type { OpenOptions } from './open-options.ts';
-import { checkCache, checkName, lockTimeoutOf, OPEN, repairRequest, resolveOptions } from './options.ts';
+import { checkCache, checkName, lockTimeoutOf, OPEN, resolveOptions } from './options.ts';
+import { type Spawn, start } from './start.ts';
 import { Store } from './store.ts';
 
 const MEMORY_BYTES_DEFAULT = 32 * 2 ** 20;
 /** The cache of a tab in proportion to `memoryBytes`. */
 const CACHE_SHARE = 1 / 8;
-
-/** Starts the worker that a store runs in. */
-export type Spawn = (name: string) => Port;
 
 /** How a store is shared with other tabs. */
 export type Sharing = Pick<MembershipOptions, 'compile'>;
@@ -76,39 +73,11 @@ export async function deleteNamed(
   return askOnce<boolean>(name, { type: 'delete', name, lockTimeout }, options, spawn);
 }
 
-/** Salvages a store into a new one. When the signal aborts, the worker stops and deletes what it wrote; then the worker is ended. */
-export async function repairNamed(name: string, options: RepairOptions, spawn: Spawn): Promise<RepairReport> {
-  const request = repairRequest(name, options);
-  const { onProgress, signal } = options;
-  const client = start(name, options, spawn);
-  const stop = (): void => void client.ask({ type: 'call', method: 'stop', args: [] }).catch(() => undefined);
-  signal?.addEventListener('abort', stop, { once: true });
-  const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
-  try {
-    return (await client.ask({ type: 'repair', name, request }, progress)) as RepairReport;
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw error;
-  } finally {
-    signal?.removeEventListener('abort', stop);
-    client.fail(new VarveError('VARVE_CLOSED', 'The worker has done its work.'));
-  }
-}
-
 async function askOnce<T>(name: string, question: Ask, options: WaitOptions, spawn: Spawn): Promise<T> {
   const client = start(name, options, spawn);
   const answer = await ask<T>(client, question, options.signal);
   client.fail(new VarveError('VARVE_CLOSED', 'The worker has done its work.'));
   return answer;
-}
-
-function start(name: string, options: WaitOptions, spawn: Spawn): Client {
-  options.signal?.throwIfAborted();
-  try {
-    return Client.of(spawn(name));
-  } catch (cause) {
-    throw noWorker(cause);
-  }
 }
 
 /** Sends the question; on failure or abort the worker is ended. */

@@ -10,7 +10,7 @@ import { isWellFormed } from '../codec/text.ts';
 import { invalid } from '../errors.ts';
 import { COMPACT, checkDurability, checkOptions, type Known, RANGE, shown, WAIT, WRITE } from '../options.ts';
 import type { ExportOptions } from '../portable/types.ts';
-import type { EngineOptions, RepairRequest } from '../protocol/messages.ts';
+import type { EngineOptions } from '../protocol/messages.ts';
 import { isAdapter, LOCK_TIMEOUT_DEFAULT } from '../storage/adapter.ts';
 import type { CheckOptions, RepairOptions } from '../tools/types.ts';
 import type { CommonOpenOptions, DeleteOptions, ListOptions } from '../types.ts';
@@ -94,16 +94,6 @@ export function resolveOptions<K, V>(
 /** Throws unless it says whether there is a cache. */
 export function checkCache(cache: unknown): void {
   if (cache !== undefined && typeof cache !== 'boolean') throw invalid(`cache is true or false, not ${shown(cache)}.`);
-}
-
-/** The request of a repair. Throws unless its name and its options are valid. */
-export function repairRequest(name: string, options: RepairOptions): RepairRequest {
-  const { into = `${name}-repaired`, strict = false, tools } = options;
-  checkName(name);
-  checkName(into);
-  const lockTimeout = lockTimeoutOf(options);
-  if (into === name) throw invalid('A store is not repaired in place: name another one as into.');
-  return { into, strict, lockTimeout, tools: tools === undefined ? undefined : wasmPlace(tools) };
 }
 
 /** Throws unless it is a version; undefined is allowed if there is no upgrade function. */
