@@ -42,7 +42,11 @@ const ROOMS = [
     '(cloudflare|common|deno-kv|fs|index|inline|shards|storage-adapter|synchronous)[.]ts',
     'errors device types options codec storage wasm tools engine client share server transaction portable changes cache store synchronous cloudflare shards',
   ],
-  ['adapters', '(adapters/|(async-storage|unstorage|idb-keyval|abstract-level|yjs)[.])', 'errors types store entries'],
+  [
+    'adapters',
+    '(adapters/|(async-storage|unstorage|idb-keyval|abstract-level|yjs|automerge)[.])',
+    'errors types store entries',
+  ],
   ['react', 'react[.]ts', 'types changes store entries'],
   // The contract of storages opens stores as a program does.
   ['testing', 'testing(/|[.])', 'errors runtime device types options wasm entries'],

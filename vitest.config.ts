@@ -51,6 +51,7 @@ const alias = [
   { find: /^varve\/abstract-level$/, replacement: path('js/src/abstract-level.ts') },
   { find: /^varve\/idb-keyval$/, replacement: path('js/src/idb-keyval.ts') },
   { find: /^varve\/yjs$/, replacement: path('js/src/yjs.ts') },
+  { find: /^varve\/automerge$/, replacement: path('js/src/automerge.ts') },
 ];
 
 export default defineConfig({

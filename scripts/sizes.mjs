@@ -30,6 +30,7 @@ export const GZIP_BYTES_MAX = new Map([
   ['idb-keyval.js', 29 * 1024],
   ['abstract-level.js', 29.5 * 1024],
   ['yjs.js', 30 * 1024],
+  ['automerge.js', 28.5 * 1024],
   ['deno-kv.js', 13.5 * 1024],
   ['varve-tools.wasm', 80 * 1024],
   ['engine-worker.js', 34 * 1024],

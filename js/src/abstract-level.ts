@@ -14,17 +14,18 @@ import {
   AbstractLevel,
   type AbstractPutOptions,
 } from 'abstract-level';
-import type { AnyStore } from './adapters/any-store.ts';
+import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
 import { type IteratorOptions, LevelIterator, LevelSnapshot, type LevelView } from './adapters/level-iterator.ts';
 import { type Bounds, rangeOf } from './adapters/level-range.ts';
 import { type MigrateOptions as CommonMigrateOptions, type MigrationProgress, moveOnce } from './adapters/migration.ts';
+import { repeated } from './adapters/repeated.ts';
 import { hasCode, invalid } from './errors.ts';
 import { bytes, deleteStore, type ListOptions, listStores, type OpenOptions, open } from './index.ts';
 import { OPEN } from './store/options.ts';
 import type { ReadView } from './store/read-view.ts';
 import type { Key, WriteOptions } from './types.ts';
 
-export type { AnyStore, MigrationProgress };
+export type { AnyStore, MigrationProgress, StoreOrName };
 
 /** Options of a database: encodings, `createIfMissing` and `errorIfExists`, and the options of Varve's `open`. */
 export interface VarveLevelOptions<K, V>
@@ -72,7 +73,7 @@ export interface VarveLevel<KDefault, VDefault> {
  */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: abstract-level implements what the interface declares.
 export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLevel<Uint8Array, KDefault, VDefault> {
-  readonly #given: string | AnyStore | PromiseLike<AnyStore>;
+  readonly #given: StoreOrName;
   #view: LevelView | undefined;
   #end: (() => Promise<void>) | undefined;
 
@@ -80,10 +81,7 @@ export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLe
    * @param location The name of a store, which the database opens and closes. Or a store, a view of one, or the promise of one, which it
    *   does not close: the entries of the database are the keys in it that are bytes.
    */
-  constructor(
-    location: string | AnyStore | PromiseLike<AnyStore>,
-    options?: VarveLevelOptions<KDefault, VDefault> | undefined,
-  ) {
+  constructor(location: StoreOrName, options?: VarveLevelOptions<KDefault, VDefault> | undefined) {
     const isNamed = typeof location === 'string';
     super({ ...MANIFEST, createIfMissing: isNamed, errorIfExists: isNamed }, options);
     this.#given = location;
@@ -205,14 +203,9 @@ export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLe
   }
 
   /** Reads, and reads again if the read point is gone. A snapshot has no other one. */
-  async #read<T>(options: ReadOptions, call: (reads: ReadView<Key, Uint8Array>) => Promise<T>): Promise<T> {
-    for (;;) {
-      try {
-        return await call(this.#readsOf(options));
-      } catch (error) {
-        if (options.snapshot || !hasCode(error, 'VARVE_RETRY')) throw error;
-      }
-    }
+  #read<T>(options: ReadOptions, call: (reads: ReadView<Key, Uint8Array>) => Promise<T>): Promise<T> {
+    const read = (): Promise<T> => call(this.#readsOf(options));
+    return options.snapshot ? read() : repeated(read);
   }
 }
 

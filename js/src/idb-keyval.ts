@@ -7,7 +7,7 @@
 
 // biome-ignore-all lint/suspicious/noExplicitAny: these are the types of idb-keyval.
 
-import type { AnyStore } from './adapters/any-store.ts';
+import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
 import { END, fromKey, type IdbKey, toKey } from './adapters/idb-keys.ts';
 import { type MigrateOptions as CommonMigrateOptions, type MigrationProgress, moveOnce } from './adapters/migration.ts';
 import { storeOf } from './adapters/named-stores.ts';
@@ -15,7 +15,7 @@ import { hasCode } from './errors.ts';
 import type { View } from './store/view.ts';
 import type { Key } from './types.ts';
 
-export type { AnyStore, IdbKey, MigrationProgress };
+export type { AnyStore, IdbKey, MigrationProgress, StoreOrName };
 
 /** A store for the last argument of every function: see `createStore`. */
 export type UseStore = () => Promise<View<Key, [unknown]>>;
@@ -29,7 +29,7 @@ export type UseStore = () => Promise<View<Key, [unknown]>>;
  * const settings = createStore('app', 'settings');
  * await set('theme', 'dark', settings);
  */
-export function createStore(dbName: string | AnyStore | PromiseLike<AnyStore>, storeName: string): UseStore {
+export function createStore(dbName: StoreOrName, storeName: string): UseStore {
   return async () => {
     const store = await storeOf(dbName);
     return store.at<Key, [unknown]>([storeName]);

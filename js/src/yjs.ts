@@ -11,19 +11,17 @@
  */
 
 import { applyUpdate, type Doc, encodeStateAsUpdate, transact } from 'yjs';
-import type { AnyStore } from './adapters/any-store.ts';
+import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
 import { type IdbKey, toKey } from './adapters/idb-keys.ts';
 import { type MigrateOptions, type MigrationProgress, moveOnce } from './adapters/migration.ts';
 import { storeOf } from './adapters/named-stores.ts';
+import { repeated } from './adapters/repeated.ts';
 import { hasCode } from './errors.ts';
 import { structured } from './index.ts';
 import type { View } from './store/view.ts';
 import type { Key } from './types.ts';
 
-export type { AnyStore, IdbKey, MigrateOptions, MigrationProgress };
-
-/** Where documents are: the name of a Varve store, which is opened at the first use; a store of your own, a view, or the promise of one. */
-export type DocumentStore = string | AnyStore | PromiseLike<AnyStore>;
+export type { AnyStore, IdbKey, MigrateOptions, MigrationProgress, StoreOrName };
 
 /** From this many updates on, a document is stored as one state. */
 export const PREFERRED_TRIM_SIZE = 500;
@@ -42,7 +40,7 @@ type UpdateKey = readonly [provider: bigint | string, number: number];
 type Updates = View<UpdateKey, Uint8Array>;
 type Listener = (persistence: VarvePersistence) => void;
 
-const rootOf = async (store: DocumentStore): Promise<View<Key, unknown>> =>
+const rootOf = async (store: StoreOrName): Promise<View<Key, unknown>> =>
   (await storeOf(store)).at<Key, unknown>([], { values: structured });
 
 const updatesOf = (root: View<Key, unknown>, name: string): Updates => root.at<UpdateKey, Uint8Array>(['update', name]);
@@ -85,7 +83,7 @@ export class VarvePersistence {
   #isIncomplete = false;
   #trimming: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(name: string, doc: Doc, store: DocumentStore = STORE) {
+  constructor(name: string, doc: Doc, store: StoreOrName = STORE) {
     this.name = name;
     this.doc = doc;
     this.#root = rootOf(store);
@@ -268,18 +266,12 @@ function isEmpty(update: Uint8Array): boolean {
   return update.length === 2 && update[0] === 0 && update[1] === 0;
 }
 
-/** All entries. Reads again if their read point is gone. */
-async function entriesOf(updates: Updates): Promise<[UpdateKey, Uint8Array][]> {
-  for (;;) {
+const entriesOf = (updates: Updates): Promise<[UpdateKey, Uint8Array][]> =>
+  repeated(async () => {
     const found: [UpdateKey, Uint8Array][] = [];
-    try {
-      for await (const entry of updates.entries()) found.push(entry);
-      return found;
-    } catch (error) {
-      if (!hasCode(error, 'VARVE_RETRY')) throw error;
-    }
-  }
-}
+    for await (const entry of updates.entries()) found.push(entry);
+    return found;
+  });
 
 /**
  * Deletes a document and its custom properties. Providers that have it open end, in every tab: their documents stay, and are not stored
@@ -288,7 +280,7 @@ async function entriesOf(updates: Updates): Promise<[UpdateKey, Uint8Array][]> {
  * @example
  * await clearDocument('note-42');
  */
-export async function clearDocument(name: string, store: DocumentStore = STORE): Promise<void> {
+export async function clearDocument(name: string, store: StoreOrName = STORE): Promise<void> {
   const batch = (await rootOf(store)).batch();
   await batch
     .deleteRange({ prefix: ['update', name] })
@@ -317,11 +309,7 @@ export async function storeState(persistence: VarvePersistence, forceStore = tru
  * indexedDB.deleteDatabase('note-42');
  * const persistence = new VarvePersistence('note-42', doc);
  */
-export async function migrate(
-  name: string,
-  options: MigrateOptions = {},
-  store: DocumentStore = STORE,
-): Promise<number> {
+export async function migrate(name: string, options: MigrateOptions = {}, store: StoreOrName = STORE): Promise<number> {
   const move = {
     database: name,
     stores: {

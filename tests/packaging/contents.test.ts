@@ -13,6 +13,7 @@ const TARBALL_BYTES_MAX = 1240 * 1024;
 const ENTRIES = [
   ...['index', 'inline', 'synchronous', 'fs', 'deno-kv', 'cloudflare', 'shards', 'storage-adapter'],
   ...['testing', 'http', 'collections', 'react', 'async-storage', 'unstorage', 'idb-keyval', 'abstract-level', 'yjs'],
+  'automerge',
 ];
 /** The workers, by the place of their declarations. */
 const WORKERS = [

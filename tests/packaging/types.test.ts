@@ -41,12 +41,14 @@ const PAGE = {
   'adapters.ts': `
     import { open } from 'varve';
     import { asyncStorage } from 'varve/async-storage';
+    import { VarveStorageAdapter } from 'varve/automerge';
     import { createStore, get } from 'varve/idb-keyval';
     import { varveDriver } from 'varve/unstorage';
     const storage = asyncStorage<{ dark: boolean }>(open('app'), ['settings']);
     export const dark: boolean | undefined = (await storage.getItem('theme'))?.dark;
     export const text: string | undefined = await get<string>('a', createStore('app', 'texts'));
-    export const keys: string[] = await varveDriver({ store: open('app'), prefix: ['cache'] }).getKeys();`,
+    export const keys: string[] = await varveDriver({ store: open('app'), prefix: ['cache'] }).getKeys();
+    export const chunk: Uint8Array | undefined = (await new VarveStorageAdapter(open('app')).loadRange(['id']))[0]?.data;`,
   'http.ts': `
     import { open } from 'varve';
     import { bearer, createHandler } from 'varve/http';
@@ -171,7 +173,10 @@ test('every block of TypeScript in the README and the documents fits the types',
   }
   expect(Object.keys(files).length).toBeGreaterThan(60);
   const types = ['@types/node', 'undici-types', '@types/react', '@cloudflare/workers-types'];
-  const libraries = ['abstract-level', 'dexie', 'browser-level', 'idb-keyval', 'unstorage', 'yjs'];
+  const libraries = [
+    ...['abstract-level', 'dexie', 'browser-level', 'idb-keyval', 'unstorage', 'yjs'],
+    ...['@automerge/automerge', '@automerge/automerge-repo', 'eventemitter3'],
+  ];
   const said = await compile(files, [...types, ...libraries], {
     moduleResolution: 'bundler',
     lib: ['es2023', 'esnext.array', 'esnext.disposable', 'dom', 'dom.asynciterable', 'dom.iterable'],

@@ -5,13 +5,13 @@
  */
 
 import { open } from '../index.ts';
-import type { AnyStore } from './any-store.ts';
+import type { AnyStore, StoreOrName } from './any-store.ts';
 
 /** Stores that are open or being opened, by their names. */
 const stores = new Map<string, Promise<AnyStore>>();
 
 /** The store of a name, or the given store itself. */
-export async function storeOf(store: string | AnyStore | PromiseLike<AnyStore>): Promise<AnyStore> {
+export async function storeOf(store: StoreOrName): Promise<AnyStore> {
   if (typeof store !== 'string') return store;
   const known = stores.get(store);
   if (known !== undefined) return known;
