@@ -1,18 +1,15 @@
-// The projects of examples/, each in a fresh folder with the dependencies that it names and no others. A test starts one as its
-// README says, and uses it as a person would.
+// The projects of examples/, started as their READMEs say and used as a person would; the Durable Object in worker.test.ts.
 
-import { cpSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Locator, Page } from 'playwright';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { version } from '../../package.json' with { type: 'json' };
-import { env, root } from '../../scripts/tools.mjs';
+import { root } from '../../scripts/tools.mjs';
+import { exampleFile, startExample } from './support/example.ts';
 import { Browser } from './support/page.ts';
-import { Project } from './support/project.ts';
-import { blocksOf } from './support/readme.ts';
 
-const EXAMPLES = join(root, 'examples');
-const VITE = ['--host', '127.0.0.1', '--port', '0'];
+/** Arguments of Vite: a free port. */
+const VITE = '--host 127.0.0.1 --port 0';
 
 let browser: Browser;
 
@@ -21,23 +18,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => browser?.close());
-
-/** Checks an example and starts it with more arguments; resolves with the address at which it serves. */
-async function start(name: string, ...more: string[]): Promise<string> {
-  const { scripts, dependencies, devDependencies } = JSON.parse(
-    readFileSync(join(EXAMPLES, name, 'package.json'), 'utf8'),
-  );
-  const { varve, ...tools } = { ...dependencies, ...devDependencies };
-  expect(varve).toBe(`^${version}`);
-  const project = Project.create({}, Object.keys(tools));
-  onTestFinished(() => project.remove());
-  const filter = (path: string): boolean => !['node_modules', 'dist'].includes(basename(path));
-  cpSync(join(EXAMPLES, name), project.folder, { recursive: true, filter });
-  const shell = (line: string): [command: string, ...args: string[]] => ['env', `PATH=${env.PATH}`, 'sh', '-c', line];
-  if (scripts.check) await project.run(...shell(scripts.check));
-  const [url] = await project.serve(/http:\/\/[\w.]+:\d+/, ...shell(['exec', scripts.start, ...more].join(' ')));
-  return url;
-}
 
 /** Opens a page of an example, which must complain about nothing while the test runs. */
 async function visit(url: string): Promise<Page> {
@@ -56,12 +36,19 @@ const expectTexts = (shown: Locator, texts: readonly string[]): Promise<void> =>
     .poll(() => shown.allInnerTexts(), { timeout: 60_000 })
     .toEqual(texts.map((text) => expect.stringContaining(text)));
 
-test.for([['docs/recipes/undo.md', 'svelte/src/undo.ts']])('%s shows %s', ([page, file]) => {
-  expect(blocksOf(page!).map(([, code]) => code)).toContain(readFileSync(join(EXAMPLES, file!), 'utf8'));
+test.for([
+  ['docs/recipes/undo.md', 'svelte/src/undo.ts'],
+  ['docs/recipes/prefix-search.md', 'collections/src/notes.ts'],
+  ['docs/guide/cloudflare.md', 'durable-object/src/index.ts'],
+  ['docs/guide/cloudflare.md', 'durable-object/wrangler.toml'],
+  ['docs/guide/deno-kv.md', 'deno-kv/main.ts'],
+  ['docs/guide/deno-kv.md', 'deno-kv/deno.json'],
+] as const)('%s shows %s', ([page, file]) => {
+  expect(readFileSync(join(root, page), 'utf8')).toContain(`\n${exampleFile(file)}\`\`\`\n`);
 });
 
 test('vanilla: a note is in every tab, also after a reload, until it is deleted', async () => {
-  const url = await start('vanilla', ...VITE);
+  const url = await startExample('vanilla', VITE);
   const [page, other] = [await visit(url), await visit(url)];
   for (const text of ['Silt', 'Clay']) {
     await page.getByLabel('New note').fill(text);
@@ -75,7 +62,7 @@ test('vanilla: a note is in every tab, also after a reload, until it is deleted'
 });
 
 test('React: a task goes to the other list', async () => {
-  const page = await visit(await start('react', ...VITE));
+  const page = await visit(await startExample('react', VITE));
   for (const text of ['Silt', 'Clay']) {
     await page.getByLabel('New task').fill(text);
     await page.getByRole('button', { name: 'Add' }).click();
@@ -88,7 +75,7 @@ test('React: a task goes to the other list', async () => {
 });
 
 test('Svelte: a change is taken back, and made again after a reload', async () => {
-  const page = await visit(await start('svelte', ...VITE));
+  const page = await visit(await startExample('svelte', VITE));
   const filled = page.locator('[aria-pressed=true]');
   const expectFilled = (count: number): Promise<void> => expectTexts(filled, Array(count).fill(''));
   await page.getByLabel('Pixel 1', { exact: true }).click();
@@ -105,7 +92,7 @@ test('Svelte: a change is taken back, and made again after a reload', async () =
 });
 
 test('service worker: pushed messages are in the page, also those that came without one', async () => {
-  const url = await start('service-worker', ...VITE);
+  const url = await startExample('service-worker', VITE);
   const page = await visit(url);
   await page.context().grantPermissions(['notifications']);
   const devtools = await page.context().newCDPSession(page);
@@ -131,4 +118,45 @@ test('service worker: pushed messages are in the page, also those that came with
   await expect.poll(shown, { timeout: 60_000 }).toEqual(expect.arrayContaining(['Silt', 'Clay']));
   await page.goto(url);
   await expectTexts(page.locator('li'), ['Clay', 'Silt']);
+});
+
+test('collections: a search follows what is written, in every tab', async () => {
+  const url = await startExample('collections', VITE);
+  const [page, other] = [await visit(url), await visit(url)];
+  await other.getByLabel('Search').fill('mud');
+  for (const text of ['Mud of a lake', 'Lakes', 'Clay, mud']) {
+    await page.getByLabel('New note').fill(text);
+    await page.getByRole('button', { name: 'Add' }).click();
+    await expectTexts(page.locator('li').first(), [text]);
+  }
+  await expectTexts(other.locator('li'), ['Mud of a lake', 'Clay, mud']);
+  await other.getByLabel('Search').fill('lak mu');
+  await expectTexts(other.locator('li'), ['Mud of a lake']);
+});
+
+test('Node: a short link is made once, followed and counted', async () => {
+  const url = await startExample('node-server', '', 'PORT=0');
+  const put = (name: string, body: string): Promise<number> =>
+    fetch(`${url}/${name}`, { method: 'PUT', body }).then(({ status }) => status);
+  const follow = async (name: string): Promise<unknown[]> => {
+    const { status, headers } = await fetch(`${url}/${name}`, { redirect: 'manual' });
+    return [status, headers.get('location')];
+  };
+  expect(await put('silt', 'https://example.com/silt')).toBe(201);
+  expect(await put('silt', 'https://example.com/other')).toBe(409);
+  expect(await put('clay', 'nowhere')).toBe(400);
+  for (const visit of await Promise.all(Array.from({ length: 10 }, () => follow('silt')))) {
+    expect(visit).toEqual([302, 'https://example.com/silt']);
+  }
+  expect(await follow('clay')).toEqual([404, null]);
+  expect(await (await fetch(url)).text()).toBe('10 silt https://example.com/silt\n');
+});
+
+test('Deno KV: notes are kept, with a store that is opened for requests', async () => {
+  const url = await startExample('deno-kv', '', 'DENO_SERVE_ADDRESS=tcp:127.0.0.1:0', 'DENO_DIR=.deno');
+  const post = (body: string): Promise<number> => fetch(url, { method: 'POST', body }).then(({ status }) => status);
+  expect(await post('first')).toBe(201);
+  expect(await Promise.all(Array.from({ length: 10 }, (_, i) => post(`note ${i}`)))).toEqual(Array(10).fill(201));
+  const notes = (await (await fetch(url)).json()) as string[];
+  expect([notes.length, notes.at(-1)]).toEqual([11, 'first']);
 });

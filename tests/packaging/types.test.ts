@@ -109,12 +109,9 @@ const SERVER = {
     export const slots = (device: ManagedDevice): number => device.count();`,
 };
 
-/** A Worker with an object: the README's, its types added. */
+/** A Worker with an object. */
 const WORKER = {
-  'index.ts': readmeBlock('ts', 'export class Notes extends VarveObject').replace(
-    'fetch(request, env)',
-    'fetch(_request: Request, env: { NOTES: DurableObjectNamespace<Notes> })',
-  ),
+  'index.ts': readmeBlock('ts', 'export class Notes extends VarveObject'),
   'shards.ts': `
     import { rebalance, shards } from 'varve/shards';
     import type { Notes } from './index.js';
@@ -212,7 +209,8 @@ test.for(['nodenext', 'bundler'])('a server with %s: the types of Node, no DOM',
 });
 
 test('a Durable Object: the types of Workers, no DOM', async () => {
-  const options = { moduleResolution: 'bundler', lib: ['es2022'], types: ['@cloudflare/workers-types'] };
+  const lib = ['es2022', 'esnext.array'];
+  const options = { moduleResolution: 'bundler', lib, types: ['@cloudflare/workers-types'] };
   expect(await compile(WORKER, ['@cloudflare/workers-types'], options)).toBe('');
 });
 

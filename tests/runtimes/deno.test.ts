@@ -1,11 +1,11 @@
 // Deno accepts the package by a plain `npm:` import and checks programs against its types. It needs exactly the permissions that the
 // guide states. Without one of them, the error is a VarveError that names it.
 
-import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
 import { RUNTIMES } from './support/runtimes.ts';
 
@@ -68,10 +68,8 @@ beforeAll(() => {
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 /** Runs Deno in the project. */
-const deno = (...given: string[]): ReturnType<typeof denoIn> => denoIn(project, ...given);
-
-function denoIn(cwd: string, ...given: string[]): { status: number | null; stdout: string; stderr: string } {
-  const options = { cwd, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1' } } as const;
+function deno(...given: string[]): { status: number | null; stdout: string; stderr: string } {
+  const options = { cwd: project, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1' } } as const;
   return spawnSync(command(), given, options);
 }
 
@@ -120,48 +118,6 @@ test('a store in Deno KV needs permission for the file of the database, and to r
   const { status, stdout, stderr } = deno(...given);
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout).toBe('deno-kv Silt [ "notes" ]\n');
-});
-
-test('the example of docs/guide/deno-kv.md serves, with a store that is opened for requests', {
-  timeout: 120_000,
-}, async () => {
-  const text = readFileSync(join(root, 'docs', 'guide', 'deno-kv.md'), 'utf8');
-  const [config = '', main = ''] = ['json', 'ts'].map((kind) => {
-    const [, block] = new RegExp(`\`(?:deno\\.json|main\\.ts)\`:\n\n\`\`\`${kind}\n([^]*?)\n\`\`\``).exec(text) ?? [];
-    return block;
-  });
-  const folder = join(project, 'example');
-  mkdirSync(folder);
-  writeFileSync(join(folder, 'deno.json'), config);
-  // Where npm would install the package.
-  writeFileSync(join(folder, 'package.json'), '{ "dependencies": { "varve": "^0.1.0" } }');
-  cpSync(join(project, 'node_modules'), join(folder, 'node_modules'), { recursive: true });
-  writeFileSync(join(folder, 'main.ts'), main.replace('Deno.openKv()', "Deno.openKv('./kv.db')"));
-  const checked = denoIn(folder, 'check', 'main.ts');
-  expect([checked.status, checked.stderr.replace(/^Check .*\n/gm, '')]).toEqual([0, '']);
-  const given = ['run', '--no-prompt', '--allow-net=127.0.0.1', '--allow-read=./kv.db,./node_modules/varve'];
-  const server = spawn(command(), [...given, '--allow-write=./kv.db', 'main.ts'], {
-    cwd: folder,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NO_COLOR: '1', DENO_SERVE_ADDRESS: 'tcp:127.0.0.1:0' },
-  });
-  onTestFinished(() => void server.kill('SIGKILL'));
-  const url = await new Promise<string>((resolve, reject) => {
-    let said = '';
-    const hear = (chunk: Buffer): void => {
-      said += chunk;
-      const [found] = /http:\/\/\S+/.exec(said) ?? [];
-      if (found !== undefined) resolve(found);
-    };
-    server.stdout.on('data', hear);
-    server.stderr.on('data', hear);
-    server.once('close', () => reject(new Error(`The server ended: ${said}`)));
-  });
-  const post = (body: string): Promise<number> => fetch(url, { method: 'POST', body }).then(({ status }) => status);
-  expect(await post('first')).toBe(201);
-  expect(await Promise.all(Array.from({ length: 10 }, (_, i) => post(`note ${i}`)))).toEqual(Array(10).fill(201));
-  const notes = (await (await fetch(url)).json()) as string[];
-  expect([notes.length, notes.at(-1)]).toEqual([11, 'first']);
 });
 
 test('the declarations pass its compiler', { timeout: 180_000 }, () => {
