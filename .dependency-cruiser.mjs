@@ -48,6 +48,8 @@ const ROOMS = [
     'errors types store entries',
   ],
   ['react', 'react[.]ts', 'types changes store entries'],
+  // It opens stores as a program does, and writes keys as `varve/http` does.
+  ['inspector', 'inspector(/|[.])', 'errors runtime types codec changes store http entries'],
   // The contract of storages opens stores as a program does.
   ['testing', 'testing(/|[.])', 'errors runtime device types options wasm entries'],
   // The command opens stores as a program does, and writes keys and values as `varve/http` does.
@@ -60,7 +62,7 @@ const ROOMS = [
  */
 const OUTSIDE = [
   { from: { path: '^js/src/storage/indexeddb/' }, to: { path: '^node_modules/idb/' } },
-  { from: { path: '^js/src/cli/' }, to: { path: '^node_modules/(@types/)?papaparse/' } },
+  { from: { path: '^js/src/(cli|inspector)/' }, to: { path: '^node_modules/(@types/)?papaparse/' } },
   { from: { path: '^js/src/(storage/fs/|compactor/|fs[.]|cli/)' }, to: { dependencyTypes: ['core'] } },
   { from: { path: '^js/src/cloudflare(/|[.])' }, to: { path: '^(cloudflare:|[.]/varve[.]wasm$)' } },
   { from: { path: '^js/src/react[.]ts$' }, to: { path: '^node_modules/(@types/)?react/' } },
@@ -71,6 +73,8 @@ const OUTSIDE = [
   { from: { path: '^js/src/yjs[.]ts$' }, to: { path: '^node_modules/yjs/' } },
   { from: { path: '^js/src/wasm/' }, to: { path: '^js/pkg/' } },
   { from: { path: '^demo/' }, to: { path: '^(demo/|node_modules/|varve(/|$))' } },
+  // Elements, figures and errors look the same in the inspector and around it.
+  { from: { path: '^demo/' }, to: { path: '^js/src/inspector/(dom|errors|format|sharing|live/svg)[.]ts$' } },
   { from: { path: '^scripts/' }, to: { pathNot: '^(js/src|demo|bench|tests)/' } },
 ];
 

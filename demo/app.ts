@@ -4,12 +4,13 @@
 // The address may set how many cities to load: ?cities=5000.
 
 import type { StoreStats } from 'varve';
+import { isPassing } from '../js/src/inspector/errors.ts';
 import { Browse } from './browse.ts';
 import type { City } from './city.ts';
 import { Details } from './details.ts';
 import { byId, setText } from './dom.ts';
 import { EnginePanel } from './engine-panel.ts';
-import { type Changes, Following, isPassing } from './following.ts';
+import { type Changes, Following } from './following.ts';
 import { formatBytes, formatCount, formatDuration, plural } from './format.ts';
 import { Gazetteer } from './gazetteer.ts';
 import { load } from './loader.ts';

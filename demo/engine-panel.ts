@@ -2,8 +2,8 @@
 // Invariant: it shows what `stats()` reports and computes nothing itself but rates between two looks.
 
 import type { LevelStats, StoreStats } from 'varve';
+import { isPassing } from '../js/src/inspector/errors.ts';
 import { byId, element, setText } from './dom.ts';
-import { isPassing } from './following.ts';
 import { formatAgo, formatBytes, formatCount, plural } from './format.ts';
 import type { CityStore } from './gazetteer.ts';
 import { WriteRecord } from './write-record.ts';

@@ -2,7 +2,8 @@
 // Invariant: nothing that was committed is left out: changes that are unknown, because history was cut, are reported as `isAnew`.
 // Changes are gathered for a short time, so that a thousand of them are one.
 
-import { type Change, type Key, type KeyRange, VarveError } from 'varve';
+import type { Change, Key, KeyRange } from 'varve';
+import { isPassing } from '../js/src/inspector/errors.ts';
 import type { City } from './city.ts';
 import type { CityStore, Progress, Stored } from './gazetteer.ts';
 
@@ -117,9 +118,4 @@ export class Following {
     this.#progress = undefined;
     this.#isAnew = false;
   }
-}
-
-/** Whether a call failed because the leading tab does not answer for a while, or is gone. */
-export function isPassing(error: unknown): boolean {
-  return error instanceof VarveError && (error.code === 'VARVE_LEADER_STALLED' || error.code === 'VARVE_RETRY');
 }

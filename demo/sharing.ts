@@ -2,8 +2,9 @@
 // Invariant: it shows what `stats().sharing` reports. A tab that becomes leader shows that for a while, and how long a call had to wait.
 
 import type { SharingReport } from 'varve';
+import { sharingText } from '../js/src/inspector/sharing.ts';
 import { byId, setText } from './dom.ts';
-import { formatDuration, plural } from './format.ts';
+import { formatDuration } from './format.ts';
 
 /** How long the news stays. */
 const NEWS_MS = 8000;
@@ -31,7 +32,7 @@ export class Sharing {
     this.#led = leads;
     this.#line.dataset['role'] = leads ? 'leader' : 'follower';
     const hasNews = leads && performance.now() < this.#newsUntil;
-    setText(this.#text, hasNews ? this.#news : sentence(report));
+    setText(this.#text, hasNews ? this.#news : sharingText(report));
   }
 
   #succeed(tookMs: number): void {
@@ -39,12 +40,4 @@ export class Sharing {
     this.#news = `This tab leads now${waited}.`;
     this.#newsUntil = performance.now() + NEWS_MS;
   }
-}
-
-function sentence({ leads, via, clients }: SharingReport): string {
-  const others = plural(clients - 1, 'other tab', 'other tabs');
-  if (leads && clients === 1) return 'This tab leads the store, and has it to itself.';
-  if (leads) return `This tab leads; ${others} ${clients === 2 ? 'shares' : 'share'} the store.`;
-  const way = via === 'port' ? 'a port' : 'a channel';
-  return `Another tab leads; this one reaches the store over ${way}. ${plural(clients, 'tab', 'tabs')} in all.`;
 }

@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, join, relative } from 'node:path';
-import { build as esbuild } from 'esbuild';
+import { build as esbuild, transform } from 'esbuild';
 import { rolldown } from 'rolldown';
 import { tidyDeclarations } from './declarations.mjs';
 import { setup } from './setup.mjs';
@@ -41,6 +41,7 @@ const ENTRIES = [
   ...['index.ts', 'inline.ts', 'synchronous.ts', 'fs.ts', 'deno-kv.ts', 'cloudflare.ts', 'shards.ts'],
   ...['storage-adapter.ts', 'testing.ts', 'http.ts', 'collections.ts', 'react.ts'],
   ...['async-storage.ts', 'unstorage.ts', 'idb-keyval.ts', 'abstract-level.ts', 'yjs.ts', 'automerge.ts'],
+  'inspector.ts',
 ];
 /** The scripts that workers are started from: one file each. */
 const WORKERS = [
@@ -52,6 +53,9 @@ const WORKERS = [
 
 /** How the scripts of the package are written. Rolldown writes them some 4 % shorter than esbuild, after gzip. */
 const WRITTEN = { minify: true, sourcemap: true, comments: { legal: false } };
+
+/** Papa Parse then leaves out its stream of Node, which needs `require`. */
+const WITHOUT_STREAMS = { PAPA_BROWSER_CONTEXT: 'true' };
 
 /** Everything the compiled engine depends on: folders, then single files. */
 const WASM_CRATES = ['varve', 'varve-host', 'varve-wasm', 'varve-tools'];
@@ -184,8 +188,7 @@ async function bundleCommand(outdir) {
     format: 'esm',
     target: TARGET,
     external: ['node:*'],
-    // Papa Parse then leaves out its stream of Node, which needs `require`.
-    define: { PAPA_BROWSER_CONTEXT: 'true' },
+    define: WITHOUT_STREAMS,
     plugins: [entriesStay],
     minify: true,
     legalComments: 'none',
@@ -217,10 +220,11 @@ async function bundleEntries(dir) {
     // Modules of varve/fs, on server runtimes; of varve/cloudflare; the libraries of the page.
     external: [/^node:/, /^cloudflare:/, 'react', 'abstract-level', 'yjs'],
     platform: 'neutral',
-    transform: { target: TARGET },
+    resolve: { mainFields: ['main'] },
+    transform: { target: TARGET, define: WITHOUT_STREAMS },
     // Other entries may import from index.js what they share with it alone.
     preserveEntrySignatures: 'allow-extension',
-    plugins: [wasmAsModule, importsAtOnce],
+    plugins: [wasmAsModule, cssAsText, importsAtOnce],
   });
   const { output } = await bundle.write({
     dir,
@@ -298,6 +302,17 @@ const importsAtOnce = {
       const imports = more.map((name) => `\nimport"./${name}";`).join('');
       chunk.code = chunk.code.replace(/(?=\n\/\/# sourceMappingURL)|$/, imports);
     }
+  },
+};
+
+/** The styles of the inspector are texts in its code: `import { css } from './panel.css'`. */
+const cssAsText = {
+  name: 'css-as-text',
+  /** @param {string} id */
+  async load(id) {
+    if (!id.endsWith('.css')) return undefined;
+    const { code } = await transform(readFileSync(id, 'utf8'), { loader: 'css', minify: true, target: TARGET });
+    return { code: `export const css = ${JSON.stringify(code.trim())};`, moduleType: /** @type {const} */ ('js') };
   },
 };
 

@@ -13,9 +13,9 @@ const NAME = '@varve/varve';
 const BESIDE = ['README.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'THIRD-PARTY.txt'];
 /**
  * Entries that JSR does not have: modules of Cloudflare import wasm as only wrangler can, React, abstract-level and Yjs come from npm, and
- * workers are no modules to import.
+ * workers are no modules to import; the inspector tells the page's document about its element.
  */
-const LEFT_OUT = /cloudflare|react|abstract-level|yjs|-worker\.js$/;
+const LEFT_OUT = /cloudflare|react|abstract-level|yjs|inspector|-worker\.js$/;
 /** Names for compilers whose `lib` has no DOM; Deno knows them. */
 const GLOBALS = 'global.d.ts';
 

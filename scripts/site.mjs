@@ -53,7 +53,7 @@ export async function buildSite(dist) {
 }
 
 /**
- * Bundles the pages of the benchmark: they lie in bench/ui, and their workers in any room of bench. They look like the demo.
+ * Bundles the pages of the benchmark: they lie in bench/ui, and their workers in any room of bench.
  * @param {string} to
  */
 export async function buildBenchPages(to) {
@@ -67,11 +67,10 @@ export async function buildBenchPages(to) {
     { ...options, define: { ...define, PUBLISHED: await publishedFigures() } },
     workers.map((name) => join(bench, name)),
   );
-  copyFileSync(join(root, 'demo', 'base.css'), join(to, 'base.css'));
 }
 
 /**
- * Bundles one folder of pages.
+ * Bundles one folder of pages. They look like the inspector.
  * @param {string} from
  * @param {string} to
  * @param {import('esbuild').BuildOptions} [options] the options that differ for this folder
@@ -79,6 +78,7 @@ export async function buildBenchPages(to) {
  */
 export async function buildPages(from, to, options = {}, workers = workersIn(from)) {
   mkdirSync(to, { recursive: true });
+  copyFileSync(join(root, 'js', 'src', 'inspector', 'base.css'), join(to, 'base.css'));
   const entries = [...workers];
   for (const name of existsSync(from) ? readdirSync(from) : []) {
     if (extname(name) === '.html') {

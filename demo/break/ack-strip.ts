@@ -1,9 +1,9 @@
 // Acknowledgements along time, one line each, and the time when the worker was ended: the gap after it is the pause.
 // Invariant: drawn from the times at which writes resolved, from the first to the last.
 
+import { change, svg } from '../../js/src/inspector/live/svg.ts';
 import { byId, setText } from '../dom.ts';
 import { formatDuration } from '../format.ts';
-import { change, svg } from '../live/svg.ts';
 
 const WIDTH = 600;
 const HEIGHT = 40;

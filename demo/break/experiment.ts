@@ -1,8 +1,8 @@
 // An experiment: a button that runs it, and a timeline of what happened.
 // Invariant: each has its own stores, which it deletes when it begins; the cities are never touched. One run at a time.
 
+import { sentence } from '../../js/src/inspector/errors.ts';
 import { byId, setText } from '../dom.ts';
-import { sentence } from '../page.ts';
 import { Timeline } from './timeline.ts';
 
 /** The work of an experiment; it reports each step. */

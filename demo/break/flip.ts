@@ -2,8 +2,8 @@
 // Invariant: the store is made for this. A flip in a byte that nobody reads changes nothing, and then another byte is flipped.
 
 import { deleteStore, open, repair, VarveError } from 'varve';
+import { sentence } from '../../js/src/inspector/errors.ts';
 import { formatBytes, formatCount, plural } from '../format.ts';
-import { sentence } from '../page.ts';
 import { type Entries, Ledger } from './ledger.ts';
 import { largestTable } from './slot-files.ts';
 import type { Timeline } from './timeline.ts';

@@ -3,9 +3,9 @@
 
 import { open, VarveError } from 'varve';
 import { LossyStorage } from 'varve/testing';
+import { sentence } from '../../js/src/inspector/errors.ts';
 import { byId, setText } from '../dom.ts';
 import { formatBytes, formatCount, plural } from '../format.ts';
-import { sentence } from '../page.ts';
 import { type Entries, Ledger } from './ledger.ts';
 import type { Timeline } from './timeline.ts';
 

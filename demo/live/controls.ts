@@ -15,7 +15,6 @@ export class Controls {
   readonly #overwrites = byId('live-overwrites', HTMLInputElement);
   readonly #deletes = byId('live-deletes', HTMLInputElement);
   readonly #order = byId('live-order', HTMLSelectElement);
-  readonly #slow = byId('live-slow', HTMLInputElement);
 
   /** @param onChange called with every change */
   constructor(onChange: (wishes: Wishes) => void) {
@@ -37,7 +36,6 @@ export class Controls {
       overwrites: Number(this.#overwrites.value),
       deletes: Number(this.#deletes.value),
       inOrder: this.#order.value === 'rising',
-      isSlow: this.#slow.checked,
     };
   }
 
@@ -49,11 +47,10 @@ export class Controls {
   }
 
   #say(): void {
-    const { writes, reads, overwrites, deletes, isSlow } = this.wishes;
-    const slowly = isSlow ? ', a tenth of it in slow motion' : '';
+    const { writes, reads, overwrites, deletes } = this.wishes;
     const speed = writes === Number.POSITIVE_INFINITY ? 'as fast as they go' : `${formatCount(writes)} per second`;
-    say('live-writes', writes === 0 ? 'none' : speed + slowly);
-    say('live-reads', reads === 0 ? 'none' : `${formatCount(reads)} per second${slowly}`);
+    say('live-writes', writes === 0 ? 'none' : speed);
+    say('live-reads', reads === 0 ? 'none' : `${formatCount(reads)} per second`);
     say('live-overwrites', `${overwrites} % of writes`);
     say('live-deletes', `${deletes} % of writes`);
   }

@@ -19,8 +19,6 @@ const BATCH = 500;
 /** The part of the looked-up keys that were never written. */
 const ABSENT = 0.1;
 const NEXT: Key = ['next'];
-/** How much slower the work is in slow motion. */
-const SLOW = 10;
 
 /** The settings of the visitor. */
 export interface Wishes {
@@ -34,7 +32,6 @@ export interface Wishes {
   readonly deletes: number;
   /** New keys come in rising order, instead of scattered. */
   readonly inOrder: boolean;
-  readonly isSlow: boolean;
 }
 
 export interface GeneratorEvents {
@@ -97,8 +94,7 @@ export class Generator {
     let owed = 0;
     let atMs = performance.now();
     while (!signal.aborted) {
-      const { writes, isSlow } = this.wishes;
-      const rate = isSlow ? Math.min(writes, 5000) / SLOW : writes;
+      const { writes: rate } = this.wishes;
       const nowMs = performance.now();
       owed = Math.min(BATCH * 4, owed + (rate * (nowMs - atMs)) / 1000);
       atMs = nowMs;
@@ -128,8 +124,7 @@ export class Generator {
 
   async #read(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const { reads, isSlow } = this.wishes;
-      const rate = isSlow ? reads / SLOW : reads;
+      const { reads: rate } = this.wishes;
       const count = Math.min(1000, Math.ceil((rate * TICK_MS) / 1000));
       if (count > 0 && this.#next > 0) {
         // One in ten is not there: a look into a table is useless then, unless its filter prevents it.

@@ -54,6 +54,13 @@ const PAGE = {
     import { bearer, createHandler } from 'varve/http';
     const handler = createHandler(await open('shared'), { authorize: bearer('token') });
     export const answer: Response = await handler(new Request('https://example.com/kv/a'));`,
+  'inspect.ts': `
+    import { open } from 'varve';
+    import { VarveInspector } from 'varve/inspector';
+    const inspector: VarveInspector = document.createElement('varve-inspector');
+    inspector.store = await open<[string, number], { title: string }>('notes');
+    // @ts-expect-error: not a store
+    inspector.store = 'notes';`,
 };
 
 /** A database of Level, whose types need those of Node's events and buffers. */

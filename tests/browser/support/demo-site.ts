@@ -58,8 +58,7 @@ export class DemoSite {
   /** Checks the tabs for reported errors, then closes them and the site. */
   async close(): Promise<void> {
     for (const page of this.#profile.context.pages()) {
-      const alert = await page.evaluate(() => document.querySelector('#alert:not([hidden])')?.textContent);
-      if (alert) this.errors.push(alert);
+      this.errors.push(...(await page.locator('#alert:not([hidden])').allTextContents()));
       await page.close();
     }
     await this.#site.close();

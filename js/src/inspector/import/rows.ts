@@ -1,0 +1,163 @@
+/**
+ * The content of a file of rows: CSV, JSON or JSON lines.
+ * Invariant: a row that cannot be read is reported with its place and is not among the rows; nothing is guessed for it. Numbers and
+ * true/false in CSV become such only where they are written as JavaScript writes them, so that 007 stays a text.
+ */
+
+import { parse as parseCsv } from 'papaparse';
+import { plural } from '../format.ts';
+
+/** One row. */
+export interface Row {
+  /** Its place, in words: `line 7`, `item 3`. */
+  readonly place: string;
+  /** Its key as JSON, where the file has keys of its own. */
+  readonly key?: unknown;
+  readonly value: unknown;
+}
+
+/** A row that cannot be imported, and why. */
+export interface BadRow {
+  readonly place: string;
+  readonly why: string;
+}
+
+/** The content of a file. */
+export interface Rows {
+  readonly format: 'CSV' | 'JSON' | 'JSON lines';
+  readonly rows: readonly Row[];
+  readonly bad: readonly BadRow[];
+  /** Names of columns that can be the key. */
+  readonly columns: readonly string[];
+  /** The rows have keys of their own. */
+  readonly isKeyed: boolean;
+}
+
+const COLUMNS_MAX = 200;
+
+/** Reads a file by its name, or, if the name does not decide, by how its text begins. Throws a sentence for any other kind of file. */
+export function readRows(name: string, text: string): Rows {
+  if (text.trim() === '') throw new Error('It is empty.');
+  if (/\.(csv|tsv)$/i.test(name)) return readCsv(text);
+  if (/\.(ndjson|jsonl)$/i.test(name)) return readLines(text);
+  if (/\.json$/i.test(name)) return readJson(text);
+  const first = text.trimStart()[0];
+  if (first !== '[' && first !== '{') return readCsv(text);
+  return first === '{' && looksLikeLines(text) ? readLines(text) : readJson(text);
+}
+
+function readCsv(text: string): Rows {
+  const rows: Row[] = [];
+  const bad: BadRow[] = [];
+  let columns: string[] | undefined;
+  let line = 1;
+  let at = 0;
+  const take = (fields: string[], cursor: number, errors: readonly { type: string; message: string }[]): void => {
+    const place = `line ${line}`;
+    line += countLines(text, at, cursor);
+    at = cursor;
+    if (fields.length === 1 && fields[0]?.trim() === '') return;
+    const error = errors.find(({ type }) => type !== 'Delimiter');
+    if (columns === undefined) {
+      columns = header(fields);
+    } else if (error !== undefined) bad.push({ place, why: `${error.message}.` });
+    else if (fields.length !== columns.length) {
+      bad.push({
+        place,
+        why: `It has ${plural(fields.length, 'field', 'fields')}, and the first line has ${columns.length}.`,
+      });
+    } else rows.push({ place, value: Object.fromEntries(columns.map((name, i) => [name, typed(fields[i] ?? '')])) });
+  };
+  parseCsv<string[]>(text, { step: ({ data, errors, meta }) => take(data, meta.cursor, errors) });
+  return { format: 'CSV', rows, bad, columns: columns ?? [], isKeyed: false };
+}
+
+/** The names of the columns, which must differ. */
+function header(fields: readonly string[]): string[] {
+  const names = fields.map((name, i) => name.trim() || `column ${i + 1}`);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw new Error(`The first line has two columns "${twice}". Rename one of them.`);
+  return names;
+}
+
+function typed(text: string): string | number | boolean {
+  if (text === 'true' || text === 'false') return text === 'true';
+  return text !== '' && String(Number(text)) === text && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+function readLines(text: string): Rows {
+  const rows: Row[] = [];
+  const bad: BadRow[] = [];
+  text.split('\n').forEach((content, i) => {
+    if (content.trim() === '') return;
+    const place = `line ${i + 1}`;
+    try {
+      rows.push({ place, value: JSON.parse(content) });
+    } catch (error) {
+      bad.push({ place, why: `It is not JSON: ${words(error)}.` });
+    }
+  });
+  return withKeys('JSON lines', rows, bad);
+}
+
+function readJson(text: string): Rows {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    const why = words(error);
+    const position = /position (\d+)/.exec(why)?.[1];
+    const line =
+      position === undefined || /line \d/.test(why) ? '' : ` (line ${1 + countLines(text, 0, Number(position))})`;
+    throw new Error(`This is not JSON, so nothing was read: ${why}${line}.`);
+  }
+  if (Array.isArray(json)) {
+    return withKeys(
+      'JSON',
+      json.map((value: unknown, i) => ({ place: `item ${i + 1}`, value })),
+      [],
+    );
+  }
+  if (typeof json !== 'object' || json === null) {
+    throw new Error('This is JSON, but neither a list nor an object, so it has no rows.');
+  }
+  const rows = Object.entries(json).map(([key, value]) => ({ place: `"${key}"`, key, value: value as unknown }));
+  return { format: 'JSON', rows, bad: [], columns: [], isKeyed: true };
+}
+
+/** Rows of objects; if all are `{ key, value }`, as this page exports them, they have keys of their own. */
+function withKeys(format: Rows['format'], rows: readonly Row[], bad: readonly BadRow[]): Rows {
+  const names = new Set<string>();
+  let isKeyed = rows.length > 0;
+  for (const { value } of rows) {
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    const own = isObject ? Object.keys(value) : [];
+    isKeyed &&= own.length === 2 && own.includes('key') && own.includes('value');
+    for (const name of own) if (names.size < COLUMNS_MAX) names.add(name);
+  }
+  if (!isKeyed) return { format, rows, bad, columns: [...names], isKeyed };
+  const keyed = rows.map(({ place, value }) => ({ place, ...(value as { key: unknown; value: unknown }) }));
+  return { format, rows: keyed, bad, columns: [], isKeyed };
+}
+
+/** Whether there are several lines, the first of which is JSON by itself. */
+function looksLikeLines(text: string): boolean {
+  const [first = '', ...others] = text.trim().split('\n');
+  try {
+    JSON.parse(first);
+    return others.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Counts the line ends in a part of a text. */
+function countLines(text: string, from: number, to: number): number {
+  let count = 0;
+  for (let at = text.indexOf('\n', from); at >= 0 && at < to; at = text.indexOf('\n', at + 1)) count += 1;
+  return count;
+}
+
+function words(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,146 @@
+/**
+ * Saves the entries of a range as a file: in Varve's own format, which keeps everything, or as JSON, JSON lines or CSV.
+ * Invariant: a file contains one read point of the range. Values that a format cannot express are counted and reported.
+ */
+
+import { unparse } from 'papaparse';
+import { keyToJson } from '../../http/json-key.ts';
+import type { Key, KeyRange } from '../../types.ts';
+import { element, inline, select, setText, statusLine, submit } from '../dom.ts';
+import { formatBytes, plural } from '../format.ts';
+import type { AnyStore } from '../store.ts';
+import { keyText } from './key-text.ts';
+import { isExact, nearestJson } from './value-text.ts';
+
+type Format = 'varve' | 'json' | 'ndjson' | 'csv';
+
+const KINDS: Readonly<Record<Format, string>> = {
+  varve: 'application/octet-stream',
+  json: 'application/json',
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv',
+};
+
+export interface ExporterEvents {
+  /** The range to save; undefined where the visitor's range cannot be read. */
+  onAsk(): { store: AnyStore; range: KeyRange } | undefined;
+  onError(error: unknown): void;
+}
+
+export class Exporter {
+  readonly #events: ExporterEvents;
+  readonly #format = select('export-format', {
+    varve: 'an export of Varve',
+    json: 'JSON',
+    ndjson: 'JSON lines',
+    csv: 'CSV',
+  });
+  readonly #button = submit('export-save', 'Save');
+  readonly form = element(
+    'form',
+    { id: 'export-form', class: 'form-actions' },
+    inline('Save these keys as', this.#format),
+    this.#button,
+  );
+  readonly status = statusLine('export-status');
+
+  constructor(events: ExporterEvents) {
+    this.#events = events;
+    this.form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.#save();
+    });
+  }
+
+  async #save(): Promise<void> {
+    const asked = this.#events.onAsk();
+    if (asked === undefined) return;
+    this.#button.disabled = true;
+    try {
+      const { store, range } = asked;
+      const format = this.#format.value as Format;
+      const { parts, entries, inexact } =
+        format === 'varve' ? await this.#own(store, range) : await this.#text(store, range, format);
+      const blob = new Blob(parts, { type: KINDS[format] });
+      saveFile(`${store.name}.${format}`, blob);
+      const not =
+        inexact === 0
+          ? ''
+          : ` This format cannot express ${plural(inexact, 'value', 'values')} exactly. An export of Varve can.`;
+      setText(this.status, `${plural(entries, 'entry', 'entries')} saved, ${formatBytes(blob.size)}.${not}`);
+    } catch (error) {
+      setText(this.status, '');
+      this.#events.onError(error);
+    }
+    this.#button.disabled = false;
+  }
+
+  async #own(store: AnyStore, range: KeyRange): Promise<Saved> {
+    let entries = 0;
+    const bytes = store.export({
+      ...range,
+      onProgress: (progress) => {
+        entries = progress.entries;
+        setText(this.status, `${plural(entries, 'entry', 'entries')}, ${formatBytes(progress.bytes)}`);
+      },
+    });
+    return { parts: [await new Response(bytes).blob()], entries, inexact: 0 };
+  }
+
+  async #text(store: AnyStore, range: KeyRange, format: Format): Promise<Saved> {
+    const rows: [Key, unknown][] = [];
+    let inexact = 0;
+    for await (const [key, value] of store.entries(range)) {
+      if (!isExact(value)) inexact += 1;
+      rows.push([key, value]);
+      if (rows.length % 5000 === 0) setText(this.status, plural(rows.length, 'entry', 'entries'));
+    }
+    if (format === 'csv') return { parts: [csvOf(rows)], entries: rows.length, inexact };
+    const lines = rows.map(([key, value]) => lineOf(key, value));
+    const text = format === 'json' ? `[\n${lines.join(',\n')}\n]\n` : lines.map((line) => `${line}\n`).join('');
+    return { parts: [text], entries: rows.length, inexact };
+  }
+}
+
+interface Saved {
+  readonly parts: BlobPart[];
+  readonly entries: number;
+  /** Values that the format cannot express. */
+  readonly inexact: number;
+}
+
+/** An entry as JSON in one line, as the import takes it. */
+function lineOf(key: Key, value: unknown): string {
+  return JSON.stringify({ key: keyToJson(key), value: nearestJson(value) });
+}
+
+/** Keys and, as columns, the fields of values that are objects; other values have a separate column. */
+function csvOf(rows: readonly [Key, unknown][]): string {
+  const columns = new Set<string>();
+  const lines = rows.map(([key, value]) => {
+    const json = nearestJson(value);
+    const isObject = typeof json === 'object' && json !== null && !Array.isArray(json);
+    const fields: Record<string, unknown> = isObject ? { ...json } : { value: json };
+    for (const [name, field] of Object.entries(fields)) {
+      columns.add(name);
+      if (typeof field === 'object' && field !== null) fields[name] = JSON.stringify(field);
+    }
+    return { key: keyText(key), fields };
+  });
+  const names = [...columns];
+  return unparse({
+    fields: ['(key)', ...names],
+    data: lines.map(({ key, fields }) => [key, ...names.map((name) => fields[name] ?? '')]),
+  });
+}
+
+/** Saves bytes as a file on the visitor's device. */
+function saveFile(name: string, bytes: Blob): void {
+  const url = URL.createObjectURL(bytes);
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  // By then the browser has begun to read it.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}

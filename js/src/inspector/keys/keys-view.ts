@@ -1,0 +1,125 @@
+/**
+ * The keys: every entry of a store, whatever it is; to search, change, import and export.
+ * Invariant: the list follows the changes of its range, from whichever tab they come.
+ */
+
+import type { KeyRange } from '../../types.ts';
+import { button, element, section, setText, submit, title } from '../dom.ts';
+import { Feed } from '../feed.ts';
+import { formatDuration } from '../format.ts';
+import { Importer } from '../import/importer.ts';
+import type { AnyStore, View } from '../store.ts';
+import { Editor } from './editor.ts';
+import { Exporter } from './exporter.ts';
+import { Listing } from './listing.ts';
+import { RangeForm } from './range-form.ts';
+
+export class KeysView implements View {
+  readonly #onError: (error: unknown) => void;
+  readonly #range = new RangeForm(() => this.#show());
+  readonly #editor: Editor;
+  readonly #importer: Importer;
+  readonly #exporter: Exporter;
+  readonly #listing: Listing;
+  readonly #feed: Feed;
+  readonly #deleteRange = button('delete-range', 'Delete these keys', 'danger');
+  readonly #dialog = deleteDialog();
+  readonly root: HTMLElement;
+  #store: AnyStore | undefined;
+
+  constructor(onError: (error: unknown) => void) {
+    this.#onError = onError;
+    this.#editor = new Editor({ onChange: () => void this.#listing.renew(), onError });
+    this.#listing = new Listing({
+      onChoose: (key) => void this.#editor.show(key).then(() => this.#editor.focus()),
+      onError,
+    });
+    this.#importer = new Importer({
+      onImported: (prefix) => {
+        this.#range.choosePrefix(prefix === undefined ? '' : JSON.stringify([prefix]));
+        this.#show();
+      },
+    });
+    this.#exporter = new Exporter({ onAsk: () => this.#asked(), onError });
+    this.#feed = new Feed({ onChanges: () => this.#listing.follow(), onError });
+    this.#deleteRange.addEventListener('click', () => {
+      if (this.#asked() !== undefined) this.#dialog.showModal();
+    });
+    this.#dialog.addEventListener('close', () => this.#dialog.returnValue === 'delete' && this.#deleteShown());
+    this.root = element('div', { class: 'keys' }, this.#all(), this.#editor.root, this.#importer.root, this.#dialog);
+  }
+
+  async start(store: AnyStore): Promise<void> {
+    if (store !== this.#store) {
+      this.#store = store;
+      this.#editor.choose(store);
+      this.#importer.choose(store);
+    }
+    await this.#show();
+  }
+
+  stop(): void {
+    this.#feed.stop();
+  }
+
+  #all(): HTMLElement {
+    return section(
+      'keys-all',
+      title('keys-title', 'All keys'),
+      this.#range.form,
+      this.#range.error,
+      this.#listing.list,
+      this.#listing.pager,
+      element('div', { class: 'range-actions' }, this.#exporter.form, this.#deleteRange),
+      this.#exporter.status,
+    );
+  }
+
+  async #show(): Promise<void> {
+    const asked = this.#asked();
+    if (asked === undefined) return;
+    this.#feed.follow(asked.store, { ...asked.range, keysOnly: true });
+    await this.#listing.show(asked.store, asked.range, this.#range.isReverse);
+  }
+
+  #asked(): { store: AnyStore; range: KeyRange } | undefined {
+    const range = this.#range.read();
+    return this.#store === undefined || range === undefined ? undefined : { store: this.#store, range };
+  }
+
+  async #deleteShown(): Promise<void> {
+    const asked = this.#asked();
+    if (asked === undefined) return;
+    try {
+      const start = performance.now();
+      // Without bounds there is no range to delete.
+      const { store, range } = asked;
+      const isBounded = Object.keys(range).length > 0;
+      await (isBounded ? store.deleteRange(range) : store.clear());
+      const took = formatDuration(performance.now() - start);
+      this.#editor.begin();
+      setText(this.#exporter.status, `Deleted in ${took}, by one range tombstone.`);
+      await this.#show();
+    } catch (error) {
+      this.#onError(error);
+    }
+  }
+}
+
+/** Asks before a range is deleted. */
+function deleteDialog(): HTMLDialogElement {
+  const heading = title('delete-title', 'Delete all keys of this range?');
+  const [keep, remove] = [submit('delete-no', 'Keep them'), submit('delete-yes', 'Delete them', 'danger')];
+  keep.value = 'keep';
+  remove.value = 'delete';
+  const form = element(
+    'form',
+    { attributes: { method: 'dialog' } },
+    heading,
+    element('p', {
+      text: 'This deletes every key of the range in this store, not only those on this page. You cannot undo it, but you can save an export first.',
+    }),
+    element('div', { class: 'form-actions' }, keep, remove),
+  );
+  return element('dialog', { id: 'delete-dialog', attributes: { 'aria-labelledby': heading.id } }, form);
+}

@@ -1,0 +1,211 @@
+/**
+ * The panel of the inspector: which store, who leads it, and its views. It is loaded when an inspector is first opened.
+ * Life cycle: `show` opens the chosen store, unless the page gave one, and starts the chosen view; `hide` stops everything, and closes
+ * the store that the panel opened.
+ * Invariant: a store that the page gave is never closed here. Every error is shown, in the one place for it.
+ */
+
+import { listStores, open } from '../index.ts';
+import { delay } from '../runtime/wait.ts';
+import type { StoreStats } from '../types.ts';
+import { css as base } from './base.css';
+import { ChangesView } from './changes-view.ts';
+import { element, inline, select, setText } from './dom.ts';
+import { codeOf, sentence } from './errors.ts';
+import { formatDuration } from './format.ts';
+import { css as keys } from './keys/keys.css';
+import { KeysView } from './keys/keys-view.ts';
+import { css as live } from './live/live.css';
+import { LiveView } from './live/live-view.ts';
+import { css as picture } from './live/picture.css';
+import { Watch } from './live/watch.ts';
+import { css as own } from './panel.css';
+import { sharingText } from './sharing.ts';
+import type { AnyStore, View } from './store.ts';
+import { Tabs } from './tabs.ts';
+
+/** How long an opening waits for another opener that does not share the store, before the panel shows this. */
+const LOCK_WAIT_MS = 1000;
+/** Between two looks at the store: for the picture, and for who leads. */
+const LOOK_MS = 150;
+const LOOK_SELDOM_MS = 1000;
+
+/** What to show. */
+export interface Wanted {
+  /** An open store of the page. */
+  readonly store: AnyStore | undefined;
+  /** The name of the store to open. */
+  readonly name: string | undefined;
+  readonly view: string;
+}
+
+/** The styles of the panel. */
+export function styles(): CSSStyleSheet {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync([base, own, keys, live, picture].join('\n'));
+  return sheet;
+}
+
+export class Panel {
+  readonly #stores = select('store');
+  readonly #opened = element('p', { id: 'opened', class: 'note' });
+  readonly #sharing = element('p', { id: 'sharing', class: 'note', attributes: { role: 'status' } });
+  readonly #alert = element('p', { id: 'alert', attributes: { role: 'alert', hidden: '' } });
+  readonly #onError = (error: unknown): void => this.#alarm(error);
+  readonly #views: Readonly<Record<string, View>> = {
+    keys: new KeysView(this.#onError),
+    live: new LiveView(),
+    changes: new ChangesView(this.#onError),
+  };
+  readonly #watch = new Watch({ onLook: (stats) => this.#look(stats), onError: this.#onError });
+  readonly #tabs: Tabs;
+  readonly root: HTMLElement;
+  #wanted: Wanted = { store: undefined, name: undefined, view: '' };
+  #names: readonly string[] = [];
+  #store: AnyStore | undefined;
+  /** Aborts when another store is chosen, or the panel is hidden. */
+  #running: AbortController | undefined;
+
+  /** @param onView called when the visitor chooses another view */
+  constructor(onView: (name: string) => void) {
+    this.#tabs = new Tabs(onView);
+    this.#tabs.add('keys', 'Keys', (this.#views['keys'] as View).root);
+    this.#tabs.add('live', 'Engine', (this.#views['live'] as View).root);
+    this.#tabs.add('changes', 'Changes', (this.#views['changes'] as View).root);
+    this.#stores.addEventListener('change', () => this.#open(this.#stores.value));
+    for (const event of ['focus', 'pointerenter']) this.#stores.addEventListener(event, () => this.#list());
+    const head = element('div', { class: 'head' }, inline('Store', this.#stores), this.#sharing, this.#opened);
+    this.root = element('div', { id: 'panel' }, head, this.#alert, this.#tabs.root);
+  }
+
+  /** Shows what is wanted. Without a store or a name it is the first store of the origin. */
+  async show(wanted: Wanted): Promise<void> {
+    const before = this.#wanted;
+    this.#wanted = wanted;
+    const isSame = wanted.store === before.store && wanted.name === before.name && this.#running !== undefined;
+    if (wanted.view !== this.#tabs.chosen) {
+      this.#views[this.#tabs.chosen]?.stop();
+      this.#tabs.choose(wanted.view);
+    }
+    if (isSame) return this.#present();
+    this.#running ??= new AbortController();
+    const { signal } = this.#running;
+    await this.#list();
+    if (signal.aborted) return;
+    await this.#open(wanted.store?.name ?? wanted.name ?? this.#names[0]);
+  }
+
+  /** Stops everything. */
+  async hide(): Promise<void> {
+    this.#running?.abort();
+    this.#running = undefined;
+    await this.#leave();
+  }
+
+  /** Reads the names of the stores. */
+  async #list(): Promise<void> {
+    const { store, name } = this.#wanted;
+    const found = await listStores().catch((error) => {
+      this.#alarm(error);
+      return [];
+    });
+    const more = [store?.name, name, this.#store?.name].filter((each) => each !== undefined);
+    const names = [...new Set([...found, ...more])].sort();
+    if (names.join('\n') === this.#names.join('\n')) return;
+    const chosen = this.#stores.value;
+    this.#names = names;
+    this.#stores.replaceChildren(
+      ...names.map((each) => element('option', { text: each, attributes: { value: each } })),
+    );
+    if (names.includes(chosen)) this.#stores.value = chosen;
+  }
+
+  /** Opens a store, and leaves the one before. */
+  async #open(name: string | undefined): Promise<void> {
+    this.#running?.abort();
+    const running = new AbortController();
+    this.#running = running;
+    this.root.dataset['state'] = 'opening';
+    this.#alarm(undefined);
+    await this.#leave();
+    if (name === undefined) {
+      this.root.dataset['state'] = 'empty';
+      return setText(this.#opened, 'This origin has no stores yet.');
+    }
+    this.#stores.value = name;
+    try {
+      const start = performance.now();
+      const store = await this.#opening(name, running.signal);
+      if (running.signal.aborted) return this.#close(store);
+      this.#store = store;
+      this.#tellOpened(store, performance.now() - start);
+      await this.#present();
+    } catch (error) {
+      if (running.signal.aborted) return;
+      this.root.dataset['state'] = 'failed';
+      this.#alarm(error);
+    }
+  }
+
+  /** Opens a store as soon as no page or worker has it open without sharing it. */
+  async #opening(name: string, signal: AbortSignal): Promise<AnyStore> {
+    const { store } = this.#wanted;
+    if (store?.name === name) return store;
+    for (;;) {
+      try {
+        const opened: AnyStore = await open(name, { lockTimeout: LOCK_WAIT_MS, signal });
+        this.#alarm(undefined);
+        return opened;
+      } catch (error) {
+        if (codeOf(error) !== 'VARVE_LOCKED') throw error;
+        this.#alarm(error);
+        await delay(LOCK_WAIT_MS);
+        signal.throwIfAborted();
+      }
+    }
+  }
+
+  /** Starts the chosen view. */
+  async #present(): Promise<void> {
+    const store = this.#store;
+    if (store === undefined) return;
+    const name = this.#tabs.chosen;
+    this.#watch.follow(store, name === 'live' ? LOOK_MS : LOOK_SELDOM_MS);
+    await this.#views[name]?.start(store);
+    if (store === this.#store) this.root.dataset['state'] = 'ready';
+  }
+
+  async #leave(): Promise<void> {
+    this.#watch.stop();
+    for (const view of Object.values(this.#views)) view.stop();
+    const store = this.#store;
+    this.#store = undefined;
+    setText(this.#sharing, '');
+    setText(this.#opened, '');
+    if (store !== undefined) await this.#close(store);
+  }
+
+  /** Closes a store that the panel opened. */
+  async #close(store: AnyStore): Promise<void> {
+    if (store !== this.#wanted.store) await store.close();
+  }
+
+  #look(stats: StoreStats): void {
+    const { sharing } = stats;
+    setText(this.#sharing, sharing === undefined ? '' : sharingText(sharing));
+    this.#sharing.dataset['role'] = sharing?.leads ? 'leader' : 'follower';
+    this.#views[this.#tabs.chosen]?.look?.(stats);
+  }
+
+  #tellOpened(store: AnyStore, tookMs: number): void {
+    const { storage, recovery } = store;
+    const found = recovery.state === 'replayed' ? `replayed ${recovery.records} records` : recovery.state;
+    const how = store === this.#wanted.store ? 'Opened by the page' : `Opened in ${formatDuration(tookMs)}`;
+    setText(this.#opened, `${how}: ${found}, in ${storage.kind}.`);
+  }
+
+  #alarm(error: unknown): void {
+    this.#alert.hidden = error === undefined;
+    setText(this.#alert, error === undefined ? '' : sentence(error));
+  }
+}

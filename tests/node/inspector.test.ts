@@ -1,0 +1,128 @@
+// How the inspector reads files: rows with their places, keys that read back unchanged, and the work of an engine between two looks.
+
+import { expect, test } from 'vitest';
+import { entriesOf } from '../../js/src/inspector/import/entries.ts';
+import { readRows } from '../../js/src/inspector/import/rows.ts';
+import { keyText, parseKey } from '../../js/src/inspector/keys/key-text.ts';
+import { valueText } from '../../js/src/inspector/keys/value-text.ts';
+import { eventsBetween } from '../../js/src/inspector/live/engine-events.ts';
+import type { Key, StoreStats } from '../../js/src/types.ts';
+
+test('rows of CSV have their lines, also behind a field of two lines', () => {
+  const { rows, bad, columns } = readRows('a.csv', 'id,name\r\n1,"two\r\nlines"\r\n\r\n2,Rhine\r\n3\r\n4,"open');
+  expect(columns).toEqual(['id', 'name']);
+  expect(rows).toEqual([
+    { place: 'line 2', value: { id: 1, name: 'two\r\nlines' } },
+    { place: 'line 5', value: { id: 2, name: 'Rhine' } },
+  ]);
+  expect(bad.map(({ place }) => place)).toEqual(['line 6', 'line 7']);
+  expect(bad[0]?.why).toContain('1 field, and the first line has 2');
+});
+
+test('only what reads back as it is written becomes a number or a boolean', () => {
+  const { rows } = readRows('a.csv', 'a,b,c,d,e\n007,1.50,2.5,true,\n');
+  expect(rows[0]?.value).toEqual({ a: '007', b: '1.50', c: 2.5, d: true, e: '' });
+});
+
+test('two columns of one name are refused', () => {
+  expect(() => readRows('a.csv', 'id,id\n1,2\n')).toThrow('two columns "id"');
+});
+
+test('JSON that is malformed is refused with its line', () => {
+  expect(() => readRows('a.json', '[\n  {"id": 1},\n  {"id" 2}\n]')).toThrow(/not JSON, so nothing was read.*line 3/s);
+  expect(() => readRows('a.json', '42')).toThrow('neither a list nor an object');
+  expect(() => readRows('a.json', ' ')).toThrow('It is empty');
+});
+
+test('a line that is no JSON is left out, and reported with its place', () => {
+  const { format, rows, bad } = readRows('pasted', '{"id":1}\n{"id":\n\n{"id":3}\n');
+  expect(format).toBe('JSON lines');
+  expect(rows.map(({ value }) => value)).toEqual([{ id: 1 }, { id: 3 }]);
+  expect(bad.map(({ place }) => place)).toEqual(['line 2']);
+});
+
+test('rows without a key of their own, and with the key of another, are bad', () => {
+  const rows = readRows('a.json', '[{"id":"a"},{"name":"b"},{"id":"a"},{"id":{}},{"id":7}]');
+  const { entries, bad } = entriesOf(rows, { column: 'id', prefix: 'things' });
+  expect(entries).toEqual([
+    [['things', 'a'], { id: 'a' }],
+    [['things', 7], { id: 7 }],
+  ]);
+  expect(bad.map(({ place }) => place)).toEqual(['item 2', 'item 3', 'item 4']);
+});
+
+test('an object has its names as keys; a list of keys and values has those', () => {
+  const choice = { column: '', prefix: '' };
+  expect(entriesOf(readRows('a.json', '{"a":1,"b":[2]}'), choice).entries).toEqual([
+    ['a', 1],
+    ['b', [2]],
+  ]);
+  const exported = '[{"key":["n",{"bigint":"12"}],"value":1},{"key":{"bytes":"AP8="},"value":2}]';
+  expect(entriesOf(readRows('a.json', exported), choice).entries).toEqual([
+    [['n', 12n], 1],
+    [Uint8Array.of(0, 255), 2],
+  ]);
+});
+
+test('every key reads back as it is shown', () => {
+  const keys: Key[] = [
+    'zurich',
+    'a, "b",1',
+    '42',
+    '',
+    -1.5,
+    Number.NEGATIVE_INFINITY,
+    -(2n ** 70n),
+    true,
+    new Date(1_700_000_000_000),
+    Uint8Array.of(0, 171),
+    ['name', 'a,1', [-2, ['x']], 3n],
+    [],
+  ];
+  for (const key of keys) expect(parseKey(keyText(key))).toEqual(key);
+  expect(parseKey('zurich')).toBe('zurich');
+  expect(parseKey('2026-01-31')).toBe('2026-01-31');
+  expect(() => parseKey('["name",')).toThrow('not JSON');
+  expect(() => parseKey('{"map":"1"}')).toThrow('A key cannot be {"map"');
+});
+
+test('a value is edited only where JSON can express all of it', () => {
+  for (const value of [null, 'a', 1.5, [true, { a: [] }]]) expect(valueText(value).isExact).toBe(true);
+  const cycle: { self?: unknown } = {};
+  for (const value of [1n, new Date(0), new Map(), new Uint8Array(1), { a: undefined }, -0, Number.NaN]) {
+    expect(valueText(value).isExact).toBe(false);
+  }
+  cycle.self = cycle;
+  expect(valueText(cycle)).toEqual({ text: '{\n  "self": "(itself)"\n}', isExact: false });
+  expect(valueText(undefined)).toEqual({ text: 'null', isExact: false });
+  expect(valueText(new Map([[1n, new Date(0)]])).text).toContain('1970-01-01');
+});
+
+test('the work of an engine follows from two looks at it', () => {
+  const level = (tables: number, bytes: number) => ({ tables, bytes, entries: 0, targetBytes: 0, score: 0 });
+  const flushed = (count: number, writtenBytes: number) => ({ count, writtenBytes, lastAt: undefined });
+  const look = (changed: Partial<StoreStats>): StoreStats =>
+    ({
+      ...{ flush: flushed(3, 300), log: { segments: 2 }, stalled: false },
+      compaction: { count: 1, readBytes: 10, writtenBytes: 10, droppedEntries: 0, movedTables: 0, droppedTables: 0 },
+      levels: [level(7, 700), level(0, 0), level(2, 900)],
+      ...changed,
+    }) as StoreStats;
+  const before = look({});
+  expect(eventsBetween(before, look({}))).toEqual([]);
+  const after = look({
+    flush: flushed(4, 420),
+    log: { segments: 1 } as StoreStats['log'],
+    compaction: { ...before.compaction, count: 2, readBytes: 1730, writtenBytes: 1610, droppedEntries: 12 },
+    levels: [level(0, 0), level(0, 0), level(3, 1600)],
+  });
+  const compaction = { kind: 'compaction', jobs: 1, from: [0], into: 2, tables: 8, dropped: 12 };
+  expect(eventsBetween(before, after)).toEqual([
+    { kind: 'flush', tables: 1, bytes: 120 },
+    { kind: 'cut', segments: 1 },
+    { ...compaction, bytesRead: 1720, bytesWritten: 1600 },
+  ]);
+  // Another tab took over the store: its counts begin at 0, and the demo reports nothing that did not happen.
+  const other = look({ flush: flushed(0, 0), compaction: { ...before.compaction, count: 0 } });
+  expect(eventsBetween(after, other).map(({ kind }) => kind)).toEqual([]);
+});
