@@ -136,7 +136,7 @@ describe('a page', () => {
     expect(await notes.keys('tags', { eq: 'b', after: { id: 1 } }).toArray()).toStrictEqual([2, 3]);
     expect(await notes.keys({ after: { id: 2 } }).toArray()).toStrictEqual([3]);
     expect(await notes.keys('edited', { after: { id: 1, edited: new Date(1000) } }).toArray()).toStrictEqual([2, 3]);
-    expect(() => notes.find('edited', { after: { id: 1 } })).toThrow("after is a document that the index 'edited' has");
+    expect(() => notes.find('edited', { after: { id: 1 } })).toThrow("after has no value in the index 'edited'");
     expect(() => notes.find('edited', { after: {} })).toThrow(code('VARVE_INVALID_KEY'));
     for (const after of [null, 5, 'a'])
       expect(() => notes.find('edited', { after: after as never })).toThrow(code('VARVE_INVALID_ARGUMENT'));

@@ -116,7 +116,7 @@ export class Reader {
     const query = { index, where: lookedFor, range, isRepeating };
     if (after === undefined) return query;
     const place = firstIn(range, this.#placesOf(after as Document, index, lookedFor.eq), reverse);
-    if (place === undefined) throw invalid(`after is a document that the index '${index?.name}' has.`);
+    if (place === undefined) throw invalid(`after has no value in the index '${index?.name}'.`);
     return isRepeating ? { ...query, after: place } : { ...query, range: rangeAfter(range, place, reverse) };
   }
 

@@ -219,6 +219,8 @@ const NOTE_CALL: fc.Arbitrary<NoteCall> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('delete' as const), id: fc.nat(4) }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constantFrom('clear' as const, 'reindex' as const, 'check' as const) }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('countBy' as const) }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('page' as const), after: NOTE }) },
 );
 
 const OPEN: fc.Arbitrary<OpenSpec> = fc.record({
@@ -260,6 +262,7 @@ function stepsOf({ isSync, hasTabs, isKilled, hasFolders }: Limits): fc.Weighted
         type: fc.constant('lead' as const),
         singles: fc.array(LOGGED, { maxLength: 8 }),
         racing: fc.array(RACING, { maxLength: 4 }),
+        notes: fc.array(NOTE_CALL, { maxLength: 3 }),
         turns: TURNS,
       }),
     ),

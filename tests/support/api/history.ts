@@ -122,7 +122,10 @@ export type NoteCall =
   | { readonly op: 'delete'; readonly id: number }
   | { readonly op: 'clear' }
   /** Changes no document: rebuilds the indexes, or compares them. */
-  | { readonly op: 'reindex' | 'check' };
+  | { readonly op: 'reindex' | 'check' }
+  /** Reads: the counts of all tags, and two documents after this one. */
+  | { readonly op: 'countBy' }
+  | { readonly op: 'page'; readonly after: Note };
 
 /** How a store is opened. */
 export interface OpenSpec {
@@ -168,6 +171,7 @@ export type Step =
       readonly type: 'lead';
       readonly singles: readonly Single[];
       readonly racing: readonly Racing[];
+      readonly notes: readonly NoteCall[];
       readonly turns: number;
     }
   /** All clients end as in a crash, with calls under way, and the store is opened again. */

@@ -26,6 +26,7 @@ export function notesOf(db: Store<Key, unknown>) {
 export type Notes = ReturnType<typeof notesOf>;
 
 const CONFLICT = 'VARVE_CONFLICT';
+const RETRY = 'VARVE_RETRY';
 
 /** The effect of a call on the documents. */
 export const applyNote: Apply<NotesState, NoteCall> = (state, call) => {
@@ -65,16 +66,35 @@ export const applyNote: Apply<NotesState, NoteCall> = (state, call) => {
       return same('undefined');
     case 'check':
       return same('[]');
+    case 'countBy':
+      return same(textOf(countsOf([...state.values()])));
+    case 'page': {
+      const { edited, id } = call.after;
+      const isAfter = (note: Note): boolean => note.edited > edited || (note.edited === edited && note.id > id);
+      const later = [...state.values()].filter(isAfter).sort((a, b) => a.edited - b.edited || a.id - b.id);
+      return same(textOf(later.slice(0, 2)));
+    }
   }
 };
 
-/** Makes a call; resolves with its answer. */
-export async function callNote(notes: Notes, call: NoteCall): Promise<string> {
+/** How many documents have each tag. */
+function countsOf(all: readonly Note[]): [string, number][] {
+  const tags = [...new Set(all.flatMap(({ tags }) => tags))].sort();
+  return tags.map((tag) => [tag, all.filter(({ tags }) => tags.includes(tag)).length]);
+}
+
+/**
+ * Makes a call; resolves with its answer. With `mayDie` its refusal, or its read point, may be lost with the leader: undefined, and the
+ * call has done nothing.
+ */
+export async function callNote(notes: Notes, call: NoteCall, mayDie = false): Promise<string | undefined> {
   try {
     return textOf(await made(notes, call));
   } catch (error) {
-    if ((error as { code?: unknown })?.code === CONFLICT) return CONFLICT;
-    throw error;
+    const code = (error as { code?: unknown })?.code;
+    if (code === CONFLICT) return CONFLICT;
+    if (mayDie && code === RETRY) return undefined;
+    throw new Error(`${JSON.stringify(call)}: ${error}`, { cause: error });
   }
 }
 
@@ -106,6 +126,10 @@ function make(notes: Notes, call: NoteCall): Promise<unknown> {
       return notes.reindex();
     case 'check':
       return notes.check().then(({ differences }) => differences);
+    case 'countBy':
+      return notes.countBy('tags').toArray();
+    case 'page':
+      return notes.find('edited', { after: call.after, limit: 2 }).toArray();
   }
 }
 
@@ -142,11 +166,8 @@ export async function indexFault(
     if (textOf(documents) !== textOf(placed.slice(first, first + 3))) return `in the folder are ${textOf(documents)}`;
     after = documents.at(-1);
   }
-  const counts = [...new Set(all.flatMap(({ tags }) => tags))]
-    .sort()
-    .map((tag) => [tag, all.filter(({ tags }) => tags.includes(tag)).length]);
-  const counted = await notes.countBy('tags').toArray();
-  if (textOf(counted) !== textOf(counts)) return `the counts of the tags are ${textOf(counted)}`;
+  const counted = textOf(await notes.countBy('tags').toArray());
+  if (counted !== textOf(countsOf(all))) return `the counts of the tags are ${counted}`;
   return undefined;
 }
 

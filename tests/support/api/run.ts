@@ -29,7 +29,7 @@ import {
   notesOf,
   notesText,
 } from './notes.ts';
-import { type Apply, isExplained } from './orders.ts';
+import { type Answered, type Apply, isExplained } from './orders.ts';
 import { applyRacing, callRacing, type RacingState, racingFound, racingText } from './racing.ts';
 import {
   type AnyIterator,
@@ -83,6 +83,9 @@ export async function runHistory(place: Place, name: string, history: History): 
     await run.clear();
   }
 }
+
+/** A call of the collection, and its answer. */
+type Noted = Answered<NoteCall>;
 
 interface OpenScan {
   readonly iterator: AnyIterator;
@@ -247,7 +250,7 @@ class Run {
       call.catch(() => undefined);
     };
     const raced: { call: { call: Racing; tag: number }; answer: string }[] = [];
-    const noted: { call: NoteCall; answer: string }[] = [];
+    const noted: Noted[] = [];
     const count = Math.max(singles.length, racing.length, notes.length);
     for (let i = 0; i < count; i++) {
       const [single, race, note] = [singles[i], racing[i], notes[i]];
@@ -257,15 +260,20 @@ class Run {
         const answered = callRacing(this.#client(i), call, () => pause(0));
         called(answered.then((answer) => void raced.push({ call, answer })));
       }
-      if (note !== undefined && this.#notes !== undefined) {
-        const notes = i % 2 === 1 && this.#second !== undefined ? notesOf(this.#second) : this.#notes;
-        called(callNote(notes, note).then((answer) => void noted.push({ call: note, answer })));
-      }
+      if (note !== undefined) called(this.#callNote(note, i, noted));
       await turn();
     }
     await this.#within('a round', allDone(calls));
     if (raced.length > 0) await this.#judgeRacing(raced);
     if (noted.length > 0) await this.#judgeNotes(noted);
+  }
+
+  /** Makes the call of this number, and notes its answer, unless it was lost with the leader. */
+  async #callNote(call: NoteCall, number: number, noted: Noted[], mayDie = false): Promise<void> {
+    if (this.#notes === undefined) return;
+    const notes = number % 2 === 1 && this.#second !== undefined ? notesOf(this.#second) : this.#notes;
+    const answer = await callNote(notes, call, mayDie);
+    if (answer !== undefined) noted.push({ call, answer });
   }
 
   async #judgeRacing(raced: { call: { call: Racing; tag: number }; answer: string }[]): Promise<void> {
@@ -274,7 +282,7 @@ class Run {
     this.#racing = found;
   }
 
-  async #judgeNotes(noted: { call: NoteCall; answer: string }[]): Promise<void> {
+  async #judgeNotes(noted: Noted[]): Promise<void> {
     const found = await this.#foundNotes();
     judge('calls of the collection', noted, { begin: this.#documents, end: found, apply: applyNote, text: notesText });
     this.#documents = found;
@@ -409,7 +417,7 @@ class Run {
   }
 
   /** The leader ends, and another worker leads: every call is still answered, and done once. */
-  async #lead({ singles, racing, turns }: Step & { type: 'lead' }): Promise<void> {
+  async #lead({ singles, racing, notes, turns }: Step & { type: 'lead' }): Promise<void> {
     // Open scans and snapshots go on or give the reason; a write of the level `memory` may be lost.
     for (let slot = 0; slot < SLOTS; slot++) {
       await this.#closeScan(slot);
@@ -426,11 +434,14 @@ class Run {
       const answered = callRacing(this.#client(i), call, () => pause(0));
       calls.push(answered.then((answer) => void raced.push({ call, answer })));
     }
+    const noted: Noted[] = [];
+    for (const [i, note] of notes.entries()) calls.push(this.#callNote(note, i, noted, true));
     for (const call of calls) call.catch(() => undefined);
     for (let turn = 0; turn < turns; turn++) await pause(0);
     this.#place.endWorker?.(leader);
     await this.#within('a round with a leader that dies', allDone(calls));
     if (raced.length > 0) await this.#judgeRacing(raced);
+    if (noted.length > 0) await this.#judgeNotes(noted);
     await this.#verify();
   }
 
