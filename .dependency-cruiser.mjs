@@ -44,8 +44,8 @@ const ROOMS = [
   ],
   [
     'adapters',
-    '(adapters/|(async-storage|unstorage|idb-keyval|abstract-level|yjs|automerge)[.])',
-    'errors types store entries',
+    '(adapters/|(async-storage|unstorage|idb-keyval|abstract-level|yjs|automerge|zero)[.])',
+    'errors types share store entries',
   ],
   ['react', 'react[.]ts', 'types changes store entries'],
   // It opens stores as a program does, and writes keys as `varve/http` does.

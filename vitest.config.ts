@@ -52,6 +52,7 @@ const alias = [
   { find: /^varve\/idb-keyval$/, replacement: path('js/src/idb-keyval.ts') },
   { find: /^varve\/yjs$/, replacement: path('js/src/yjs.ts') },
   { find: /^varve\/automerge$/, replacement: path('js/src/automerge.ts') },
+  { find: /^varve\/zero$/, replacement: path('js/src/zero.ts') },
   { find: /^varve\/inspector$/, replacement: path('js/src/inspector.ts') },
 ];
 

@@ -40,7 +40,7 @@ const NAMED = Boolean(process.env['VARVE_NAMES']);
 const ENTRIES = [
   ...['index.ts', 'inline.ts', 'synchronous.ts', 'fs.ts', 'deno-kv.ts', 'cloudflare.ts', 'shards.ts'],
   ...['storage-adapter.ts', 'testing.ts', 'http.ts', 'collections.ts', 'react.ts'],
-  ...['async-storage.ts', 'unstorage.ts', 'idb-keyval.ts', 'abstract-level.ts', 'yjs.ts', 'automerge.ts'],
+  ...['async-storage.ts', 'unstorage.ts', 'idb-keyval.ts', 'abstract-level.ts', 'yjs.ts', 'automerge.ts', 'zero.ts'],
   'inspector.ts',
 ];
 /** The scripts that workers are started from: one file each. */

@@ -31,6 +31,7 @@ export const GZIP_BYTES_MAX = new Map([
   ['abstract-level.js', 29.5 * 1024],
   ['yjs.js', 30 * 1024],
   ['automerge.js', 28.5 * 1024],
+  ['zero.js', 28.5 * 1024],
   ['inspector.js', 1.25 * 1024],
   ['deno-kv.js', 13.5 * 1024],
   ['varve-tools.wasm', 80 * 1024],

@@ -44,11 +44,13 @@ const PAGE = {
     import { VarveStorageAdapter } from 'varve/automerge';
     import { createStore, get } from 'varve/idb-keyval';
     import { varveDriver } from 'varve/unstorage';
+    import { varveStoreProvider } from 'varve/zero';
     const storage = asyncStorage<{ dark: boolean }>(open('app'), ['settings']);
     export const dark: boolean | undefined = (await storage.getItem('theme'))?.dark;
     export const text: string | undefined = await get<string>('a', createStore('app', 'texts'));
     export const keys: string[] = await varveDriver({ store: open('app'), prefix: ['cache'] }).getKeys();
-    export const chunk: Uint8Array | undefined = (await new VarveStorageAdapter(open('app')).loadRange(['id']))[0]?.data;`,
+    export const chunk: Uint8Array | undefined = (await new VarveStorageAdapter(open('app')).loadRange(['id']))[0]?.data;
+    export const isClosed: boolean = varveStoreProvider('app').create('rep:a').closed;`,
   'http.ts': `
     import { open } from 'varve';
     import { bearer, createHandler } from 'varve/http';
@@ -179,7 +181,7 @@ test('every block of TypeScript in the README and the documents fits the types',
   const types = ['@types/node', 'undici-types', '@types/react', '@cloudflare/workers-types'];
   const libraries = [
     ...['abstract-level', 'dexie', 'browser-level', 'idb-keyval', 'unstorage', 'yjs'],
-    ...['@automerge/automerge', '@automerge/automerge-repo', 'eventemitter3'],
+    ...['@automerge/automerge', '@automerge/automerge-repo', 'eventemitter3', 'replicache'],
   ];
   const said = await compile(files, [...types, ...libraries], {
     moduleResolution: 'bundler',

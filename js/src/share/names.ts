@@ -5,6 +5,7 @@
  *     lock     varve-open:<store>           shared by every worker that has the store open or waits to lead it; exclusive in `varve/synchronous`
  *     lock     varve-client:<store>:<id>    held by a page while its client lives: a leader that gets it closes what the client had open
  *     lock     varve-transaction:<store>    held by a page while an exclusive transaction of its is open
+ *     lock     varve-zero:<database>        held by a page while a transaction of `varve/zero` is open: shared by those that only read
  *     lock     varve-worker:<id>            held by a worker: a page that gets it has lost its worker
  *     channel  varve:<store>                which worker leads, and which could (`ChannelMessage`)
  *     channel  varve:<store>:<link>         one client and its leader, if they have no port
@@ -36,6 +37,7 @@ export type ChannelMessage = { readonly from: string; readonly protocol: number 
 export const leaderLock = (store: string): string => `varve:${store}`;
 export const clientLock = (store: string, client: number): string => `varve-client:${store}:${client}`;
 export const transactionLock = (store: string): string => `varve-transaction:${store}`;
+export const databaseLock = (database: string): string => `varve-zero:${database}`;
 export const workerLock = (member: string): string => `varve-worker:${member}`;
 export const channelOf = (store: string): string => `varve:${store}`;
 export const linkChannel = (store: string, link: string): string => `varve:${store}:${link}`;
