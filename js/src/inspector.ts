@@ -8,6 +8,7 @@ import type { Panel } from './inspector/panel.ts';
 import type { AnyStore } from './inspector/store.ts';
 
 const NAME = 'varve-inspector';
+const TITLE = 'Varve inspector';
 
 /** A server has no elements: there the import does nothing. */
 const Base = (globalThis.HTMLElement ?? Object) as typeof HTMLElement;
@@ -16,7 +17,7 @@ const Base = (globalThis.HTMLElement ?? Object) as typeof HTMLElement;
  * The element `<varve-inspector>`: a line that opens to the keys, the engine and the changes of a store.
  *
  * Attributes: `open`; `name`, the name of the store that it opens (default: the first one of the origin); `view`, which is `keys`
- * (default), `live` or `changes`.
+ * (default), `engine` or `changes`.
  *
  * @example
  * import 'varve/inspector';
@@ -26,16 +27,17 @@ export class VarveInspector extends Base {
   /** @internal */
   static readonly observedAttributes = ['open', 'name', 'view'];
   readonly #details: HTMLDetailsElement;
-  #panel: Promise<Panel> | undefined;
+  readonly #summary: HTMLElement;
+  #panel: Promise<Panel | undefined> | undefined;
   #store: AnyStore | undefined;
 
   constructor() {
     super();
     const root = this.attachShadow({ mode: 'open' });
     this.#details = document.createElement('details');
-    const summary = document.createElement('summary');
-    summary.textContent = 'Varve inspector';
-    this.#details.append(summary);
+    this.#summary = document.createElement('summary');
+    this.#summary.textContent = TITLE;
+    this.#details.append(this.#summary);
     this.#details.addEventListener('toggle', () => {
       this.open = this.#details.open;
     });
@@ -87,13 +89,20 @@ export class VarveInspector extends Base {
     if (!this.open || !this.isConnected) return (await this.#panel)?.hide();
     this.#panel ??= this.#load();
     const panel = await this.#panel;
-    if (!this.open || !this.isConnected) return;
+    if (panel === undefined || !this.open || !this.isConnected) return;
     const name = this.getAttribute('name') ?? undefined;
     await panel.show({ store: this.#store, name, view: this.getAttribute('view') ?? 'keys' });
   }
 
-  async #load(): Promise<Panel> {
-    const { Panel, styles } = await import('./inspector/panel.ts');
+  /** The panel; undefined where its code cannot be loaded, which the title shows. The next opening tries again. */
+  async #load(): Promise<Panel | undefined> {
+    const { Panel, styles } = await import('./inspector/panel.ts').catch((error) => {
+      this.#panel = undefined;
+      this.#summary.textContent = `${TITLE}: its code could not be loaded. ${error}`;
+      return {} as Partial<typeof import('./inspector/panel.ts')>;
+    });
+    if (Panel === undefined || styles === undefined) return undefined;
+    this.#summary.textContent = TITLE;
     const panel = new Panel((view) => this.setAttribute('view', view));
     this.shadowRoot?.adoptedStyleSheets.push(styles());
     this.#details.append(panel.root);

@@ -215,6 +215,11 @@ test('the picture shows written entries in memtable, log and levels, and also in
   expect(await page.textContent('#live-filters')).toMatch(/; [1-9][\d,]* avoided in all$/);
 
   expect(await violationsOf(page)).toEqual([]);
+  await page.click('#tab-changes');
+  await page.click('#live-half');
+  await untilText(page, '#changes-list', 'delete range');
+  expect(await violationsOf(page)).toEqual([]);
+  await page.click('#tab-engine');
 
   // A paused picture does not move on.
   await page.click('#live-hold');

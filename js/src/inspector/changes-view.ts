@@ -3,7 +3,7 @@
  * Invariant: at most `LINES_MAX` of them are shown. Screen readers do not announce them by themselves: that would never end.
  */
 
-import { element, section, setText, title } from './dom.ts';
+import { button, element, setText, title } from './dom.ts';
 import { type AnyChange, Feed } from './feed.ts';
 import { formatCount, plural } from './format.ts';
 import { keyText } from './keys/key-text.ts';
@@ -21,14 +21,27 @@ export class ChangesView implements View {
     // A list that scrolls must be reachable with the keyboard.
     attributes: { tabindex: '0', 'aria-label': 'Changes, newest first' },
   });
+  readonly #hold = button('changes-hold', 'Hold the list');
   readonly #count = element('p', { id: 'changes-count', class: 'note' });
   readonly #feed: Feed;
-  readonly root = section('changes', title('changes-title', 'Changes'), this.#count, this.#list);
+  readonly root = element(
+    'section',
+    { class: 'panel', attributes: { 'aria-labelledby': 'changes-title' } },
+    element('div', { class: 'view-head' }, title('changes-title', 'Changes'), this.#hold),
+    this.#count,
+    this.#list,
+  );
   #store: AnyStore | undefined;
   #seen = 0;
+  #isHeld = false;
 
   constructor(onError: (error: unknown) => void) {
     this.#feed = new Feed({ onChanges: (changes, count) => this.#show(changes, count), onError });
+    this.#hold.setAttribute('aria-pressed', 'false');
+    this.#hold.addEventListener('click', () => {
+      this.#isHeld = !this.#isHeld;
+      this.#hold.setAttribute('aria-pressed', String(this.#isHeld));
+    });
   }
 
   start(store: AnyStore): void {
@@ -47,6 +60,7 @@ export class ChangesView implements View {
 
   #show(changes: readonly AnyChange[], count: number): void {
     this.#seen += count;
+    if (this.#isHeld) return;
     const time = clock.format(new Date());
     this.#list.prepend(...changes.map((change) => line(change, time)).reverse());
     while (this.#list.childElementCount > LINES_MAX) this.#list.lastElementChild?.remove();

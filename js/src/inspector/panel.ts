@@ -5,9 +5,9 @@
  * Invariant: a store that the page gave is never closed here. Every error is shown, in the one place for it.
  */
 
-import { listStores, open } from '../index.ts';
+import { bytes, json, listStores, open, structured, utf8 } from '../index.ts';
 import { delay } from '../runtime/wait.ts';
-import type { StoreStats } from '../types.ts';
+import type { Key, StoreStats, ValueCodec } from '../types.ts';
 import { css as base } from './base.css';
 import { ChangesView } from './changes-view.ts';
 import { element, inline, select, setText } from './dom.ts';
@@ -30,6 +30,10 @@ const LOCK_WAIT_MS = 1000;
 const LOOK_MS = 150;
 const LOOK_SELDOM_MS = 1000;
 
+/** How the values of a store that the panel opens are read. */
+const CODECS = { structured, json, utf8, bytes } as Readonly<Record<string, ValueCodec<unknown>>>;
+const CODEC_WORDS = { structured: 'structured', json: 'JSON', utf8: 'text', bytes: 'bytes' };
+
 /** What to show. */
 export interface Wanted {
   /** An open store of the page. */
@@ -48,13 +52,15 @@ export function styles(): CSSStyleSheet {
 
 export class Panel {
   readonly #stores = select('store');
+  readonly #codec = select('codec', CODEC_WORDS);
+  readonly #codecLabel = inline('Values', this.#codec);
   readonly #opened = element('p', { id: 'opened', class: 'note' });
   readonly #sharing = element('p', { id: 'sharing', class: 'note', attributes: { role: 'status' } });
   readonly #alert = element('p', { id: 'alert', attributes: { role: 'alert', hidden: '' } });
   readonly #onError = (error: unknown): void => this.#alarm(error);
   readonly #views: Readonly<Record<string, View>> = {
     keys: new KeysView(this.#onError),
-    live: new LiveView(),
+    engine: new LiveView(),
     changes: new ChangesView(this.#onError),
   };
   readonly #watch = new Watch({ onLook: (stats) => this.#look(stats), onError: this.#onError });
@@ -70,11 +76,19 @@ export class Panel {
   constructor(onView: (name: string) => void) {
     this.#tabs = new Tabs(onView);
     this.#tabs.add('keys', 'Keys', (this.#views['keys'] as View).root);
-    this.#tabs.add('live', 'Engine', (this.#views['live'] as View).root);
+    this.#tabs.add('engine', 'Engine', (this.#views['engine'] as View).root);
     this.#tabs.add('changes', 'Changes', (this.#views['changes'] as View).root);
-    this.#stores.addEventListener('change', () => this.#open(this.#stores.value));
+    for (const choice of [this.#stores, this.#codec])
+      choice.addEventListener('change', () => this.#open(this.#stores.value));
     for (const event of ['focus', 'pointerenter']) this.#stores.addEventListener(event, () => this.#list());
-    const head = element('div', { class: 'head' }, inline('Store', this.#stores), this.#sharing, this.#opened);
+    const head = element(
+      'div',
+      { class: 'head' },
+      inline('Store', this.#stores),
+      this.#codecLabel,
+      this.#sharing,
+      this.#opened,
+    );
     this.root = element('div', { id: 'panel' }, head, this.#alert, this.#tabs.root);
   }
 
@@ -153,7 +167,8 @@ export class Panel {
     if (store?.name === name) return store;
     for (;;) {
       try {
-        const opened: AnyStore = await open(name, { lockTimeout: LOCK_WAIT_MS, signal });
+        const values = CODECS[this.#codec.value];
+        const opened = await open<Key, unknown>(name, { lockTimeout: LOCK_WAIT_MS, signal, values });
         this.#alarm(undefined);
         return opened;
       } catch (error) {
@@ -170,7 +185,7 @@ export class Panel {
     const store = this.#store;
     if (store === undefined) return;
     const name = this.#tabs.chosen;
-    this.#watch.follow(store, name === 'live' ? LOOK_MS : LOOK_SELDOM_MS);
+    this.#watch.follow(store, name === 'engine' ? LOOK_MS : LOOK_SELDOM_MS);
     await this.#views[name]?.start(store);
     if (store === this.#store) this.root.dataset['state'] = 'ready';
   }
@@ -200,6 +215,7 @@ export class Panel {
   #tellOpened(store: AnyStore, tookMs: number): void {
     const { storage, recovery } = store;
     const found = recovery.state === 'replayed' ? `replayed ${recovery.records} records` : recovery.state;
+    this.#codecLabel.hidden = store === this.#wanted.store;
     const how = store === this.#wanted.store ? 'Opened by the page' : `Opened in ${formatDuration(tookMs)}`;
     setText(this.#opened, `${how}: ${found}, in ${storage.kind}.`);
   }

@@ -9,7 +9,7 @@ import { parseKey } from './key-text.ts';
 
 export class RangeForm {
   readonly #kind = select('range-kind', { all: 'all', prefix: 'with a prefix', between: 'between two' });
-  readonly #from = textInput('range-from', { placeholder: '["name", "zurich"]', 'aria-describedby': 'range-error' });
+  readonly #from = textInput('range-from', { placeholder: '["note", 42]', 'aria-describedby': 'range-error' });
   readonly #fromField = field('From', this.#from, 'range-from');
   readonly #to = textInput('range-to', { 'aria-describedby': 'range-error' });
   readonly #reverse = element('input', { id: 'range-reverse' });

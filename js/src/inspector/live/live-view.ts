@@ -49,7 +49,7 @@ export class LiveView implements View {
   #isHeld = false;
 
   constructor() {
-    const head = element('div', { class: 'live-head' }, this.#title, check(this.#slow, 'Slow motion'), this.#hold);
+    const head = element('div', { class: 'view-head' }, this.#title, check(this.#slow, 'Slow motion'), this.#hold);
     const figure = element(
       'figure',
       { class: 'panel live-show', attributes: { 'aria-labelledby': this.#title.id } },

@@ -82,7 +82,7 @@ export class Picture {
     if (layout === undefined) return;
     this.#drawMemory(stats, layout);
     this.#drawLog(stats, layout);
-    for (const [level, row] of this.#rows) row.show(stats, fullness(level, stats));
+    for (const [level, row] of this.#rows) row.show(stats, fullness(level, stats, layout.isNarrow));
   }
 
   /** Puts everything in its place. */

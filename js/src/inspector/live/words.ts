@@ -56,13 +56,14 @@ function levelsOf({ from }: { readonly from: readonly number[] }): string {
   return from.length === 1 ? `level ${from[0]}` : `levels ${from.join(' and ')}`;
 }
 
-/** `75 % full`, `level 0: 3 of 8 tables`. */
-export function fullness(level: number, stats: StoreStats): string {
+/** `3 tables, merged from 8 on, 1.3 MB`; shorter in a narrow picture. */
+export function fullness(level: number, stats: StoreStats, isNarrow: boolean): string {
   const found = stats.levels[level];
   if (found === undefined) return '';
   const { tables, bytes, targetBytes: target, score } = found;
   if (level === 0) {
-    return `${plural(tables, 'table', 'tables')}, merged from ${stats.compaction.levelZeroTrigger} on, ${formatBytes(bytes)}`;
+    const merged = isNarrow ? '' : `, merged from ${stats.compaction.levelZeroTrigger} on`;
+    return `${plural(tables, 'table', 'tables')}${merged}, ${formatBytes(bytes)}`;
   }
   const of = target > 0 ? ` of ${formatBytes(target)}` : '';
   const due = score >= 1 ? ', compaction due' : '';

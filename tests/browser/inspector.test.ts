@@ -1,0 +1,118 @@
+// `varve/inspector` in a page without a framework: what it loads, what it shows, and that all of it works with the keyboard.
+
+import type { Page } from 'playwright';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Store } from '../../js/src/index.ts';
+import { newProfile, type OpenPage, type Profile } from './support/profile.ts';
+
+type Db = Store<unknown, unknown>;
+
+let profile: Profile;
+/** A tab with the store `notes`, which it leads. */
+let app: OpenPage;
+
+beforeAll(async () => {
+  profile = await newProfile();
+  app = await profile.openPage('/blank.html');
+  await openStore(app.page, 'notes', 'structured');
+  await app.page.evaluate(async () => {
+    const { db } = globalThis as unknown as { db: Db };
+    await db.setMany([
+      [['note', 1], 'silt'],
+      [['note', 2], 'sand'],
+      ['zebra', 1],
+    ]);
+  });
+});
+
+afterAll(() => profile?.close());
+
+/** Opens a store in a page, as `db`. The code is a text, so that nothing rewrites its import. */
+async function openStore(page: Page, name: string, codec: 'structured' | 'json'): Promise<void> {
+  await page.evaluate(
+    `import('/varve/index.js').then(async ({ open, ${codec} }) => {
+      globalThis.db = await open('${name}', { values: ${codec} });
+    })`,
+  );
+}
+
+/** Puts an inspector into a page. */
+async function addInspector(page: Page): Promise<void> {
+  await page.evaluate(`import('/varve/inspector.js').then(() => {
+    document.body.append(document.createElement('varve-inspector'));
+  })`);
+}
+
+const ready = (page: Page): Promise<unknown> => page.waitForSelector('#panel[data-state="ready"]');
+
+test('closed it loads nothing; opened with the keyboard it shows, follows and changes the store of another tab', async () => {
+  const { page, errors } = await profile.openPage('/blank.html');
+  const loaded: string[] = [];
+  page.on('request', (request) => loaded.push(new URL(request.url()).pathname));
+  await addInspector(page);
+  expect(loaded).toEqual(['/varve/inspector.js']);
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await ready(page);
+  expect(loaded).toContain('/varve/index.js');
+  expect(await page.locator('#store option').allTextContents()).toEqual(['notes']);
+  await page.locator('#sharing', { hasText: 'Another tab leads' }).waitFor();
+  const keys = page.locator('#keys-list .entry-key');
+  expect(await keys.allTextContents()).toEqual(['"zebra"', '["note", 1]', '["note", 2]']);
+
+  // The arrow keys go from tab to tab, and from entry to entry.
+  await page.locator('#tab-keys').focus();
+  await page.keyboard.press('ArrowLeft');
+  expect(await page.getAttribute('#tab-changes', 'aria-selected')).toBe('true');
+  await page.locator('#changes-count', { hasText: 'as they are committed' }).waitFor();
+  await app.page.evaluate(() => (globalThis as unknown as { db: Db }).db.set(['note', 3], 'clay'));
+  await page.locator('#changes-list', { hasText: '["note", 3]"clay"' }).waitFor();
+  await page.keyboard.press('Home');
+  await expect.poll(() => keys.allTextContents()).toContain('["note", 3]');
+  await page.locator('#keys-list button').first().focus();
+  await app.page.evaluate(() => (globalThis as unknown as { db: Db }).db.delete(['note', 1]));
+  await expect.poll(() => keys.allTextContents()).toEqual(['"zebra"', '["note", 2]', '["note", 3]']);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.inputValue('#editor-value')).toBe('"sand"');
+  await page.keyboard.press('ControlOrMeta+A');
+  await page.keyboard.type('"gravel"');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await page.locator('#editor-status', { hasText: 'Saved' }).waitFor();
+  expect(await app.page.evaluate(() => (globalThis as unknown as { db: Db }).db.get(['note', 2]))).toBe('gravel');
+
+  // Taken out of the page, it leaves the store.
+  await page.evaluate(() => document.querySelector('varve-inspector')?.remove());
+  const clients = (): Promise<unknown> =>
+    app.page.evaluate(async () => (await (globalThis as unknown as { db: Db }).db.stats()).sharing?.clients);
+  await expect.poll(clients).toBe(1);
+  expect([...errors, ...app.errors]).toEqual([]);
+});
+
+test('a store of the page is shown with its codecs, and stays open; by its name it is read with the chosen codec', async () => {
+  const { page, errors } = await profile.openPage('/blank.html');
+  await openStore(page, 'coded', 'json');
+  await page.evaluate(() => (globalThis as unknown as { db: Db }).db.set('a', { depth: 3 }));
+  await addInspector(page);
+  const show = (traits: object): Promise<unknown> =>
+    page.evaluate((given) => Object.assign(document.querySelector('varve-inspector') as object, given), traits);
+  await page.evaluate(() => {
+    const { db } = globalThis as unknown as { db: Db };
+    Object.assign(document.querySelector('varve-inspector') as object, { store: db, open: true });
+  });
+  await ready(page);
+  expect(await page.textContent('#opened')).toContain('Opened by the page');
+  await page.locator('#keys-list', { hasText: '{"depth":3}' }).waitFor();
+  await show({ open: false });
+  expect(await page.evaluate(() => (globalThis as unknown as { db: Db }).db.get('a'))).toEqual({ depth: 3 });
+
+  await page.evaluate(() => document.querySelector('varve-inspector')?.setAttribute('name', 'coded'));
+  await page.evaluate(() => Object.assign(document.querySelector('varve-inspector') as object, { store: undefined }));
+  await show({ open: true });
+  await page.locator('#alert', { hasText: 'VARVE_' }).waitFor();
+  await page.selectOption('#codec', 'json');
+  await page.locator('#keys-list', { hasText: '{"depth":3}' }).waitFor();
+  expect(await page.isHidden('#alert')).toBe(true);
+  expect(errors).toEqual([]);
+});
