@@ -9,7 +9,7 @@ import { lazyPort } from './client/lazy-port.ts';
 import { checkOptions } from './options.ts';
 import { isAdapter } from './storage/adapter.ts';
 import { loaders } from './store/loaders.ts';
-import { deleteNamed, listNames, openStore, type Sharing } from './store/open.ts';
+import { openStore, type Sharing } from './store/open.ts';
 import type { OpenOptions } from './store/open-options.ts';
 import { DELETE, LIST, OPEN, PRELOAD, REPAIR } from './store/options.ts';
 import type { Spawn } from './store/start.ts';
@@ -113,7 +113,8 @@ function takeWorker(): Worker {
  * const names = await listStores(); // ['counters', 'notes']
  */
 export async function listStores(options: ListOptions = {}): Promise<string[]> {
-  return listNames(options, spawnOf(options, LIST));
+  const spawn = spawnOf(options, LIST);
+  return (await loaders.requests()).listNames(options, spawn);
 }
 
 /**
@@ -124,7 +125,8 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
  * await deleteStore('counters');
  */
 export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
-  return deleteNamed(name, options, spawnOf(options, DELETE));
+  const spawn = spawnOf(options, DELETE);
+  return (await loaders.requests()).deleteNamed(name, options, spawn);
 }
 
 /**
@@ -146,7 +148,7 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
  */
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
   const spawn = spawnOf(options, REPAIR);
-  return (await loaders.repair()).repairNamed(name, options, spawn);
+  return (await loaders.requests()).repairNamed(name, options, spawn);
 }
 
 /**

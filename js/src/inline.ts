@@ -21,7 +21,7 @@ import { loaders } from './store/loaders.ts';
 import { openStore } from './store/open.ts';
 import { DELETE, LIST, OPEN_INLINE, PRELOAD, REPAIR } from './store/options.ts';
 import * as portable from './store/portable.ts';
-import * as repairs from './store/repair.ts';
+import * as requests from './store/requests.ts';
 import type { Store } from './store/store.ts';
 import * as transactions from './store/transaction.ts';
 import type { RepairReport } from './tools/types.ts';
@@ -84,7 +84,6 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
  * slices between the other work of this thread.
  */
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
-  loaders.repair = async () => repairs;
   return index.repair(name, inline(options, REPAIR));
 }
 
@@ -94,6 +93,7 @@ function inline<O extends { storage?: StorageKind | StorageAdapter | undefined }
   known: Known<O>,
 ): O & { storage: never; worker: () => Worker } {
   checkOptions(options, known);
+  loaders.requests = async () => requests;
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   const storage = adapter === undefined ? options.storage : undefined;
   return { ...options, storage: storage as never, worker: () => inlineEngine(adapter) as unknown as Worker };

@@ -416,7 +416,8 @@ export interface CommonOpenOptions<K = Key, V = unknown, U = unknown> extends Wa
   values?: ValueCodec<V> | undefined;
   /**
    * The version of the data that you keep in the store: an integer, at least 1. A new store has version 0. A store with a lower
-   * version is upgraded; one with a higher version is refused with `VARVE_VERSION`. Default: the version is not checked or changed.
+   * version is upgraded; one with a higher version is refused with `VARVE_VERSION`. Tabs that have the store open with a lower version write no more: see `onVersionChange`.
+   * Default: the version is not checked or changed.
    */
   version?: number | undefined;
   /**

@@ -72,6 +72,37 @@ test('an exclusive transaction waits for that of another tab, and goes on when t
   expect(await second.evaluate(() => db.getMany([1, 2]))).toEqual(['second', 'free']);
 });
 
+test('a new build of an app upgrades the store; the tab with the old build hears of it, and writes no more', async () => {
+  const openApp = async (path: string): Promise<Page> => {
+    const { page } = await profile.openPage(path);
+    pages.push(page);
+    await expect.poll(() => page.evaluate(() => 'db' in globalThis)).toBe(true);
+    return page;
+  };
+  const save = (page: Page, text: string) =>
+    page.evaluate(
+      (value) =>
+        db.set(2, value).then(
+          () => 'saved',
+          (error) => error.code,
+        ),
+      text,
+    );
+  const old = await openApp('/app-1.html');
+  await old.evaluate(() => db.set(1, 'written by version 1'));
+  const current = await openApp('/app-2.html');
+  expect(await current.evaluate(() => db.get(1))).toEqual({ text: 'written by version 1' });
+  expect(await old.title()).toBe('Reload: version 2 is here');
+  expect(await save(old, 'too late')).toBe('VARVE_VERSION');
+  expect(await save(current, 'in time')).toBe('saved');
+  await current.close();
+  // It leads now, and is still too old.
+  expect(await save(old, 'too late')).toBe('VARVE_VERSION');
+  await old.goto(`${profile.origin}/app-2.html`);
+  await expect.poll(() => old.evaluate(() => 'db' in globalThis)).toBe(true);
+  expect([await save(old, 'reloaded'), await old.evaluate(() => db.count())]).toEqual(['saved', 2]);
+});
+
 test('a leader that is frozen with a warning lets another tab lead at once', async () => {
   const first = await openTab('warned');
   const second = await openTab('warned');

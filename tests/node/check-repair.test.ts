@@ -6,7 +6,7 @@ import { repair as repairInline } from '../../js/src/inline.ts';
 import { SLOT_DATA_OFFSET, SlotError } from '../../js/src/storage/device.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
-import { repairNamed } from '../../js/src/store/repair.ts';
+import { repairNamed } from '../../js/src/store/requests.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { open as openSync, repair as repairSync, type SyncStore } from '../../js/src/synchronous.ts';
 import { type ReadSlot, readSlot, runCheck, survey } from '../../js/src/tools/check.ts';

@@ -2,8 +2,9 @@
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { deleteStore, listStores, open, preload } from '../../js/src/index.ts';
-import { deleteNamed, listNames, openStore } from '../../js/src/store/open.ts';
+import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
+import { deleteNamed, listNames } from '../../js/src/store/requests.ts';
 import { loadEngine } from '../../js/src/wasm/compile.ts';
 import { wasm } from './support/engine.ts';
 import { FakeEngine } from './support/fake-engine.ts';

@@ -98,6 +98,9 @@ export class Client {
   #askId = 0;
   #link: Link | undefined;
   #wasConnected = false;
+  /** The highest version of another tab that is higher than this one's. */
+  #newer = 0;
+  #onNewer: (version: number) => void = () => undefined;
   #handles = new AbortController();
   readonly #end: () => void;
   /** The reason why new calls are rejected. Set by closing and by failing. */
@@ -191,6 +194,12 @@ export class Client {
   endHandles(reason: unknown): void {
     this.#handles.abort(reason);
     this.#handles = new AbortController();
+  }
+
+  /** Calls back when a tab has opened the store with a higher version than this one; at once, if one has. */
+  onNewer(callback: (version: number) => void): void {
+    this.#onNewer = callback;
+    if (this.#newer > 0) callback(this.#newer);
   }
 
   /** Throws when the store was closed or its worker died. */
@@ -392,6 +401,11 @@ export class Client {
 
   #response(response: Response): void {
     if (response.type === 'dead') return this.fail(VarveError.fromWire(response.error));
+    // Each leader reports it.
+    if (response.type === 'versionchange' && response.version > this.#newer) {
+      this.#newer = response.version;
+      this.#onNewer(response.version);
+    }
     if (response.type === 'revoke') {
       this.keeper?.revoked(response.footprint);
       this.#link?.post({ type: 'revoked', revocation: response.revocation } satisfies Request, []);

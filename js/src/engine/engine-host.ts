@@ -139,6 +139,11 @@ export class EngineHost {
       this.store.releaseClient(client, mayReturn);
   }
 
+  /** The value of a key, in bytes; undefined if it is absent. */
+  async get(key: Uint8Array): Promise<Uint8Array | undefined> {
+    return this.#parts.commits.resident(() => this.store.get(key));
+  }
+
   /** Numbers about the store. */
   stats(): StoreStats {
     return this.upkeep.stats();

@@ -8,8 +8,8 @@
 
 import { type ByteRange, compareBytes, successor } from '../codec/range.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
+import { readVersion, VERSION_KEY } from '../protocol/version.ts';
 import { DERIVED_KEY, type Derivation, readDerivations } from '../transaction/derived.ts';
-import { readVersion, VERSION_KEY } from '../transaction/version.ts';
 import type { Eventual } from '../types.ts';
 import { BlockWriter, digestOf, encodeHeader, ID_BYTES } from './block.ts';
 import type { RawRange, RawScan, RawStore } from './raw-store.ts';

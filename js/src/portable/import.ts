@@ -17,8 +17,8 @@ import { hasCode, invalid, VarveError } from '../errors.ts';
 import { durabilityOf, type Known, WRITE } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
+import { readVersion, VERSION_KEY, versionBytes } from '../protocol/version.ts';
 import { DERIVED_KEY, type Derivation, hasPrefix, isDerived, readDerivations } from '../transaction/derived.ts';
-import { readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import type { SetItemOptions } from '../types.ts';
 import {
   areEqual,

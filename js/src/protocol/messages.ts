@@ -25,7 +25,7 @@ export interface StoreState {
 
 /** The options that the engine gets when it opens a store: plain data only. */
 export interface EngineOptions
-  extends Pick<CommonOpenOptions, 'durability' | 'lockTimeout' | 'memoryBytes' | 'historyBytes'> {
+  extends Pick<CommonOpenOptions, 'durability' | 'lockTimeout' | 'memoryBytes' | 'historyBytes' | 'version'> {
   storage?: StorageKind | undefined;
   /** URL of the wasm file, or the module compiled already. */
   wasm?: string | WebAssembly.Module | undefined;
@@ -70,6 +70,8 @@ export type Request =
       /** The storage that the client's `open` asked for. */
       readonly storage: StorageKind | undefined;
       readonly isLogged: boolean;
+      /** The version that the client opened the store with. */
+      readonly version: number | undefined;
     }
   | { readonly type: 'call'; readonly id: number; readonly method: CallMethod; readonly args: readonly unknown[] }
   | { readonly type: 'close'; readonly id: number }
@@ -111,6 +113,8 @@ export type Response =
   | { readonly type: 'dead'; readonly error: WireError }
   /** Another client is about to write these: the client drops what it keeps of them, and sends `revoked`. */
   | { readonly type: 'revoke'; readonly revocation: number; readonly footprint: PlainFootprint }
+  /** A tab has opened the store with this version, which is higher than the client's: the client's writes are refused. */
+  | { readonly type: 'versionchange'; readonly version: number }
   /** The leader has accepted the client. */
   | { readonly type: 'welcome' }
   | { readonly type: 'pong' }

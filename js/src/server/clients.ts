@@ -140,13 +140,13 @@ export class Clients {
   }
 
   #admit(join: Join, send: Send, close: () => void): Joined | undefined {
-    const { client, attempt, protocol } = join;
+    const { client, attempt, protocol, version } = join;
     const before = this.#joined.get(client);
     if (before !== undefined && before.attempt >= attempt) return undefined;
     if (protocol !== PROTOCOL) {
       throw new VarveError('VARVE_VERSION', 'The tab that has this store open runs another version of varve. Reload.');
     }
-    const connection = new Connection(client, send);
+    const connection = new Connection(client, send, version);
     const gone = new AbortController();
     const joined = { connection, attempt, gone, close };
     if (before !== undefined) {
@@ -162,7 +162,7 @@ export class Clients {
   #leave(joined: Joined): void {
     const { connection, close } = joined;
     if (this.#joined.get(connection.client) === joined) this.#joined.delete(connection.client);
-    this.#server.leave(connection, true);
+    void this.#server.leave(connection, true);
     this.#closers.delete(close);
     close();
   }

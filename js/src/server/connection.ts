@@ -13,13 +13,16 @@ export type Send = (message: Response | ArrayBuffer, transfer: Transferable[]) =
 export class Connection {
   /** Its number; 0 for a client that never connects to a second leader. */
   readonly client: number;
+  /** The version that it opened the store with. */
+  readonly version: number | undefined;
   /** The checks that run for this client, by the numbers that it gave them, and a repair. */
   readonly stoppables = new Map<unknown, AbortController>();
   readonly #send: Send;
   #isGone = false;
 
-  constructor(client: number, send: Send) {
+  constructor(client: number, send: Send, version?: number) {
     this.client = client;
+    this.version = version;
     this.#send = send;
   }
 

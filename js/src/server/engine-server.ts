@@ -14,6 +14,7 @@ import { transferOf } from '../protocol/frame.ts';
 import { readsOf, writesOf } from '../protocol/frame-footprint.ts';
 import { markResponse, RequestFlag, takeFlags } from '../protocol/lease.ts';
 import type { OpenReport, Request, StoreState } from '../protocol/messages.ts';
+import { VERSION_KEY } from '../protocol/version.ts';
 import { deleteShared } from '../share/delete-store.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
@@ -26,6 +27,7 @@ import type { CheckOptions } from '../tools/types.ts';
 import type { StoreStats } from '../types.ts';
 import { Connection, type Send } from './connection.ts';
 import { Leases } from './leases.ts';
+import { Versions } from './versions.ts';
 
 /** A message or frame from a client. */
 export type Incoming = Request | ArrayBuffer;
@@ -60,6 +62,7 @@ export class EngineServer implements FrameOwner {
   readonly #clients = new Set<Connection>();
   /** The leases of its clients; undefined if it can have one client only. */
   readonly #leases: Leases<Connection, Waiting> | undefined;
+  readonly #versions = new Versions(this.#clients, async () => this.#opened().get(VERSION_KEY));
   #leaseTimer: ReturnType<typeof setTimeout> | undefined;
   /** The timers that release the requests of clients that left. */
   readonly #away = new Map<number, ReturnType<typeof setTimeout>>();
@@ -161,21 +164,23 @@ export class EngineServer implements FrameOwner {
 
   /**
    * A client is gone: its snapshots and scans are closed. A client that may return (its page may be in the back/forward cache) can
-   * still ask for the answers that it did not get, for a while.
+   * still ask for the answers that it did not get, for a while. Resolves when the version of its code no longer counts.
    */
-  leave(connection: Connection, mayReturn: boolean): void {
+  async leave(connection: Connection, mayReturn: boolean): Promise<void> {
     if (!this.#clients.delete(connection)) return;
     connection.leave();
     this.#leases?.leave(connection);
     const { client } = connection;
     this.#host?.releaseClient(client, mayReturn);
-    if (!mayReturn) return;
-    clearTimeout(this.#away.get(client));
-    const release = (): void => {
-      this.#away.delete(client);
-      this.#host?.releaseClient(client, false);
-    };
-    this.#away.set(client, setTimeout(release, RETURN_MS));
+    if (mayReturn) {
+      clearTimeout(this.#away.get(client));
+      const release = (): void => {
+        this.#away.delete(client);
+        this.#host?.releaseClient(client, false);
+      };
+      this.#away.set(client, setTimeout(release, RETURN_MS));
+    }
+    await this.#versions.changed(connection);
   }
 
   /** Another connection of the same client takes the place of this one: what it has open stays. */
@@ -228,9 +233,10 @@ export class EngineServer implements FrameOwner {
       this.onFailure(closedError());
       return undefined;
     }
-    const bytes = new Uint8Array(request);
+    const bytes = this.#versions.admit(new Uint8Array(request), from);
+    if (bytes === undefined) return undefined;
     const leases = this.#leases;
-    if (leases?.admit(from, { data: request, from }, () => writesOf(bytes)) === false) return undefined;
+    if (leases?.admit(from, { data: bytes.buffer, from }, () => writesOf(bytes)) === false) return undefined;
     const wantsLease = (takeFlags(bytes) & RequestFlag.lease) !== 0;
     const grant = wantsLease ? leases?.begin(from, () => readsOf(bytes)) : undefined;
     return this.#frames.run(bytes, (response) => {
@@ -330,6 +336,7 @@ export class EngineServer implements FrameOwner {
             throw new VarveError('VARVE_LOCKED', "Another tab has this store open with durability: 'memory'.");
           }
           from.send({ type: 'opened', id, report: { storage, recovery } });
+          await this.#versions.changed(from);
           return;
         }
         case 'call':
@@ -367,7 +374,7 @@ export class EngineServer implements FrameOwner {
             // After the answers that wait for their commit.
             await this.#frames?.answered();
             from.send({ type: 'result', id, value: undefined });
-            this.leave(from, false);
+            await this.leave(from, false);
             return;
           }
           this.#isRetiring = true;
@@ -402,6 +409,7 @@ export class EngineServer implements FrameOwner {
     this.#frames =
       host.deferred === undefined ? new ImmediateRunner(host, this) : new DeferredRunner(host, host.deferred, this);
     this.onReplaced(host);
+    await this.#versions.changed(this.own);
     return { storage: host.storage, recovery: host.recovery };
   }
 

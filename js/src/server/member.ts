@@ -152,8 +152,8 @@ export class Member {
   }
 
   async #lead(request: Shared, lock: Release, isSuccessor: boolean): Promise<void> {
-    const { name, sharing } = request;
-    const own = new Connection(sharing.client, this.#send);
+    const { name, sharing, options } = request;
+    const own = new Connection(sharing.client, this.#send, options.version);
     const server = new EngineServer(own, this.#compactor, this.#adapter);
     const clients = new Clients(name, sharing.member, server);
     this.#server.end();

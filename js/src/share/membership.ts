@@ -209,6 +209,9 @@ export class Membership {
       case 'deleted':
         this.#closeForGood(new VarveError('VARVE_CLOSED', `The store "${this.#options.name}" is being deleted.`));
         return;
+      case 'versionchange':
+        this.client.receive(data);
+        return;
       case 'dead':
         this.#fail(VarveError.fromWire(data.error));
         return;
@@ -232,6 +235,7 @@ export class Membership {
       attempt,
       storage: engine.storage,
       isLogged: engine.durability !== 'memory',
+      version: engine.version,
     } as const;
     this.#clientHeld?.then(
       () => {

@@ -17,7 +17,7 @@
  * The version of all messages between tabs, frames included. Tabs of different versions do not share a store: the newer
  * one gets it, and the older one gets the error `VARVE_VERSION`.
  */
-export const PROTOCOL = 3;
+export const PROTOCOL = 4;
 
 /** The messages of workers on the channel of a store. `from` is the member that sends it. */
 export type ChannelMessage = { readonly from: string; readonly protocol: number } & (

@@ -12,5 +12,5 @@ export const loaders = {
   live: (): Promise<typeof import('./live.ts')> => import('./live.ts'),
   cache: (): Promise<typeof import('../cache/read-cache.ts')> => import('../cache/read-cache.ts'),
   portable: (): Promise<typeof import('./portable.ts')> => import('./portable.ts'),
-  repair: (): Promise<typeof import('./repair.ts')> => import('./repair.ts'),
+  requests: (): Promise<typeof import('./requests.ts')> => import('./requests.ts'),
 };

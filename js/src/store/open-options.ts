@@ -1,6 +1,6 @@
 /** The options of `open`. Types only. */
 
-import type { CommonOpenOptions, Key } from '../types.ts';
+import type { CommonOpenOptions, Key, UpgradeVersions } from '../types.ts';
 import type { Upgrade } from './transaction.ts';
 
 /** Options of `open`. `K` and `V` follow the codecs. */
@@ -12,6 +12,15 @@ export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, 
    * at most an eighth of `memoryBytes`, besides those.
    */
   cache?: boolean | undefined;
+  /**
+   * Called when another tab opens the store with a higher `version`, before it upgrades the data: once for each higher version. From then
+   * on this tab's writes reject with `VARVE_VERSION`; its reads go on, and may find data of the new version. `oldVersion` is the version
+   * of this tab. It is the `versionchange` event of IndexedDB, except that the upgrade does not wait for this tab to close the store.
+   *
+   * @example
+   * await open('notes', { version: 1, onVersionChange: () => location.reload() });
+   */
+  onVersionChange?: ((versions: UpgradeVersions) => void) | undefined;
   /** The engine worker: the URL of its script, or a function that creates the worker. Default: the script beside this module. */
   worker?: string | URL | ((name: string) => Worker) | undefined;
 }

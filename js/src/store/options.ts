@@ -39,7 +39,11 @@ export const OPEN_ANY: Known<CommonOpenOptions<never, never>> = {
 };
 
 /** The options of `open` of `varve/inline`. */
-export const OPEN_INLINE: Known<Omit<OpenOptions<never, never>, 'worker'>> = { ...OPEN_ANY, cache: 1 };
+export const OPEN_INLINE: Known<Omit<OpenOptions<never, never>, 'worker'>> = {
+  ...OPEN_ANY,
+  cache: 1,
+  onVersionChange: 1,
+};
 
 /** The options of `open` of `varve`. */
 export const OPEN: Known<OpenOptions<never, never>> = { ...OPEN_INLINE, worker: 1 };
@@ -88,11 +92,18 @@ export function resolveOptions<K, V>(
   checkCodecs(options);
   checkVersion(version, upgrade);
   const place = wasm === undefined ? undefined : wasmPlace(wasm);
-  return { durability, storage: kind, lockTimeout, memoryBytes, historyBytes, wasm: place };
+  return { durability, storage: kind, lockTimeout, memoryBytes, historyBytes, wasm: place, version };
 }
 
-/** Throws unless it says whether there is a cache. */
-export function checkCache(cache: unknown): void {
+/** Throws unless the options that only asynchronous stores have are right. */
+export function checkOwn({
+  cache,
+  version,
+  onVersionChange,
+}: Pick<OpenOptions, 'cache' | 'version' | 'onVersionChange'>): void {
+  if (onVersionChange !== undefined && (version === undefined || typeof onVersionChange !== 'function')) {
+    throw invalid('onVersionChange is a function, and needs a version.');
+  }
   if (cache !== undefined && typeof cache !== 'boolean') throw invalid(`cache is true or false, not ${shown(cache)}.`);
 }
 

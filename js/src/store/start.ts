@@ -1,6 +1,7 @@
 /** Starting a worker, for a store or for one request. */
 
-import { Client, noWorker, type Port } from '../client/client.ts';
+import { type Ask, Client, noWorker, type Port } from '../client/client.ts';
+import { VarveError } from '../errors.ts';
 import type { WaitOptions } from '../types.ts';
 
 /** Starts the worker that a store runs in. */
@@ -13,5 +14,21 @@ export function start(name: string, options: WaitOptions, spawn: Spawn): Client 
     return Client.of(spawn(name));
   } catch (cause) {
     throw noWorker(cause);
+  }
+}
+
+/** Sends the question; on failure or abort the worker is ended. */
+export async function ask<T>(client: Client, question: Ask, signal: AbortSignal | undefined): Promise<T> {
+  const abort = (): void => {
+    if (signal !== undefined) client.fail(signal.reason);
+  };
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    return (await client.ask(question)) as T;
+  } catch (error) {
+    client.fail(new VarveError('VARVE_CLOSED', 'The store did not open.'));
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
   }
 }

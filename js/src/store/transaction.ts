@@ -20,13 +20,13 @@ import { COUNT, checkOptions, checkWait, LIFETIME, SCAN, several } from '../opti
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { Op, Status } from '../protocol/frame.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
+import { upgradeOf, VERSION_KEY, versionBytes } from '../protocol/version.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
 import { isConflict, overtaken } from '../transaction/again.ts';
 import { Derivations, type Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
 import { type Call, inTurn, Turn } from '../transaction/turns.ts';
-import { upgradeOf, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import { Workspace } from '../transaction/workspace.ts';
 import type {
   CountOptions,

@@ -14,12 +14,12 @@ import type { ByteRange } from '../codec/range.ts';
 import { invalid } from '../errors.ts';
 import { COUNT, checkOptions, checkWait, durabilityOf, LIFETIME, SCAN, TRANSACTION } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
+import { upgradeOf, VERSION_KEY, versionBytes } from '../protocol/version.ts';
 import type { Course } from '../store/read-view.ts';
 import { overtaken } from '../transaction/again.ts';
 import type { Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import { checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
-import { upgradeOf, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import { Workspace } from '../transaction/workspace.ts';
 import type {
   CountOptions,

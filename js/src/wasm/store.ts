@@ -93,6 +93,13 @@ export class EngineStore {
     return this.memory.outSequence();
   }
 
+  /** The value of a key, in bytes; undefined if it is absent. */
+  get(key: Uint8Array): Uint8Array | undefined {
+    this.memory.put(key);
+    const isThere = this.#call(() => this.exports.varve_get_entry(this.h, key.length, 0)) !== 0;
+    return isThere ? this.memory.takeOut() : undefined;
+  }
+
   /** Whether a writer should wait for a flush or a compaction. */
   isStalled(): boolean {
     return this.#call(() => this.exports.varve_stalled(this.h)) === 1;

@@ -1,0 +1,148 @@
+/** Tabs that run different versions of an app: newer code upgrades the store, and older code in other tabs writes no more. */
+
+import 'fake-indexeddb/auto';
+import { IDBFactory } from 'fake-indexeddb';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Port } from '../../js/src/client/client.ts';
+import { openStore } from '../../js/src/store/open.ts';
+import type { OpenOptions } from '../../js/src/store/open-options.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import type { Key } from '../../js/src/types.ts';
+import { spawnServer, wasm } from './support/engine.ts';
+import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { code, collect } from './support/transactions.ts';
+
+type Db = Store<Key, unknown>;
+
+const opened: Db[] = [];
+
+beforeEach(() => {
+  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
+  vi.stubGlobal('navigator', { storage: new FakeOpfs().storage, locks: new FakeLocks() });
+  vi.stubGlobal('indexedDB', new IDBFactory());
+});
+
+afterEach(async () => {
+  for (const db of opened.splice(0).reverse()) await db.close().catch(() => undefined);
+  vi.unstubAllGlobals();
+});
+
+async function openTab(options: OpenOptions<Key, unknown> = {}, spawn: () => Port = spawnServer): Promise<Db> {
+  const db = await openStore<Key, unknown>('versions', { wasm, memoryBytes: 2 ** 20, ...options }, spawn, {});
+  opened.push(db);
+  return db;
+}
+
+const refused = (write: Promise<unknown>): Promise<void> => expect(write).rejects.toThrow(code('VARVE_VERSION'));
+
+describe.each(['opfs', 'indexeddb'] as const)('in %s', (storage) => {
+  test('newer code upgrades behind the last write of older code, which hears of it and writes no more', async () => {
+    const heard: unknown[] = [];
+    const older = { storage, version: 1, onVersionChange: (versions: unknown) => void heard.push(versions) };
+    const [leader, other] = [await openTab(older), await openTab(older)];
+    const tool = await openTab({ storage });
+    await leader.set('a', 1);
+    const last = other.set('b', 2);
+    const newer = await openTab({
+      storage,
+      version: 2,
+      upgrade: async (tx) => {
+        for (const [key, value] of await collect(tx.entries())) tx.set(key, [value]);
+        // The upgrade is under way.
+        await refused(leader.set('c', 3));
+        await refused(other.set('c', 3));
+      },
+    });
+    await last;
+    expect(heard).toStrictEqual([
+      { oldVersion: 1, newVersion: 2 },
+      { oldVersion: 1, newVersion: 2 },
+    ]);
+    for (const db of [leader, other]) {
+      // A read of the same turn is answered.
+      const [read] = await Promise.all([
+        db.get('a'),
+        refused(db.set('a', 3)),
+        refused(db.batch().set('d', 4).commit()),
+      ]);
+      expect(read).toStrictEqual([1]);
+      await refused(db.delete('a', { existed: true }));
+      await refused(db.deleteRange({ gte: 'a' }));
+      await refused(db.clear());
+      await refused(db.update('a', () => 5));
+      await refused(db.transaction((tx) => tx.set('a', 6)));
+      expect(await db.transaction((tx) => tx.count())).toBe(2);
+      await db.flush();
+    }
+    await expect(other.set('a', 3)).rejects.toThrow('This tab has version 1. Reload it.');
+    await tool.set('tool', 1);
+    await newer.set('e', 7);
+    expect(await collect(leader.entries())).toStrictEqual([
+      ['a', [1]],
+      ['b', [2]],
+      ['e', 7],
+      ['tool', 1],
+    ]);
+    expect(heard).toHaveLength(2);
+  });
+
+  test('older code stays out when it leads, and when no newer code is left', async () => {
+    const heard: unknown[] = [];
+    const first = await openTab({ storage, version: 1 });
+    const older = await openTab({ storage, version: 1, onVersionChange: (versions) => void heard.push(versions) });
+    const newer = await openTab({ storage, version: 2 });
+    await refused(older.set('a', 1));
+    await newer.set('a', 2);
+    // The next in line leads: it runs older code.
+    await first.close();
+    await refused(older.set('a', 1));
+    await newer.close();
+    await refused(older.set('a', 1));
+    expect(await older.get('a')).toBe(2);
+    expect((await older.stats()).sharing).toMatchObject({ leads: true, clients: 1 });
+    expect(heard).toStrictEqual([{ oldVersion: 1, newVersion: 2 }]);
+    await refused(openTab({ storage, version: 1 }));
+    const reloaded = await openTab({ storage, version: 3 });
+    await reloaded.set('a', 3);
+    expect(heard).toStrictEqual([
+      { oldVersion: 1, newVersion: 2 },
+      { oldVersion: 1, newVersion: 3 },
+    ]);
+  });
+
+  test('older code goes on when the upgrade fails', async () => {
+    const [older, other] = [await openTab({ storage, version: 1 }), await openTab({ storage, version: 1 })];
+    const failing = openTab({
+      storage,
+      version: 2,
+      upgrade: async (tx) => {
+        tx.set('half', 1);
+        await refused(other.set('a', 1));
+        throw new Error('no such field');
+      },
+    });
+    await expect(failing).rejects.toThrow('no such field');
+    await Promise.all([older.set('a', 1), other.set('b', 2)]);
+    expect(await collect(older.keys())).toStrictEqual(['a', 'b']);
+  });
+});
+
+test('a write that is under way when the leader ends is refused by the next one, which runs newer code', async () => {
+  let worker: Port | undefined;
+  const spawn = (): Port => {
+    worker = spawnServer();
+    return worker;
+  };
+  const leader = await openTab({ version: 1 }, spawn);
+  const older = await openTab({ version: 1 });
+  const newer = await openTab({ version: 2 });
+  worker?.terminate?.();
+  await refused(older.set('a', 1));
+  await refused(leader.set('a', 1));
+  await newer.set('a', 2);
+  expect(await leader.get('a')).toBe(2);
+});
+
+test.each([{ onVersionChange: () => undefined }, { version: 1, onVersionChange: 1 }])('refuses %o', async (options) => {
+  await expect(openTab(options as OpenOptions<Key, unknown>)).rejects.toThrow(code('VARVE_INVALID_ARGUMENT'));
+});
