@@ -116,3 +116,10 @@ fn a_fault_while_room_is_made_takes_the_write_back() {
 fn a_segment_that_did_not_move_is_found_where_it_is() {
     assert_eq!(run(&at_once(1_795_475_491_003_982)).failure, None);
 }
+
+/// The story: the flush of an edit failed, so the store was poisoned; the edit was in the file all the same, and the next opening read it.
+/// That opening had nothing in its log, so a sync flushed nothing. Then the power took the edit, and with it what the sync had covered.
+#[test]
+fn a_sync_covers_the_edit_that_the_opening_read() {
+    assert_eq!(run(&generate(1_795_805_196_000_492)).failure, None);
+}

@@ -111,3 +111,43 @@ fn tables_count_as_dropped_once_the_edit_is_committed() {
         assert_eq!(store.stats().drops, u64::from(!fails));
     }
 }
+
+/// The process dies at any step of a flush. What the next opening finds is durable after each call that promises so, even if that
+/// session wrote nothing.
+#[test]
+fn what_an_opening_found_survives_the_power_once_it_is_synced() {
+    type Promise = fn(&mut Store<SlotPool<SimSlots>>) -> varve::Result<()>;
+    let promises: [(bool, Promise); 7] = [
+        (true, |store| store.commit(Durability::Strict).map(|_| ())),
+        (true, |store| store.sync()),
+        (true, |store| store.flush()),
+        (true, |store| store.close()),
+        (false, |store| store.sync()),
+        (false, |store| store.flush()),
+        (false, |store| store.close()),
+    ];
+    let mut found = 0;
+    for (log, promise) in promises {
+        for calls in 0..24 {
+            let disk = Disk::new(100, FullStyle::Refuses, 3);
+            let open = || {
+                let options = Options { log, ..Options::default() };
+                let host = Host { now_ms: 0, entropy: 4, store_id: [4; 16] };
+                Store::open(SlotPool::open(disk.slots()).expect("opens"), options, host).expect("opens").0
+            };
+            let mut store = open();
+            store.set(b"key", b"value").expect("staged");
+            store.commit(Durability::Memory).expect("committed");
+            disk.arm_fuse(calls);
+            let _ = store.flush();
+            disk.kill_process();
+            let mut store = open();
+            let before = store.get(b"key").expect("read");
+            promise(&mut store).expect("promised");
+            disk.lose_power(LOSES_ALL);
+            assert_eq!(open().get(b"key").expect("read"), before, "log {log}, {calls} calls");
+            found += u32::from(before.is_some());
+        }
+    }
+    assert!(found > 50, "{found}");
+}

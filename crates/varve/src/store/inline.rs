@@ -130,7 +130,8 @@ impl<S: Storage> Store<S> {
     pub fn flush(&mut self) -> Result<()> {
         self.check_writable()?;
         self.freeze_active()?;
-        self.flush_frozen()
+        self.flush_frozen()?;
+        self.keep_manifest()
     }
 
     pub(super) fn flush_frozen(&mut self) -> Result<()> {

@@ -236,7 +236,7 @@ impl<S: Storage> Store<S> {
         if flushed {
             self.commit_edit(Edit { floors: self.version.floors, ..Edit::default() })?;
         }
-        Ok(())
+        self.keep_manifest()
     }
 
     /// Closes the store without another write, as a crash would, and returns the storage.

@@ -100,13 +100,13 @@ pub(super) fn open<S: Storage>(
                 // There is no room for a segment that names the cut. The old segment is flushed, so that the same bytes
                 // will be read and cut again.
                 store.log.open_previous = true;
-                store.sync()?;
+                store.sync_log()?;
             }
             named => named?,
         }
     } else if report.records > 0 && !report.clean {
         store.log.open_previous = true;
-        store.sync()?;
+        store.sync_log()?;
     }
     store.refill_reserve()?;
     if store.segments.len() >= SEGMENTS_MAX {

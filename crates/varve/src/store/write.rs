@@ -406,19 +406,28 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Flushes the WAL: committed writes then survive the loss of power.
+    /// Flushes the WAL: committed writes then survive the loss of power, those of earlier sessions too.
     ///
     /// # Errors
     /// `Io`: the store is poisoned, and writes that are not acknowledged yet are rolled back.
     pub fn sync(&mut self) -> Result<()> {
         self.check_writable()?;
+        let kept = self.keep_manifest();
+        kept.and_then(|()| self.sync_log()).inspect_err(|_| self.roll_back())
+    }
+
+    /// Flushes the manifest of an earlier session that died: its last edit may exist only in the operating system's memory, and what the
+    /// edit put into tables is not replayed from the WAL.
+    pub(super) fn keep_manifest(&mut self) -> Result<()> {
+        self.manifest.keep(&mut self.storage).map_err(|error| self.poison(error))
+    }
+
+    /// Flushes what this session or its opening found in the WAL.
+    pub(super) fn sync_log(&mut self) -> Result<()> {
         let active = FileName::wal(self.active.borrow().header().segment);
         let active = (self.unsynced_bytes() > 0).then_some(active);
         for file in self.log.unsynced_previous.into_iter().chain(active) {
-            if let Err(error) = self.storage.sync(file) {
-                self.roll_back();
-                return Err(self.poison(error));
-            }
+            self.storage.sync(file).map_err(|error| self.poison(error))?;
             self.counters.syncs += 1;
         }
         self.log.unsynced_previous = None;
