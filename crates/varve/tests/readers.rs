@@ -255,6 +255,38 @@ fn a_reader_outlives_its_store_and_keeps_its_folder_locked() {
 }
 
 #[test]
+fn readers_end_when_the_storage_is_taken_out_of_their_store() {
+    let folder = Folder::new("taken");
+    let mut store = folder.open();
+    let fill = |store: &mut FileStore, byte: u8| {
+        for number in 0..KEYS as u32 {
+            store.set(&number.to_be_bytes(), &[byte; 200]).expect("staged");
+            store.commit(Durability::Relaxed).expect("committed");
+        }
+        store.ask_for_compaction().expect("asked");
+        look_after(store);
+    };
+    fill(&mut store, 1);
+    let reader = store.reader().expect("a reader");
+    let mut local = reader.open(1 << 20);
+    let mut cursor = local.scan(ScanOptions::default());
+    let mut batch = Batch::new(true, true);
+    assert_eq!(local.scan_next(&mut cursor, 1000, &mut batch), Ok(Progress::More));
+    let host = Host { now_ms: 1000, entropy: 5, store_id: [9; 16] };
+    let mut store = Store::open(store.into_storage(), Options::default(), host).expect("it opens").0;
+    // The tables of the readers are overwritten.
+    fill(&mut store, 2);
+    fill(&mut store, 3);
+    assert_eq!(local.scan_next(&mut cursor, 1000, &mut batch), Err(Error::Closed));
+    for number in 0..KEYS as u32 {
+        assert_eq!(local.get(&number.to_be_bytes()), Err(Error::Closed));
+        assert_eq!(reader.open(1 << 20).get(&number.to_be_bytes()), Err(Error::Closed));
+    }
+    local.renew(&store.reader().expect("a reader"));
+    assert_eq!(local.get(&5_u32.to_be_bytes()), Ok(Some(vec![3; 200])));
+}
+
+#[test]
 fn a_scan_ends_where_its_reader_is_renewed() {
     let folder = Folder::new("renewed");
     let mut store = folder.open();

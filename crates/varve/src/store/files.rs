@@ -51,6 +51,15 @@ impl Obsolete {
         self.pins.push((std::sync::Arc::downgrade(read_point), pin));
     }
 
+    /// Ends all reads of readers.
+    #[cfg(unix)]
+    pub(super) fn end_readers(&self) {
+        self.pins
+            .iter()
+            .filter_map(|(read_point, _)| read_point.upgrade())
+            .for_each(|read_point| read_point.end());
+    }
+
     /// Releases the tables that no reader has any more; returns whether there were any.
     #[cfg(unix)]
     fn unpin(&mut self) -> bool {

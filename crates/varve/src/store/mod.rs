@@ -239,8 +239,11 @@ impl<S: Storage> Store<S> {
         self.keep_manifest()
     }
 
-    /// Closes the store without another write, as a crash would, and returns the storage.
+    /// Closes the store without another write, as a crash would, and returns the storage. The next store there may change every file, so
+    /// readers in other threads end: their reads are `Closed` from now on.
     pub fn into_storage(self) -> S {
+        #[cfg(unix)]
+        self.obsolete.end_readers();
         self.storage
     }
 

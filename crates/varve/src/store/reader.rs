@@ -19,6 +19,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Store;
 use super::blocks::{ReadFile, StoreBlocks};
@@ -35,7 +36,7 @@ use crate::view::{Entry, TableHandle, View};
 /// The committed state of a store at one time. Threads share it; each [opens](Reader::open) it for itself.
 ///
 /// As long as a clone lives, the store keeps the files of its tables, also those that were merged since. A store that is dropped
-/// stays locked until its last reader is dropped, too.
+/// stays locked until its last reader is dropped, too. [`Store::into_storage`] ends its readers: the storage may change from then on.
 ///
 /// ```
 /// use varve::{storage::{FileSlots, SlotPool}, Durability, Host, Options, Store};
@@ -71,6 +72,19 @@ pub(super) struct ReadPoint {
     places: HashMap<u64, (Arc<File>, u64)>,
     /// The locked file of the folder.
     lock: Arc<File>,
+    /// Whether the storage was taken out of the store, and so its files may change.
+    is_ended: AtomicBool,
+}
+
+impl ReadPoint {
+    /// Ends all reads, in every thread.
+    pub(super) fn end(&self) {
+        self.is_ended.store(true, Ordering::SeqCst);
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.is_ended.load(Ordering::SeqCst) { Err(Error::Closed) } else { Ok(()) }
+    }
 }
 
 #[derive(Debug)]
@@ -83,7 +97,10 @@ impl ReadFile for ReadPoint {
     fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<()> {
         let place = self.places.get(&file.id);
         let (slot, start) = place.ok_or_else(|| Error::corrupt(file, 0, "the file is missing"))?;
-        slot.read_exact_at(into, start + offset).map_err(|error| match error.kind() {
+        let found = slot.read_exact_at(into, start + offset);
+        // After the read: the readers end before the file changes.
+        self.check_open()?;
+        found.map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => Error::corrupt(file, offset, "short read"),
             _ => Error::Io("a file operation failed"),
         })
@@ -122,6 +139,7 @@ impl<D: SharedSlots> Store<SlotPool<D>> {
             levels: self.view.levels.iter().map(|level| level.iter().map(pinned).collect()).collect(),
             places,
             lock: opened(0)?,
+            is_ended: AtomicBool::new(false),
         });
         self.unpin();
         self.obsolete.pin(&read_point, &self.view);
@@ -174,7 +192,7 @@ impl LocalReader {
     /// former read point cannot continue.
     pub fn renew(&mut self, reader: &Reader) {
         // Copies of a store have its tables' numbers, but maybe other tables.
-        if !Arc::ptr_eq(&self.read_point.lock, &reader.0.lock) {
+        if !Arc::ptr_eq(&self.read_point.lock, &reader.0.lock) || self.read_point.check_open().is_err() {
             let capacity = self.cache.get_mut().capacity();
             self.cache = RefCell::new(Cache::new(capacity));
         }
@@ -184,8 +202,9 @@ impl LocalReader {
     /// Finds the newest version of `key` and passes it to `then` without copying; `None` when it is absent.
     ///
     /// # Errors
-    /// `Corrupt` when a block is damaged; `Io` when a file cannot be read.
+    /// `Corrupt` when a block is damaged; `Io` when a file cannot be read; `Closed` after [`Store::into_storage`].
     pub fn find<R>(&self, key: &[u8], then: impl FnOnce(Option<Entry<'_>>) -> R) -> Result<R> {
+        self.read_point.check_open()?;
         let Cursor { view, now_ms, .. } = &self.point;
         view.find(&self.read_point.store, &self.blocks(), key, self.read_point.sequence, *now_ms, then)
     }
@@ -218,6 +237,7 @@ impl LocalReader {
     /// As [`LocalReader::find`]. The scan then stays where it was. Reset `batch` before calling again. `InvalidArgument` for a scan of
     /// another read point.
     pub fn scan_next(&self, cursor: &mut Cursor, bytes_max: usize, batch: &mut Batch) -> Result<Progress> {
+        self.read_point.check_open()?;
         if !cursor.is_of(&self.point.view) {
             return Err(Error::InvalidArgument("The scan is one of another read point. Start it again."));
         }
