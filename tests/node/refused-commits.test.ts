@@ -189,10 +189,14 @@ test('with no room at all sets and deletes are refused, and reads, scans and sna
   await db.setMany(Array.from({ length: 3000 }, (_, i) => [i, 'x'.repeat(100)] as const));
   const snapshot = db.snapshot();
   const scan = db.keys();
-  const keys = [(await scan.next()).value];
+  const keys: unknown[] = [];
+  // The first batch ends in the middle.
+  for (let i = 0; i < 1200; i++) keys.push((await scan.next()).value);
   refuses = () => true;
+  const rest = Array.from({ length: 1200 }, () => scan.next());
   // The next batch is in the same frame.
   await expect(db.set(0, 'refused')).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  for (const { value } of await Promise.all(rest)) keys.push(value);
   await expect(db.transaction(async (tx) => tx.set(1, 'refused'))).rejects.toMatchObject({
     code: 'VARVE_STORAGE_FULL',
   });
