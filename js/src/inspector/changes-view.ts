@@ -44,13 +44,13 @@ export class ChangesView implements View {
     });
   }
 
-  start(store: AnyStore): void {
+  async start(store: AnyStore): Promise<void> {
     if (store !== this.#store) {
       this.#store = store;
       this.#seen = 0;
       this.#list.replaceChildren();
     }
-    this.#feed.follow(store);
+    await this.#feed.follow(store);
     this.#tell();
   }
 

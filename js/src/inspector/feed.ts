@@ -1,6 +1,6 @@
 /**
  * The changes of a store, whichever tab made them, gathered for a short time so that a thousand of them are one call.
- * Invariant: `onChanges` is called again only when its last call is done. Of more changes than `CHANGES_MAX` the newest are kept.
+ * Invariant: no change is missed, also not while there is no leader. `onChanges` is called again only when its last call is done. Of more changes than `CHANGES_MAX` the newest are kept.
  */
 
 import type { Change, ChangesOptions } from '../changes/types.ts';
@@ -30,12 +30,18 @@ export class Feed {
     this.#events = events;
   }
 
-  /** Reports changes from now on. */
-  follow(store: AnyStore, options: ChangesOptions<Key> = {}): void {
+  /** Reports changes from now on; resolves as soon as none is missed. */
+  async follow(store: AnyStore, options: ChangesOptions<Key> = {}): Promise<void> {
     this.stop();
     const running = new AbortController();
     this.#running = running;
-    this.#read(store, { ...options, signal: running.signal }, running.signal);
+    const { signal } = running;
+    // A store that does not answer now is followed from when it does.
+    const since = await store.stats().then(
+      ({ sequence }) => sequence,
+      () => undefined,
+    );
+    this.#read(store, { ...options, since, signal }, signal);
   }
 
   stop(): void {
@@ -60,6 +66,7 @@ export class Feed {
     while (!signal.aborted) {
       try {
         for await (const change of store.changes(options)) {
+          options.since = change.sequence;
           count += 1;
           changes.push(change);
           if (changes.length > CHANGES_MAX) changes.shift();

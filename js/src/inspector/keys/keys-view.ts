@@ -78,7 +78,7 @@ export class KeysView implements View {
   async #show(): Promise<void> {
     const asked = this.#asked();
     if (asked === undefined) return;
-    this.#feed.follow(asked.store, { ...asked.range, keysOnly: true });
+    await this.#feed.follow(asked.store, { ...asked.range, keysOnly: true });
     await this.#listing.show(asked.store, asked.range, this.#range.isReverse);
   }
 
