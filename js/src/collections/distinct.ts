@@ -2,7 +2,8 @@
  * The values of an index, each once, with the number of their documents.
  *
  * Entries with equal values are neighbours. A page of entries is read, and the next page begins after the last value of this one. So a
- * value with many entries costs one page, and values with few entries share pages.
+ * value with many entries costs one page, and values with few entries share pages. Where values are counted, the last one may go on
+ * behind the page: it is read again with the next page, or counted in the engine if it fills a page alone.
  *
  * Invariant: all pages and counts of one walk are read from its view, so they have one read point.
  */
@@ -13,14 +14,20 @@ import type { DefinedIndex } from './definition.ts';
 import { textOf } from './key.ts';
 import { type LooseWhere, rangeOf } from './where.ts';
 
-/** Entries in a page. */
-const PAGE = 128;
+/** Entries in a page: twice as many as the page before had values, within these bounds. */
+const PAGE_MIN = 128;
+const PAGE_MAX = 2048;
 
-/** Opens a page of entries: the first one, or the one after a value. */
-export function openPage(view: Source, { base }: DefinedIndex, where: LooseWhere, after?: Key): StoreIterator<Key> {
+/** Opens a page of entries: the first one, or the one from a bound on. */
+export function openPage(
+  view: Source,
+  { base }: DefinedIndex,
+  where: LooseWhere,
+  bound: Pick<LooseWhere, 'gt' | 'gte' | 'lt' | 'lte'> = {},
+  limit = PAGE_MIN,
+): StoreIterator<Key> {
   const { reverse, signal } = where;
-  const bounds = after === undefined ? where : { ...where, [reverse ? 'lt' : 'gt']: after };
-  return view.keys({ ...rangeOf(base, bounds), reverse, signal, limit: PAGE });
+  return view.keys({ ...rangeOf(base, { ...where, ...bound }), reverse, signal, limit });
 }
 
 /** The values of an index in order. Without `isCounting` the numbers mean nothing. */
@@ -30,18 +37,24 @@ export async function* countsOf(
   where: LooseWhere,
   isCounting: boolean,
 ): AsyncGenerator<[Key, number], void, undefined> {
-  const { limit = Number.POSITIVE_INFINITY, signal } = where;
+  const { limit = Number.POSITIVE_INFINITY, reverse, signal } = where;
   let left = limit;
+  let size = PAGE_MIN;
   for (let page = await allOf(scan); page.length > 0 && left > 0; ) {
     const counts = grouped(page, index.base.length);
     const last = counts.at(-1) as [Key, number];
-    const isLast = page.length < PAGE;
-    const isCut = !isLast && isCounting && counts.length <= left;
-    const isMore = !isLast && counts.length < left;
+    const isFull = page.length === size;
+    size = Math.min(Math.max(PAGE_MIN, 2 * counts.length), PAGE_MAX);
+    const isCut = isCounting && isFull;
+    // The next page begins with the last value, if it has a page for itself then.
+    const isAgain = isCut && counts.length > 1;
+    if (isAgain) counts.pop();
+    const bound = isAgain ? (reverse ? 'lte' : 'gte') : reverse ? 'lt' : 'gt';
+    const isMore = isFull && counts.length < left;
     // Both are sent in one turn.
     const [next, count] = await Promise.all([
-      isMore ? allOf(openPage(view, index, where, last[0])) : [],
-      isCut ? view.count({ ...rangeOf(index.base, { eq: last[0] }), signal }) : last[1],
+      isMore ? allOf(openPage(view, index, where, { [bound]: last[0] }, size)) : [],
+      isCut && !isAgain ? view.count({ ...rangeOf(index.base, { eq: last[0] }), signal }) : last[1],
     ]);
     last[1] = count;
     yield* counts.slice(0, left);
