@@ -36,7 +36,7 @@ const ROOMS = [
   ['cloudflare', 'cloudflare/', 'errors runtime device types options codec engine transaction store synchronous'],
   ['shards', 'shards/', 'errors runtime types options codec cloudflare'],
   ['collections', 'collections(/|[.])', 'errors runtime types options codec transaction store'],
-  ['http', 'http(/|[.])', 'errors types options codec transaction'],
+  ['http', 'http(/|[.])', 'errors runtime types options codec transaction'],
   [
     'entries',
     '(cloudflare|common|deno-kv|fs|index|inline|shards|storage-adapter|synchronous)[.]ts',

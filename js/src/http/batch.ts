@@ -15,6 +15,7 @@
 import { checkItem } from '../codec/item.ts';
 import type { Durability, Entry, Key, KeyRange, SetItemOptions } from '../types.ts';
 import { readBody } from './body.ts';
+import { bodyResponse } from './compression.ts';
 import { type Exchange, jsonResponse, logged, storeKey, storeRange } from './exchange.ts';
 import { keyFromJson } from './json-key.ts';
 import { JSON_TYPE, mediaType, parseJson, unsupported, valueFromJson, valueToJson } from './media.ts';
@@ -61,7 +62,9 @@ export async function runBatch<K, V>(exchange: Exchange<K, V>): Promise<Response
   }
   const operations = items.map((item, i) => parseOperation(exchange, item, i));
   if (isAtomic) return runAtomic(exchange, operations, durability);
-  return jsonResponse({ results: await runEach(exchange, operations, durability) });
+  const body = JSON.stringify({ results: await runEach(exchange, operations, durability) });
+  const headers = { 'content-type': JSON_TYPE, 'cache-control': 'no-store', vary: 'Accept-Encoding' };
+  return bodyResponse(exchange, body, body.length, new Headers(headers));
 }
 
 async function runAtomic<K, V>(

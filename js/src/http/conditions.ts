@@ -2,7 +2,7 @@
  * ETags, and the conditions of requests (RFC 9110, section 13).
  *
  * The ETag of an entry is its sequence in quotes: `"17"`. Every write has a sequence of its own, so equal ETags of one store
- * mean the same write.
+ * mean the same write. The compressed form of an entry has `"17-gzip"`: it is another representation of the same write.
  *
  * Invariant: if the condition of a write names one state (`If-Match: "17"`, `If-None-Match: *`), the engine checks it when it
  * applies the write. Any other condition is checked on an entry that was read; the write is applied only if that entry is still
@@ -14,6 +14,8 @@ import { malformed } from './refusal.ts';
 /** One ETag of a header: the sequence that it stands for, undefined if it is not an ETag of this store. */
 interface Tag {
   readonly weak: boolean;
+  /** As it was given, without the mark of weak tags. */
+  readonly text: string;
   readonly sequence: number | undefined;
 }
 
@@ -48,16 +50,30 @@ export class Conditions {
     return this.#match === '*' || this.#match.some((tag) => !tag.weak && tag.sequence === sequence);
   }
 
-  /** Whether If-None-Match allows the request. If not, a read gets the response 304. */
+  /** Whether If-None-Match allows the request. */
   differs(sequence: number | null): boolean {
-    if (this.#noneMatch === undefined || sequence === null) return true;
-    return this.#noneMatch !== '*' && !this.#noneMatch.some((tag) => tag.sequence === sequence);
+    return this.held(sequence) === undefined;
+  }
+
+  /**
+   * The ETag by which If-None-Match refuses the request; undefined if it allows it. A read then gets the response 304 with this ETag,
+   * so a cache knows which of its responses is still valid, the plain or the compressed one.
+   */
+  held(sequence: number | null): string | undefined {
+    if (this.#noneMatch === undefined || sequence === null) return undefined;
+    if (this.#noneMatch === '*') return tagOf(sequence);
+    return this.#noneMatch.find((tag) => tag.sequence === sequence)?.text;
   }
 }
 
 /** The ETag of a sequence. */
 export function tagOf(sequence: number): string {
   return `"${sequence}"`;
+}
+
+/** The ETag of the compressed form of an entry, from that of the plain form. */
+export function gzipTagOf(tag: string): string {
+  return tag.replace(/"$/, '-gzip"');
 }
 
 const TAG = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
@@ -72,7 +88,8 @@ function parse(name: string, header: string | null): Tags | undefined {
     const tag = TAG.exec(part);
     if (tag === null) throw malformed(`${name} is * or a list of ETags such as "17", quotes included.`);
     const content = tag[2] as string;
-    const sequence = /^[1-9][0-9]{0,15}$/.test(content) ? Number(content) : undefined;
-    return { weak: tag[1] !== undefined, sequence: Number.isSafeInteger(sequence) ? sequence : undefined };
+    const sequence = Number(/^([1-9][0-9]{0,15})(-gzip)?$/.exec(content)?.[1]);
+    const known = Number.isSafeInteger(sequence) ? sequence : undefined;
+    return { weak: tag[1] !== undefined, text: `"${content}"`, sequence: known };
   });
 }

@@ -14,6 +14,7 @@ import { hasCode, VarveError } from '../errors.ts';
 import { inTurn } from '../transaction/turns.ts';
 import type { Key, Receipt } from '../types.ts';
 import { readBody } from './body.ts';
+import { bodyResponse, VARY } from './compression.ts';
 import { Conditions, tagOf } from './conditions.ts';
 import { type Exchange, jsonResponse, logged, storeKey, varveKey } from './exchange.ts';
 import { keyFromJson, keyToJson } from './json-key.ts';
@@ -31,13 +32,17 @@ export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string |
   const sequence = entry?.sequence ?? null;
   if (!conditions.matches(sequence)) throw conflict(key, sequence);
   if (entry === undefined) throw new Refusal(404, NO_ENTRY);
-  const headers = new Headers({ etag: tagOf(entry.sequence), 'cache-control': 'private, no-cache', vary: 'Accept' });
+  const headers = new Headers({ etag: tagOf(entry.sequence), 'cache-control': 'private, no-cache', vary: VARY });
   if (entry.expires !== undefined) headers.set('varve-expires', entry.expires.toISOString());
-  if (!conditions.differs(sequence)) return new Response(null, { status: 304, headers });
+  const held = conditions.held(sequence);
+  if (held !== undefined) {
+    headers.set('etag', held);
+    return new Response(null, { status: 304, headers });
+  }
   const { type, bytes } = await valueToBody(entry.value, request.headers.get('accept'));
   headers.set('content-type', type);
   headers.set('content-length', String(bytes.length));
-  return new Response(bytes as Uint8Array<ArrayBuffer>, { headers });
+  return bodyResponse(exchange, bytes, bytes.length, headers);
 }
 
 /** Writes an entry; 201 if there was certainly none before, else 200. */

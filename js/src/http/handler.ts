@@ -10,6 +10,7 @@ import { invalid } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import type { Key } from '../types.ts';
 import { runBatch } from './batch.ts';
+import { bodyResponse } from './compression.ts';
 import { deleteEntry, getEntry, putEntry } from './entry.ts';
 import { type Exchange, jsonResponse } from './exchange.ts';
 import { guardAccess, guardOrigin, preflight, sealHeaders } from './guard.ts';
@@ -35,6 +36,8 @@ const LIMITS: Limits = {
   results: 1000,
   answer: 16 * 1024 * 1024,
   operations: 1000,
+  // Below it gzip saves two packets at most, and costs the server some 0.2 ms: ten times as much as a read of the entry.
+  gzip: 4096,
 };
 
 const CORS: Known<CorsOptions> = { origins: 1, maxAge: 1 };
@@ -123,10 +126,11 @@ function routesOf<K, V>(metrics: Metrics, store: HttpStore<K, V>): Routes<K, V> 
     '/metrics': {
       GET: {
         kind: 'metrics',
-        run: async ({ query }) => {
-          query.end();
+        run: async (exchange) => {
+          exchange.query.end();
           const text = metrics.text(store.name, await store.stats?.());
-          return new Response(text, { headers: { 'content-type': METRICS_TYPE, 'cache-control': 'no-store' } });
+          const headers = { 'content-type': METRICS_TYPE, 'cache-control': 'no-store', vary: 'Accept-Encoding' };
+          return bodyResponse(exchange, text, text.length, new Headers(headers));
         },
       },
     },

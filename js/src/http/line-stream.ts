@@ -14,8 +14,14 @@ export interface Line {
   readonly text: string;
 }
 
+/** Lines as a stream, and the length of its first chunk. */
+interface LineStream {
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly firstBytes: number;
+}
+
 /** The lines as a stream. Rejects if the first chunk fails, because the response can still be an error then. */
-export async function lineStream(lines: AsyncGenerator<Line, void, undefined>): Promise<ReadableStream<Uint8Array>> {
+export async function lineStream(lines: AsyncGenerator<Line, void, undefined>): Promise<LineStream> {
   const encoder = new TextEncoder();
   const chunk = async (): Promise<Uint8Array | undefined> => {
     let text = '';
@@ -27,6 +33,7 @@ export async function lineStream(lines: AsyncGenerator<Line, void, undefined>): 
     return text === '' ? undefined : encoder.encode(text);
   };
   let first: Uint8Array | undefined = await chunk();
+  const firstBytes = first?.length ?? 0;
   const source: UnderlyingDefaultSource<Uint8Array> = {
     async pull(controller) {
       const bytes = first ?? (await chunk());
@@ -38,5 +45,5 @@ export async function lineStream(lines: AsyncGenerator<Line, void, undefined>): 
       await lines.return();
     },
   };
-  return new ReadableStream(source, { highWaterMark: 0 });
+  return { stream: new ReadableStream(source, { highWaterMark: 0 }), firstBytes };
 }

@@ -116,7 +116,8 @@ interface MediaRange {
   readonly quality: number;
 }
 
-function mediaRange(text: string): MediaRange {
+/** One part of an Accept header, or of Accept-Encoding, with its quality. */
+export function mediaRange(text: string): MediaRange {
   const [range = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
   const weight = parameters.find((parameter) => parameter.startsWith('q='));
   const quality = weight === undefined ? 1 : Number(weight.slice(2));

@@ -14,6 +14,7 @@
  */
 
 import type { KeyRange } from '../types.ts';
+import { bodyResponse, VARY } from './compression.ts';
 import { type Exchange, jsonResponse, logged, storeRange, varveKey } from './exchange.ts';
 import { keyToJson } from './json-key.ts';
 import { lineStream } from './line-stream.ts';
@@ -43,8 +44,8 @@ export async function getRange<K, V>(exchange: Exchange<K, V>): Promise<Response
     throw new Refusal(406, `A range can be sent as ${JSON_TYPE} or ${NDJSON_TYPE}.`, 'VARVE_INVALID_ARGUMENT');
   }
   if (type === JSON_TYPE) return page(exchange, wanted);
-  const lines = await lineStream(texts(exchange, wanted, wanted.limit));
-  return new Response(lines, { headers: { 'content-type': NDJSON_TYPE, 'cache-control': 'no-store', vary: 'Accept' } });
+  const { stream, firstBytes } = await lineStream(texts(exchange, wanted, wanted.limit));
+  return bodyResponse(exchange, stream, firstBytes, headersOf(NDJSON_TYPE));
 }
 
 /** Deletes a range. */
@@ -79,10 +80,14 @@ async function page<K, V>(exchange: Exchange<K, V>, wanted: RangeRequest): Promi
     bytes += text.length;
     last = key;
   }
-  const headers = new Headers({ 'content-type': JSON_TYPE, 'cache-control': 'no-store', vary: 'Accept' });
+  const headers = headersOf(JSON_TYPE);
   if (next !== null) headers.set('link', `<${next}>; rel="next"`);
-  return new Response(`{"entries":[${entries.join(',')}],"next":${JSON.stringify(next)}}`, { headers });
+  const body = `{"entries":[${entries.join(',')}],"next":${JSON.stringify(next)}}`;
+  return bodyResponse(exchange, body, body.length, headers);
 }
+
+const headersOf = (type: string): Headers =>
+  new Headers({ 'content-type': type, 'cache-control': 'no-store', vary: VARY });
 
 /** The entries of a range as JSON texts, each with its key as JSON. */
 async function* texts<K, V>(

@@ -27,6 +27,8 @@ export interface HttpLimits {
   answer?: number | undefined;
   /** Most operations of a batch. More get 413. Default 1000. */
   operations?: number | undefined;
+  /** Bytes from which a response is compressed, if the client accepts gzip. Default 4096. */
+  gzip?: number | undefined;
 }
 
 /** The description of a request that `authorize` gets. */

@@ -7,7 +7,8 @@
 
 const waiting: (() => void)[] = [];
 let channel: MessageChannel | undefined;
-const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
+/** Whether this is workerd, the runtime of Cloudflare's Workers. */
+export const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
 const resolved = Promise.resolve();
 
