@@ -22,7 +22,7 @@ export const CLOSURES = join(root, 'build', 'closures.json');
 export const GZIP_BYTES_MAX = new Map([
   ['varve.wasm', 123.25 * 1024],
   ['index.js', 27 * 1024],
-  ['http.js', 22 * 1024],
+  ['http.js', 23 * 1024],
   ['collections.js', 12.75 * 1024],
   ['async-storage.js', 1024],
   ['react.js', 28 * 1024],

@@ -2,10 +2,14 @@
 
 import { once } from 'node:events';
 import { get as httpGet, request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect, constants } from 'node:http2';
+import { text } from 'node:stream/consumers';
+import { createGunzip } from 'node:zlib';
 import { serve as listen } from 'srvx';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { bearer, createHandler, type HttpOptions } from '../../js/src/http.ts';
 import type { Key } from '../../js/src/types.ts';
+import { certificate } from './support/certificate.ts';
 import { counted, type Served, serve } from './support/http.ts';
 
 const PATIENT = { timeout: 30_000 };
@@ -22,9 +26,10 @@ afterEach(async () => {
 });
 
 /** Listens, and returns the address. */
-async function address(options: HttpOptions<Key> = {}, store = http.db): Promise<string> {
+async function address(options: HttpOptions<Key> = {}, store = http.db, tls?: typeof certificate): Promise<string> {
   const fetch = createHandler(store, options);
-  const server = listen({ fetch, port: 0, hostname: '127.0.0.1', silent: true, gracefulShutdown: false });
+  const secure = tls === undefined ? {} : { tls };
+  const server = listen({ fetch, port: 0, hostname: '127.0.0.1', silent: true, gracefulShutdown: false, ...secure });
   servers.push(server);
   await server.ready();
   return (server.url as string).replace(/\/$/, '');
@@ -127,4 +132,37 @@ test('a hundred clients at once get their answers', async () => {
     }),
   );
   expect(answers).toEqual(Array.from({ length: 100 }, (_, i) => [200, i]));
+});
+
+test('over HTTP/2, all requests share one connection, and one that is cancelled ends its scan alone', async () => {
+  const client = connect(await address({}, http.db, certificate), { rejectUnauthorized: false });
+  const send = async (method: string, path: string, body = '', headers: Record<string, string> = {}) => {
+    const stream = client.request({ ':method': method, ':path': path, ...headers });
+    const answered = once(stream, 'response') as Promise<[Record<string, unknown>]>;
+    // A GET has ended with its headers.
+    if (body !== '') stream.end(body);
+    return { stream, head: (await answered)[0] };
+  };
+  try {
+    const long = 'x'.repeat(2000);
+    await http.db.setMany(Array.from({ length: 20_000 }, (_, i): [Key, unknown] => [i, long]));
+    const left = await send('GET', '/range', '', { accept: 'application/x-ndjson' });
+    await once(left.stream, 'readable');
+    expect((await http.db.stats()).scans).toBe(1);
+    const answers = Array.from({ length: 20 }, async (_, i) => {
+      const put = await send('PUT', `/kv/k${i}`, `[${i}]`, json);
+      put.stream.resume();
+      const got = await send('GET', `/kv/k${i}`);
+      return [put.head[':status'], got.head[':status'], got.head['etag'] === put.head['etag'], await text(got.stream)];
+    });
+    expect(await Promise.all(answers)).toEqual(Array.from({ length: 20 }, (_, i) => [200, 200, true, `[${i}]`]));
+    const page = await send('GET', '/range?limit=100', '', { 'accept-encoding': 'gzip' });
+    expect(page.head['content-encoding']).toBe('gzip');
+    const { entries } = JSON.parse(await text(page.stream.pipe(createGunzip()))) as { entries: unknown[] };
+    expect(entries.length).toBe(100);
+    left.stream.close(constants.NGHTTP2_CANCEL);
+    await expect.poll(async () => (await http.db.stats()).scans, PATIENT).toBe(0);
+  } finally {
+    client.destroy();
+  }
 });

@@ -13,13 +13,23 @@ import { runBatch } from './batch.ts';
 import { bodyResponse } from './compression.ts';
 import { deleteEntry, getEntry, putEntry } from './entry.ts';
 import { type Exchange, jsonResponse } from './exchange.ts';
+import { findIn } from './find.ts';
 import { guardAccess, guardOrigin, preflight, sealHeaders } from './guard.ts';
 import { METRICS_TYPE, Metrics } from './metrics.ts';
 import { problemResponse } from './problem.ts';
 import { Query } from './query.ts';
 import { countRange, deleteRange, getRange } from './range.ts';
 import { Refusal } from './refusal.ts';
-import type { Access, CorsOptions, Handler, HttpLimits, HttpOptions, HttpStore, Limits } from './types.ts';
+import type {
+  Access,
+  CorsOptions,
+  Handler,
+  HttpCollection,
+  HttpLimits,
+  HttpOptions,
+  HttpStore,
+  Limits,
+} from './types.ts';
 
 type Endpoint<K, V> = (exchange: Exchange<K, V>, segment: string | undefined) => Promise<Response>;
 
@@ -41,7 +51,9 @@ const LIMITS: Limits = {
 };
 
 const CORS: Known<CorsOptions> = { origins: 1, maxAge: 1 };
-const HTTP: Known<HttpOptions> = { base: 1, authorize: 1, cors: 1, hosts: 1, limits: 1, keys: 1, onError: 1 };
+const HTTP: Known<HttpOptions> = {
+  ...{ base: 1, authorize: 1, cors: 1, hosts: 1, limits: 1, keys: 1, collections: 1, onError: 1 },
+};
 
 /**
  * Makes a fetch handler for a store. Pass it to `Deno.serve`, `Bun.serve`, a Worker's `fetch`, a service worker, or to a
@@ -58,7 +70,7 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
   const limits = checkedLimits(options.limits);
   const base = checkedBase(options.base);
   const metrics = new Metrics();
-  const routes = routesOf(metrics, store);
+  const routes = routesOf(metrics, store, options.collections);
   const { keys, cors, authorize } = options;
 
   async function answer(request: Request, url: URL, route: string | undefined, segment: string | undefined) {
@@ -102,7 +114,12 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
   };
 }
 
-function routesOf<K, V>(metrics: Metrics, store: HttpStore<K, V>): Routes<K, V> {
+function routesOf<K, V>(
+  metrics: Metrics,
+  store: HttpStore<K, V>,
+  collections: readonly HttpCollection[] = [],
+): Routes<K, V> {
+  const byName = new Map(collections.map((one) => [one.name, one]));
   return {
     '/kv': {
       GET: { kind: 'read', run: getEntry },
@@ -110,6 +127,7 @@ function routesOf<K, V>(metrics: Metrics, store: HttpStore<K, V>): Routes<K, V> 
       DELETE: { kind: 'write', run: deleteEntry },
     },
     '/range': { GET: { kind: 'read', run: getRange }, DELETE: { kind: 'write', run: deleteRange } },
+    ...(byName.size > 0 ? { '/find': { GET: { kind: 'read', run: findIn(byName) } } } : {}),
     '/count': { GET: { kind: 'read', run: countRange } },
     '/batch': { POST: { kind: 'write', run: runBatch } },
     '/health': {
@@ -137,12 +155,12 @@ function routesOf<K, V>(metrics: Metrics, store: HttpStore<K, V>): Routes<K, V> 
   };
 }
 
-/** The route of a path and, under `/kv`, the one segment after it. */
+/** The route of a path and, under `/kv` and `/find`, the one segment after it. */
 function placeOf(pathname: string, base: string): [route: string | undefined, segment: string | undefined] {
   if (!pathname.startsWith(`${base}/`)) return [undefined, undefined];
   const path = pathname.slice(base.length);
-  const [, key] = /^\/kv\/([^/]+)$/.exec(path) ?? [];
-  return key === undefined ? [path, undefined] : ['/kv', key];
+  const [, route = path, segment] = /^(\/kv|\/find)\/([^/]+)$/.exec(path) ?? [];
+  return [route, segment];
 }
 
 /** A member of the object itself, not of its prototype: clients can send any text as a method. */

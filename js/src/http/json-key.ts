@@ -45,14 +45,17 @@ export function keyFromJson(json: unknown, bytesMax: number): Key {
 
 /** The key in a parameter of a query. */
 export function parseKey(text: string, bytesMax: number): Key {
-  let json: unknown;
+  return keyFromJson(jsonInQuery(text), bytesMax);
+}
+
+/** The JSON in a parameter of a query. */
+export function jsonInQuery(text: string): unknown {
   try {
-    json = parseExactJson(text);
+    return parseExactJson(text);
   } catch (error) {
     if (error instanceof InexactJson) throw invalid(error.message);
     throw invalid('A key in a query is JSON: put a string in quotes, as in ?key="visits".');
   }
-  return keyFromJson(json, bytesMax);
 }
 
 function read(json: unknown, bytesMax: number, depth: number): Key {

@@ -7,19 +7,16 @@
  *   DELETE /range  the bounds and durability; a request without bounds is refused
  *   GET /count     the bounds
  *
- * A page ends at its `limit`, or earlier if its entries take too many bytes. `next` is the URL of the following page, also sent
- * as a Link header, and null at the end. Each page has its own read point; a stream has one.
+ * `next` is the URL of the following page, also sent as a Link header, and null at the end.
  *
- * Invariant: entries are read as the client takes them. Neither a stream nor a page keeps more in memory than its limits.
+ * Invariant: each page has its own read point; a stream has one.
  */
 
 import type { KeyRange } from '../types.ts';
-import { bodyResponse, VARY } from './compression.ts';
 import { type Exchange, jsonResponse, logged, storeRange, varveKey } from './exchange.ts';
 import { keyToJson } from './json-key.ts';
-import { lineStream } from './line-stream.ts';
-import { JSON_TYPE, NDJSON_TYPE, preferred, valueToJson } from './media.ts';
-import { Refusal } from './refusal.ts';
+import { listResponse } from './listing.ts';
+import { valueToJson } from './media.ts';
 
 /** The parameters of a range request. */
 interface RangeRequest {
@@ -31,7 +28,7 @@ interface RangeRequest {
 
 /** Reads a range. */
 export async function getRange<K, V>(exchange: Exchange<K, V>): Promise<Response> {
-  const { request, query } = exchange;
+  const { query } = exchange;
   const wanted: RangeRequest = {
     range: query.range(),
     reverse: query.flag('reverse') ?? false,
@@ -39,13 +36,11 @@ export async function getRange<K, V>(exchange: Exchange<K, V>): Promise<Response
     limit: query.number('limit', true),
   };
   query.end();
-  const type = preferred(request.headers.get('accept'), [JSON_TYPE, NDJSON_TYPE]);
-  if (type === undefined) {
-    throw new Refusal(406, `A range can be sent as ${JSON_TYPE} or ${NDJSON_TYPE}.`, 'VARVE_INVALID_ARGUMENT');
-  }
-  if (type === JSON_TYPE) return page(exchange, wanted);
-  const { stream, firstBytes } = await lineStream(texts(exchange, wanted, wanted.limit));
-  return bodyResponse(exchange, stream, firstBytes, headersOf(NDJSON_TYPE));
+  const read = (limit: number | undefined): ReturnType<typeof texts> => texts(exchange, wanted, limit);
+  return listResponse(exchange, 'entries', wanted.limit, read, (last) => {
+    const next = last === undefined ? null : nextUrl(exchange.base, wanted, last.key);
+    return { member: `"next":${JSON.stringify(next)}`, next };
+  });
 }
 
 /** Deletes a range. */
@@ -62,32 +57,6 @@ export async function countRange<K, V>({ wait, query, store, keys }: Exchange<K,
   query.end();
   return jsonResponse({ count: await store.count({ ...range, ...wait }) });
 }
-
-async function page<K, V>(exchange: Exchange<K, V>, wanted: RangeRequest): Promise<Response> {
-  const { limits } = exchange;
-  const limit = Math.min(wanted.limit ?? limits.results, limits.results);
-  const entries: string[] = [];
-  let bytes = 0;
-  let last: unknown;
-  let next: string | null = null;
-  // One entry more than the page has, to find out whether there is a next page.
-  for await (const { key, text } of texts(exchange, wanted, limit === 0 ? 0 : limit + 1)) {
-    if (entries.length === limit || bytes >= limits.answer) {
-      next = nextUrl(exchange.base, wanted, last);
-      break;
-    }
-    entries.push(text);
-    bytes += text.length;
-    last = key;
-  }
-  const headers = headersOf(JSON_TYPE);
-  if (next !== null) headers.set('link', `<${next}>; rel="next"`);
-  const body = `{"entries":[${entries.join(',')}],"next":${JSON.stringify(next)}}`;
-  return bodyResponse(exchange, body, body.length, headers);
-}
-
-const headersOf = (type: string): Headers =>
-  new Headers({ 'content-type': type, 'cache-control': 'no-store', vary: VARY });
 
 /** The entries of a range as JSON texts, each with its key as JSON. */
 async function* texts<K, V>(

@@ -15,6 +15,13 @@ export interface HttpStore<K, V>
   commit?(): Receipt;
 }
 
+/** The part of a collection that the handler uses (`varve/collections`). */
+export interface HttpCollection {
+  readonly name: string;
+  /** Its types are those of `Collection`. */
+  find(...where: never): AsyncIterable<unknown>;
+}
+
 /** Limits on the size of one request and of its response. */
 export interface HttpLimits {
   /** Most bytes of a request's body. A longer one gets 413. Default 8 MiB. */
@@ -67,6 +74,8 @@ export interface HttpOptions<K = Key> {
   limits?: HttpLimits | undefined;
   /** The key codec that the store was opened with. Default: keys are Varve keys. */
   keys?: KeyCodec<K> | undefined;
+  /** Collections of the store that `/find/<name>` reads by their indexes. Default: none, and there is no such path. */
+  collections?: readonly HttpCollection[] | undefined;
   /** Called with every error whose response has a status of 500 or above. Default: no function is called. */
   onError?: ((error: unknown, request: Request) => void) | undefined;
 }
