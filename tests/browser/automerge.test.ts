@@ -19,8 +19,8 @@ afterAll(async () => {
 
 test('two repos have the same document, and both have it after a reload', async () => {
   const url = await tab.page.evaluate(async () => {
-    const { add, connected, read } = globalThis.automerge;
-    const [first, second] = connected() as [Repo, Repo];
+    const { add, connected, read } = await globalThis.automerge;
+    const [first, second] = (await connected()) as [Repo, Repo];
     const { url } = first.create({ entries: ['first'] });
     await add(second, url, 'second');
     while ((await read(first, url)).length < 2) await new Promise((done) => setTimeout(done));
@@ -30,8 +30,8 @@ test('two repos have the same document, and both have it after a reload', async 
     return url;
   });
   await tab.page.reload();
-  const seen = await tab.page.evaluate((url) => {
-    const { alone, read } = globalThis.automerge;
+  const seen = await tab.page.evaluate(async (url) => {
+    const { alone, read } = await globalThis.automerge;
     return Promise.all(alone().map((repo) => read(repo, url)));
   }, url);
   const wanted = ['first', 'second', ...Array.from({ length: 50 }, (_, i) => `${i}`)];
@@ -41,7 +41,7 @@ test('two repos have the same document, and both have it after a reload', async 
 
 test('a repo has its documents and its identity after they were moved from IndexedDB', async () => {
   const { counts, moved, wanted } = await tab.page.evaluate(async () => {
-    const { add, IndexedDBStorageAdapter, migrate, Repo, read, VarveStorageAdapter } = globalThis.automerge;
+    const { add, IndexedDBStorageAdapter, migrate, Repo, read, VarveStorageAdapter } = await globalThis.automerge;
     const old = new Repo({ storage: new IndexedDBStorageAdapter() });
     const { url } = old.create({ entries: [] });
     for (let i = 0; i < 50; i++) await add(old, url, `${i}`);
