@@ -45,9 +45,8 @@ export class KeyFormat<K> {
     const { codec, prefix } = this;
     // Without a codec keys are Varve keys: K is Key or a part of it.
     const own = plainKey(codec === undefined ? (key as Key) : mappedKey(codec, key));
-    if (prefix.length === 0) return own;
     // A view has no reserved keys of its own: they are the store's.
-    if (typeof own === 'object' && own !== null && ReservedKey.is(own)) return own;
+    if (prefix.length === 0 || ReservedKey.is(own)) return own;
     return Array.isArray(own) ? [...prefix, ...own] : [...prefix, own];
   }
 

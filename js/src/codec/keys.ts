@@ -105,7 +105,7 @@ function putObject(key: Key & object, into: Uint8Array, at: number, depth: numbe
     into[at] = TYPE_BYTES;
     return putBytes(key, into, at + 1, depth > 0);
   }
-  if (depth === 0 && key !== null && ReservedKey.is(key)) return putBytes(key.bytes, into, at, false);
+  if (depth === 0 && ReservedKey.is(key)) return putBytes(key.bytes, into, at, false);
   const time = key === null ? undefined : timeOf(key);
   if (time === undefined) throw invalid(`A key cannot be ${key === null ? 'null' : 'an object'}. ${ALLOWED}`);
   if (Number.isNaN(time)) throw invalid('An invalid Date cannot be a key: it has no place in the order.');

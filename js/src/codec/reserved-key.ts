@@ -14,7 +14,7 @@ export class ReservedKey {
   }
 
   /** Whether it is one; no property of the object is read, because a proxy would notice that. */
-  static is(key: object): key is ReservedKey {
-    return #isReserved in key;
+  static is(key: unknown): key is ReservedKey {
+    return #isReserved in Object(key);
   }
 }
