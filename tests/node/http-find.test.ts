@@ -81,6 +81,17 @@ test('a page has at most as many documents as the limit of the handler', async (
   expect(await page('')).toEqual([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], true]);
 });
 
+test('values are counted, within bounds, page by page', async () => {
+  const counts = async (path: string) => (await http.send('GET', `/api/counts/notes${path}`)).json();
+  const [lake, mud, sea] = [14, 14, 26].map((count, i) => ({ value: ['lake', 'mud', 'sea'][i], count }));
+  expect(await counts('?by=tags')).toEqual({ counts: [lake, mud, sea], more: false });
+  expect(await counts('?by=tags&limit=2')).toEqual({ counts: [lake, mud], more: true });
+  expect(await counts('?by=tags&limit=2&gt="mud"')).toEqual({ counts: [sea], more: false });
+  const last = { value: { date: '2026-01-20T00:00:00.000Z' }, count: 2 };
+  expect(await counts('?by=edited&reverse=true&limit=1')).toEqual({ counts: [last], more: true });
+  expect((await counts('?by=edited')).counts).toHaveLength(10);
+});
+
 test('a stream has every document, one a line', async () => {
   const headers = { accept: 'application/x-ndjson' };
   const response = await http.send('GET', '/api/find/notes?by=edited&reverse=true', { headers });
@@ -101,6 +112,10 @@ test.each([
   ['/api/find/notes?after=1', 400],
   ['/api/find/notes?after={', 400],
   ['/api/find/notes?by=edited&after={"id":1}', 400],
+  ['/api/counts/other?by=tags', 404],
+  ['/api/counts/notes', 400],
+  ['/api/counts/notes?by=absent', 400],
+  ['/api/counts/notes?by=tags&after={"id":1}', 400],
 ])('GET %s is %i', async (path, status) => {
   expect(await problem(await http.send('GET', path))).toMatchObject({ status });
 });

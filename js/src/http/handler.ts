@@ -13,7 +13,7 @@ import { runBatch } from './batch.ts';
 import { bodyResponse } from './compression.ts';
 import { deleteEntry, getEntry, putEntry } from './entry.ts';
 import { type Exchange, jsonResponse } from './exchange.ts';
-import { findIn } from './find.ts';
+import { countIn, findIn } from './find.ts';
 import { guardAccess, guardOrigin, preflight, sealHeaders } from './guard.ts';
 import { METRICS_TYPE, Metrics } from './metrics.ts';
 import { problemResponse } from './problem.ts';
@@ -127,7 +127,12 @@ function routesOf<K, V>(
       DELETE: { kind: 'write', run: deleteEntry },
     },
     '/range': { GET: { kind: 'read', run: getRange }, DELETE: { kind: 'write', run: deleteRange } },
-    ...(byName.size > 0 ? { '/find': { GET: { kind: 'read', run: findIn(byName) } } } : {}),
+    ...(byName.size > 0
+      ? {
+          '/find': { GET: { kind: 'read', run: findIn(byName) } },
+          '/counts': { GET: { kind: 'read', run: countIn(byName) } },
+        }
+      : {}),
     '/count': { GET: { kind: 'read', run: countRange } },
     '/batch': { POST: { kind: 'write', run: runBatch } },
     '/health': {
@@ -155,11 +160,11 @@ function routesOf<K, V>(
   };
 }
 
-/** The route of a path and, under `/kv` and `/find`, the one segment after it. */
+/** The route of a path and, under `/kv`, `/find` and `/counts`, the one segment after it. */
 function placeOf(pathname: string, base: string): [route: string | undefined, segment: string | undefined] {
   if (!pathname.startsWith(`${base}/`)) return [undefined, undefined];
   const path = pathname.slice(base.length);
-  const [, route = path, segment] = /^(\/kv|\/find)\/([^/]+)$/.exec(path) ?? [];
+  const [, route = path, segment] = /^(\/kv|\/find|\/counts)\/([^/]+)$/.exec(path) ?? [];
   return [route, segment];
 }
 

@@ -20,6 +20,7 @@ export interface HttpCollection {
   readonly name: string;
   /** Its types are those of `Collection`. */
   find(...where: never): AsyncIterable<unknown>;
+  countBy(...where: never): AsyncIterable<unknown>;
 }
 
 /** Limits on the size of one request and of its response. */
@@ -74,7 +75,7 @@ export interface HttpOptions<K = Key> {
   limits?: HttpLimits | undefined;
   /** The key codec that the store was opened with. Default: keys are Varve keys. */
   keys?: KeyCodec<K> | undefined;
-  /** Collections of the store that `/find/<name>` reads by their indexes. Default: none, and there is no such path. */
+  /** Collections of the store that `/find/<name>` and `/counts/<name>` read by their indexes. Default: none, and no such paths. */
   collections?: readonly HttpCollection[] | undefined;
   /** Called with every error whose response has a status of 500 or above. Default: no function is called. */
   onError?: ((error: unknown, request: Request) => void) | undefined;
