@@ -42,7 +42,7 @@ const SLOT = fc.nat(SLOTS - 1);
 /** Two exports are enough for going back and forth between them. */
 const EXPORT_SLOT = fc.nat(1);
 const VALUE: fc.Arbitrary<ValueSpec> = fc.record({
-  kind: fc.constantFrom('text', 'bytes', 'object', 'number'),
+  kind: fc.constantFrom('text', 'bytes', 'object', 'number', 'blob'),
   length: fc.oneof(
     { weight: 6, arbitrary: fc.nat(40) },
     { weight: 2, arbitrary: fc.nat(5000) },
@@ -72,7 +72,10 @@ const WRITE: fc.Arbitrary<WriteSpec> = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ op: fc.constant('delete' as const), key: KEY, on: ON }, { requiredKeys: ['op', 'key'] }),
+    arbitrary: fc.record(
+      { op: fc.constant('delete' as const), key: KEY, on: ON, asks: fc.boolean() },
+      { requiredKeys: ['op', 'key'] },
+    ),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('deleteRange' as const), range: RANGE }) },
 );

@@ -29,7 +29,7 @@ export type WriteSpec =
       readonly life?: number;
       readonly on?: ConditionSpec;
     }
-  | { readonly op: 'delete'; readonly key: number; readonly on?: ConditionSpec }
+  | { readonly op: 'delete'; readonly key: number; readonly on?: ConditionSpec; readonly asks?: boolean }
   | { readonly op: 'deleteRange'; readonly range: RangeSpec };
 
 /** The results that are read of a range. */

@@ -93,6 +93,11 @@ export class Moment {
   }
 }
 
+/** The answer of a write; `existed` is that of a delete that asks whether its key was there. */
+export function writtenText(existed: boolean | undefined): string {
+  return existed === undefined ? 'written' : `written, existed: ${existed}`;
+}
+
 /** An item of a scan as a text. */
 export function itemText(brings: ScanSpec['brings'], key: string, value: string): string {
   return brings === 'keys' ? key : brings === 'values' ? value : `${key}: ${value}`;
@@ -153,8 +158,11 @@ export class Model extends Moment {
   /** The answer of a call. If the call writes, it is applied. */
   answer(single: Single, tag: number): string {
     switch (single.op) {
-      case 'write':
-        return this.write([single.write], tag) ? 'written' : 'VARVE_CONFLICT';
+      case 'write': {
+        const { write } = single;
+        const existed = write.op === 'delete' && write.asks ? this.live(write.key) !== undefined : undefined;
+        return this.write([write], tag) ? writtenText(existed) : 'VARVE_CONFLICT';
+      }
       case 'batch':
         return this.write(single.writes, tag) ? 'written' : 'VARVE_CONFLICT';
       case 'setMany':

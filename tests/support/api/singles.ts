@@ -4,7 +4,7 @@ import type { Batch, Key, KeyCodec, KeyRange, Snapshot, Store, View } from 'varv
 import type { SyncSnapshot, SyncStore, SyncView } from 'varve/synchronous';
 import { type RangeSpec, type ScanSpec, type Single, TICK_MS, type WriteSpec } from './history.ts';
 import { KEYS, PREFIXES } from './keys.ts';
-import { itemText, numbered, rangeOf } from './model.ts';
+import { itemText, numbered, rangeOf, writtenText } from './model.ts';
 import { callRefused } from './refused.ts';
 import { spoil, textOf, valueFrom } from './values.ts';
 
@@ -66,7 +66,7 @@ export async function callSingle(
     }
     case 'setMany': {
       const entries = Array.from({ length: single.count }, (_, i) => {
-        return [keyOf(numbered(single.from + i)), valueFrom(single.value, tag + i)] as const;
+        return [keyOf(numbered(single.from + i)), valueFrom(single.value, tag + i, 'changes' in db)] as const;
       });
       return written(() => spoilt(db.setMany(entries), ...entries.flat()));
     }
@@ -114,8 +114,8 @@ const keyOf = (key: number): Key => structuredClone(KEYS[key] as Key);
 
 async function written(call: () => unknown): Promise<string> {
   try {
-    await call();
-    return 'written';
+    const receipt = (await call()) as { existed?: boolean } | undefined;
+    return writtenText(receipt?.existed);
   } catch (error) {
     const code = (error as { code?: unknown })?.code;
     if (code === 'VARVE_CONFLICT' || code === 'VARVE_RETRY') return code;
@@ -131,8 +131,9 @@ function write(
 ): unknown {
   const level = durability === undefined ? {} : { durability };
   if (one.op === 'deleteRange') return db.deleteRange(range(one.range), level);
-  if (one.op === 'delete') return db.delete(keyOf(one.key), { ...condition(one, sequences), ...level });
-  return db.set(keyOf(one.key), valueFrom(one.value, tag), {
+  if (one.op === 'delete')
+    return db.delete(keyOf(one.key), { ...condition(one, sequences), ...level, existed: one.asks });
+  return db.set(keyOf(one.key), valueFrom(one.value, tag, 'changes' in db), {
     ...condition(one, sequences),
     ...lifetime(one),
     ...level,
@@ -141,7 +142,7 @@ function write(
 
 function add(
   batch: Batch<Key, unknown, unknown>,
-  { range }: Part,
+  { db, range }: Part,
   one: WriteSpec,
   tag: number,
   sequences: Surroundings['sequences'],
@@ -149,7 +150,7 @@ function add(
   if (one.op === 'deleteRange') return void batch.deleteRange(range(one.range));
   const key = keyOf(one.key);
   if (one.op === 'delete') return spoilt(void batch.delete(key, condition(one, sequences)), key);
-  const value = valueFrom(one.value, tag);
+  const value = valueFrom(one.value, tag, 'changes' in db);
   spoilt(void batch.set(key, value, { ...condition(one, sequences), ...lifetime(one) }), key, value);
 }
 

@@ -2,12 +2,12 @@
 
 /** The parts of a value: each write of a history has its own tag. */
 export interface ValueSpec {
-  readonly kind: 'text' | 'bytes' | 'object' | 'number';
+  readonly kind: 'text' | 'bytes' | 'object' | 'number' | 'blob';
   readonly length: number;
 }
 
-/** The value of a write. */
-export function valueFrom({ kind, length }: ValueSpec, tag: number): unknown {
+/** The value of a write. A store that cannot wait gets an object with the properties of the Blob instead. */
+export function valueFrom({ kind, length }: ValueSpec, tag: number, takesBlobs = false): unknown {
   switch (kind) {
     case 'number':
       return tag;
@@ -20,6 +20,10 @@ export function valueFrom({ kind, length }: ValueSpec, tag: number): unknown {
         state = Math.imul(state, 0x9e3779b1) ^ (state >>> 15);
         return state >>> 24;
       });
+    }
+    case 'blob': {
+      const type = `of/${tag}`;
+      return takesBlobs ? new Blob(['x'.repeat(length)], { type }) : { size: length, type };
     }
     case 'object':
       return { tag, at: new Date(tag), list: [null, undefined, 1n, -0], map: new Map([[tag, 'x'.repeat(length)]]) };
@@ -47,6 +51,7 @@ export function textOf(value: unknown): string {
     const text = Array.from(value, (byte) => String.fromCharCode(byte)).join('');
     return value.length <= TEXT_MAX ? `<${[...value].join(' ')}>` : `bytes of ${value.length}, ${hashOf(text)}`;
   }
+  if (value instanceof Blob) return textOf({ size: value.size, type: value.type });
   if (value instanceof Date) return `date ${value.getTime()}`;
   if (value instanceof Map) return `map ${textOf([...value])}`;
   if (Array.isArray(value)) return `[${value.map(textOf).join(', ')}]`;
