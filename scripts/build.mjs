@@ -43,12 +43,13 @@ const ENTRIES = [
   ...['async-storage.ts', 'unstorage.ts', 'idb-keyval.ts', 'abstract-level.ts', 'yjs.ts', 'automerge.ts', 'zero.ts'],
   'inspector.ts',
 ];
-/** The scripts that workers are started from: one file each. */
+/** The scripts that workers are started from, and the one that the engine worker loads later: one file each. */
 const WORKERS = [
   'server/engine-worker.ts',
   'compactor/compactor-worker.ts',
   'compactor/file-compactor-worker.ts',
   'share/broker-worker.ts',
+  'storage/indexeddb/indexeddb-worker.ts',
 ];
 
 /** How the scripts of the package are written. Rolldown writes them some 4 % shorter than esbuild, after gzip. */
@@ -170,7 +171,7 @@ async function bundleWorkers(dir) {
       transform: { target: TARGET },
     });
     const name = `${basename(file, '.ts')}.js`;
-    await bundle.write({ file: join(dir, name), ...WRITTEN, comments: false, codeSplitting: false });
+    await bundle.write({ file: join(dir, name), ...WRITTEN, codeSplitting: false });
   }
 }
 

@@ -10,6 +10,7 @@ import type { SqlDevice } from '../../js/src/cloudflare/sql-device.ts';
 import { files } from '../../js/src/fs.ts';
 import { DenoKvStorage } from '../../js/src/storage/denokv/adapter.ts';
 import { FileStorage } from '../../js/src/storage/fs/files.ts';
+import { openIndexedDb } from '../../js/src/storage/indexeddb/chunk-store.ts';
 import { indexedDbStorage } from '../../js/src/storage/indexeddb/storage.ts';
 import { opfsStorage } from '../../js/src/storage/opfs-storage.ts';
 import { LossyStorage, storageContract } from '../../js/src/testing.ts';
@@ -192,7 +193,7 @@ describe('a fake of IndexedDB', () => {
   storageContract({
     test: define,
     deferred: true,
-    create: () => indexedDbStorage,
+    create: () => indexedDbStorage(openIndexedDb),
     losePower: async () => {
       await databases.losePower(random);
       vi.stubGlobal('indexedDB', databases.factory);

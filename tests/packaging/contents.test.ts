@@ -8,7 +8,7 @@ import { expect, inject, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
 import { readTarball } from './support/tarball.ts';
 
-const TARBALL_BYTES_MAX = 1375 * 1024;
+const TARBALL_BYTES_MAX = 1400 * 1024;
 
 const ENTRIES = [
   ...['index', 'inline', 'synchronous', 'fs', 'deno-kv', 'cloudflare', 'shards', 'storage-adapter'],
@@ -21,6 +21,7 @@ const WORKERS = [
   'share/broker-worker',
   'compactor/compactor-worker',
   'compactor/file-compactor-worker',
+  'storage/indexeddb/indexeddb-worker',
 ];
 /** The command: a script without declarations and without a map. */
 const COMMAND = 'dist/cli.js';

@@ -64,7 +64,10 @@ test('worker and wasm may lie elsewhere', async () => {
     '/assets/',
     '/node_modules/varve/dist/',
   );
-  const script = exampleScript().replace(/const db = await open\('notes'\);/, () => call);
+  const { options = '' } = /open\('notes', \{(?<options>.*?)\}\)/s.exec(call)?.groups ?? {};
+  const script = exampleScript()
+    .replace(/const db = await open\('notes'\);/, () => call)
+    .replace(/open\('other', \{/, (start) => `${start}${options}, `);
   expect(script).toContain('/node_modules/varve/dist/varve.wasm');
   project.write({ 'main.js': script, 'build.mjs': ALONE, 'index.html': pageWith('/alone/main.js') });
   await project.run('node', 'build.mjs');

@@ -18,9 +18,9 @@ import { VERSION_KEY } from '../protocol/version.ts';
 import { deleteShared } from '../share/delete-store.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
-import { openIndexedDb } from '../storage/indexeddb/chunk-store.ts';
 import { indexedDbStorage } from '../storage/indexeddb/storage.ts';
 import type { StoreLock } from '../storage/lock.ts';
+import type { OpenIndexedDb } from '../storage/open-device.ts';
 import { listStores } from '../storage/stores.ts';
 import { type RepairWatch, repairStore } from '../tools/repair.ts';
 import type { CheckOptions } from '../tools/types.ts';
@@ -59,6 +59,7 @@ export class EngineServer implements FrameOwner {
   readonly own: Connection;
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
+  readonly #indexedDb: OpenIndexedDb | undefined;
   readonly #clients = new Set<Connection>();
   /** The leases of its clients; undefined if it can have one client only. */
   readonly #leases: Leases<Connection, Waiting> | undefined;
@@ -87,11 +88,17 @@ export class EngineServer implements FrameOwner {
   /** Called when a client has reopened its snapshots and scans. */
   onReturned: (client: number) => void = () => undefined;
 
-  constructor(own: Connection | Send, compactor: SpawnCompactor | undefined, adapter?: StorageAdapter) {
+  constructor(
+    own: Connection | Send,
+    compactor: SpawnCompactor | undefined,
+    adapter?: StorageAdapter,
+    indexedDb?: OpenIndexedDb,
+  ) {
     this.own = own instanceof Connection ? own : new Connection(0, own);
     this.#clients.add(this.own);
     this.#compactor = compactor;
     this.#adapter = adapter;
+    this.#indexedDb = indexedDb;
     if (this.own.client === 0) return;
     this.#leases = new Leases({
       now: () => performance.now(),
@@ -359,7 +366,13 @@ export class EngineServer implements FrameOwner {
           return;
         case 'repair':
           await this.#stoppable(id, from, undefined, (watch) =>
-            repairStore(request.name, request.request, watch, this.#adapter, indexedDbStorage),
+            repairStore(
+              request.name,
+              request.request,
+              watch,
+              this.#adapter,
+              this.#indexedDb && indexedDbStorage(this.#indexedDb),
+            ),
           );
           return;
         case 'delete':
@@ -400,7 +413,7 @@ export class EngineServer implements FrameOwner {
       signal: this.#ended.signal,
       adapter: this.#adapter,
       compactor: this.#compactor,
-      indexedDb: openIndexedDb,
+      indexedDb: this.#indexedDb,
     });
     if (this.#isDead) {
       await host.close();

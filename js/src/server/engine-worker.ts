@@ -6,9 +6,15 @@
 
 import { spawnCompactor } from '../engine/spawn-compactor.ts';
 import type { Request } from '../protocol/messages.ts';
+import { indexedDbScript } from '../storage/indexeddb/script.ts';
 import { Member } from './member.ts';
 
 const scope = globalThis as unknown as DedicatedWorkerGlobalScope;
-const member = new Member((message, transfer) => scope.postMessage(message, transfer), spawnCompactor);
+const member = new Member(
+  (message, transfer) => scope.postMessage(message, transfer),
+  spawnCompactor,
+  undefined,
+  indexedDbScript,
+);
 
 scope.addEventListener('message', (event: MessageEvent<Request | ArrayBuffer>) => member.receive(event));

@@ -12,6 +12,7 @@ import type { Port } from '../client/client.ts';
 import type { Request, Response } from '../protocol/messages.ts';
 import { afterTurn, soon } from '../runtime/turn.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import { openIndexedDb } from '../storage/indexeddb/chunk-store.ts';
 import { Member } from './member.ts';
 
 /** How long a caller that awaits one operation after another may prolong a turn. */
@@ -45,6 +46,6 @@ export function inlineEngine(adapter: StorageAdapter | undefined): Port {
   };
   const answer = (data: Response | ArrayBuffer): void =>
     soon(() => port.onmessage?.({ data } as MessageEvent<Response | ArrayBuffer>));
-  const member = new Member(answer, undefined, adapter);
+  const member = new Member(answer, undefined, adapter, { open: openIndexedDb });
   return port;
 }

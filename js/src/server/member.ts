@@ -17,6 +17,7 @@ import { type ChannelMessage, channelOf, leaderLock, PROTOCOL, workerLock } from
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import { openLock } from '../storage/lock.ts';
+import type { IndexedDbStores } from '../storage/open-device.ts';
 import { hasSyncHandles } from '../storage/opfs-realm.ts';
 import { loadEngine } from '../wasm/compile.ts';
 import { Clients } from './clients.ts';
@@ -39,6 +40,7 @@ export class Member {
   readonly #send: Send;
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
+  readonly #indexedDb: IndexedDbStores | undefined;
   /** The server that answers: as a leader; for a store that is not shared; for requests that need no store. */
   #server: EngineServer;
   #request: Shared | undefined;
@@ -53,11 +55,17 @@ export class Member {
   readonly #held: Release[] = [];
   readonly #ended = new AbortController();
 
-  constructor(send: Send, compactor: SpawnCompactor | undefined, adapter?: StorageAdapter) {
+  constructor(
+    send: Send,
+    compactor: SpawnCompactor | undefined,
+    adapter?: StorageAdapter,
+    indexedDb?: IndexedDbStores,
+  ) {
     this.#send = send;
     this.#compactor = compactor;
     this.#adapter = adapter;
-    this.#server = new EngineServer(send, compactor, adapter);
+    this.#indexedDb = indexedDb;
+    this.#server = new EngineServer(send, compactor, adapter, indexedDb?.open);
   }
 
   /** Handles a message or a frame of its page. Browsers take time to list `ports`, so they are read only where there is one. */
@@ -121,6 +129,8 @@ export class Member {
         await this.#lead(request, lock, false);
         return;
       }
+      // As the engine: this worker may be the next leader.
+      this.#indexedDb?.load?.().catch(() => undefined);
       this.#send({ type: 'waits' }, []);
       this.#stand(request);
       this.#say({ type: 'seek' });
@@ -154,7 +164,7 @@ export class Member {
   async #lead(request: Shared, lock: Release, isSuccessor: boolean): Promise<void> {
     const { name, sharing, options } = request;
     const own = new Connection(sharing.client, this.#send, options.version);
-    const server = new EngineServer(own, this.#compactor, this.#adapter);
+    const server = new EngineServer(own, this.#compactor, this.#adapter, this.#indexedDb?.open);
     const clients = new Clients(name, sharing.member, server);
     this.#server.end();
     this.#server = server;

@@ -17,12 +17,17 @@ export type SlotErrorKind = 'full' | 'io' | 'closed' | 'pending';
 
 /** A failed slot call. The WebAssembly side gets its kind as a negative number. */
 export class SlotError extends Error {
+  override readonly name = 'SlotError';
   readonly kind: SlotErrorKind;
 
   constructor(kind: SlotErrorKind, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = 'SlotError';
     this.kind = kind;
+  }
+
+  /** One of another copy of this class is a `SlotError`, too: the script of IndexedDB has its own. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return (value as Error | undefined)?.name === 'SlotError';
   }
 }
 

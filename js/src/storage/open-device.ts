@@ -10,6 +10,7 @@
 
 import { invalid, VarveError } from '../errors.ts';
 import type { StorageKind, StorageReport } from '../types.ts';
+import type { BufferedDevice } from './buffered/device.ts';
 import type { ManagedDevice } from './device.ts';
 import { databaseName, hasDatabase } from './indexeddb/names.ts';
 import { MemoryDevice } from './memory.ts';
@@ -25,7 +26,14 @@ export interface OpenedDevice {
 }
 
 /** How a store in IndexedDB is opened. A caller that needs every read at once cannot open one. */
-export type OpenIndexedDb = (name: string) => Promise<ManagedDevice>;
+export type OpenIndexedDb = (name: string) => Promise<BufferedDevice>;
+
+/** Stores in IndexedDB, whose code may be loaded at the first one. */
+export interface IndexedDbStores {
+  readonly open: OpenIndexedDb;
+  /** Loads the code now, so that a later opening does not need the network. */
+  readonly load?: () => Promise<unknown>;
+}
 
 /**
  * Opens the requested storage; without a `kind`, the one that the store is in, or the best one for a new store.

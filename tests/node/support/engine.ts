@@ -9,6 +9,7 @@ import type { CompactorRequest, CompactorResponse } from '../../../js/src/compac
 import { opfsOutputs } from '../../../js/src/compactor/opfs-output.ts';
 import { Member } from '../../../js/src/server/member.ts';
 import type { OpenOutput } from '../../../js/src/storage/compactor-port.ts';
+import { openIndexedDb } from '../../../js/src/storage/indexeddb/chunk-store.ts';
 
 /** The engine as `npm run build` produces it. */
 export const wasm = new URL('../../../js/pkg/varve_bg.wasm', import.meta.url);
@@ -95,6 +96,8 @@ export function spawnServer(): Port {
       });
     },
     () => new LocalCompactor() as unknown as Worker,
+    undefined,
+    { open: openIndexedDb },
   );
   return port;
 }

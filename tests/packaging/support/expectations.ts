@@ -19,6 +19,7 @@ export async function expectDurable(browser: Browser, url: string): Promise<[Loa
       note: NOTE,
       logged: [[['note', 42], NOTE]],
       loads: index + 1,
+      inOther: ['indexeddb', index + 1],
       isIsolated: false,
     });
     expect(workers.length).toBeGreaterThan(0);

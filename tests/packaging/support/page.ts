@@ -22,6 +22,8 @@ export interface Seen {
   readonly logged: readonly unknown[];
   /** How often a page has loaded this store. */
   readonly loads: number;
+  /** A store in IndexedDB, whose script is loaded later: its storage, and the number of loads that it has. */
+  readonly inOther: readonly unknown[];
   readonly isIsolated: boolean;
 }
 
@@ -48,7 +50,11 @@ export function exampleScript(): string {
     await db.set('loads', loads, { durability: 'strict' });
     const { storage, recovery } = db;
     await db.close();
-    report({ seen: { storage: storage.kind, recovery: recovery.state, note, logged, loads, isIsolated: crossOriginIsolated } });
+    const other = await open('other', { storage: 'indexeddb' });
+    await other.set('loads', loads, { durability: 'strict' });
+    const inOther = [other.storage.kind, await other.get('loads')];
+    await other.close();
+    report({ seen: { storage: storage.kind, recovery: recovery.state, note, logged, loads, inOther, isIsolated: crossOriginIsolated } });
   `;
 }
 

@@ -4,17 +4,16 @@
  * Invariant: the lock of a store is held from before its database is opened until after its connection is closed.
  */
 
-import type { LockOptions, StorageAdapter } from '../adapter.ts';
-import type { BufferedDevice } from '../buffered/device.ts';
+import type { StorageAdapter } from '../adapter.ts';
 import { acquireLock } from '../lock.ts';
+import type { OpenIndexedDb } from '../open-device.ts';
 import { deleteStore } from '../stores.ts';
-import { openIndexedDb } from './chunk-store.ts';
 import { listDatabases } from './names.ts';
 
-/** Stores of this origin in IndexedDB. Opening rejects with `IndexedDbUnavailable` where there can be none. */
-export const indexedDbStorage: StorageAdapter = {
+/** Stores of this origin in IndexedDB. Opening rejects with `Unavailable` where there can be none. */
+export const indexedDbStorage = (openIndexedDb: OpenIndexedDb): StorageAdapter => ({
   kind: 'indexeddb',
-  async open(name: string, { lockTimeout, signal }: LockOptions): Promise<BufferedDevice> {
+  async open(name, { lockTimeout, signal }) {
     const lock = await acquireLock(name, { lockTimeout, signal });
     try {
       const device = await openIndexedDb(name);
@@ -26,5 +25,5 @@ export const indexedDbStorage: StorageAdapter = {
     }
   },
   list: listDatabases,
-  delete: (name: string, lock: LockOptions): Promise<boolean> => deleteStore(name, lock),
-};
+  delete: deleteStore,
+});
