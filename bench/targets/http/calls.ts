@@ -89,6 +89,18 @@ export function range(limit: number): Kind {
   };
 }
 
+/** The entries of `range(limit)` without the order of keys: the client picks them from a stream of the whole store. */
+export function scan(limit: number): Kind {
+  return (share) => {
+    const from = share.any();
+    const pick = (all: Page['entries']): Page['entries'] =>
+      all.filter(({ key }) => numberOf(key) >= from).slice(0, limit);
+    const check = (body: string): boolean =>
+      isRightPage({ entries: pick(JSON.parse(`[${body.trimEnd().replaceAll('\n', ',')}]`)) }, share, from, limit);
+    return { ...read, path: '/range', headers: { accept: 'application/x-ndjson' }, check };
+  };
+}
+
 /** In order, not too long, not too short, and of its own keys exactly those that are there, with their values. */
 function isRightPage({ entries }: Page, share: Share, from: number, limit: number): boolean {
   const numbers = entries.map(({ key }) => numberOf(key));
@@ -115,7 +127,7 @@ function batchOf(operations: readonly string[], isAtomic: boolean, writes: reado
 }
 
 interface Results {
-  readonly results: readonly { readonly value?: unknown; readonly sequence?: number; readonly error?: unknown }[];
+  readonly results: readonly { readonly value?: unknown; readonly sequence?: number }[];
 }
 
 /** `POST /batch` of `size` gets; every value is compared. */
@@ -143,10 +155,7 @@ export function batchSet(size: number, isAtomic = false): Kind {
     const writes = writesOf(share, size);
     const check = (body: string): boolean => {
       const { results } = JSON.parse(body) as Results;
-      return (
-        results.length === writes.length &&
-        results.every(({ error, sequence = 0 }) => error === undefined && sequence > 0)
-      );
+      return results.length === writes.length && results.every(({ sequence = 0 }) => sequence > 0);
     };
     const call = batchOf(writes.map(setOf), isAtomic, writes);
     return isAtomic ? call : { ...call, check };

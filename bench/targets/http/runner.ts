@@ -87,7 +87,7 @@ export class Runner {
     await this.server.kill();
     const next = await startServer(this.runtime, this.options);
     try {
-      return await this.store.at(next.url).compare();
+      return await new RemoteStore(next.url, this.store.ledger).compare();
     } finally {
       await next.stop();
     }

@@ -8,18 +8,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
 import { root } from '../../../scripts/tools.mjs';
 import { versionOf } from '../command.ts';
 import type { Address, Options } from './programs/program.ts';
 
-export const RUNTIMES = ['node', 'deno', 'deno-kv', 'workerd'] as const;
+export const RUNTIMES = ['node', 'node-uncached', 'deno', 'deno-kv', 'workerd'] as const;
 export type RuntimeName = (typeof RUNTIMES)[number];
 
 /** Installed packages that a server runs on. */
-const LIBRARIES = { node: ['srvx'], deno: [], 'deno-kv': [], workerd: ['workerd', 'miniflare'] } as const;
+const LIBRARIES: Readonly<Record<string, readonly string[]>> = { node: ['srvx'], workerd: ['workerd', 'miniflare'] };
 const DIST = join(root, 'dist');
 const OUT = join(root, 'build', 'bench-http');
 
@@ -38,8 +38,7 @@ export async function startServer(runtime: RuntimeName, options: Options): Promi
   await bundled;
   mkdirSync(options.directory, { recursive: true });
   const [command = '', ...before] = commandOf(runtime, options.directory);
-  const given = { ...options, inDenoKv: runtime === 'deno-kv' };
-  const args = [...before, join(OUT, `${programOf(runtime)}.mjs`), JSON.stringify(given)];
+  const args = [...before, join(OUT, `${programOf(runtime)}.mjs`), JSON.stringify({ ...options, runtime })];
   const child = spawn(command, args, { cwd: root, stdio: 'pipe' });
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -54,7 +53,7 @@ export async function startServer(runtime: RuntimeName, options: Options): Promi
   const [line] = (await Promise.race([once(lines, 'line'), failed])) as [string];
   failed.catch(() => undefined);
   const { url, versions } = JSON.parse(line) as Address;
-  const named = [versions, ...LIBRARIES[runtime].map((name) => `${name} ${versionOf(name)}`)];
+  const named = [versions, ...(LIBRARIES[programOf(runtime)] ?? []).map((name) => `${name} ${versionOf(name)}`)];
   return {
     url,
     versions: named.filter(Boolean).join(', '),
@@ -63,14 +62,13 @@ export async function startServer(runtime: RuntimeName, options: Options): Promi
       await ended;
     },
     kill: async () => {
-      if (runtime === 'workerd') throw new Error('A workerd is stopped, not killed.');
       child.kill('SIGKILL');
       await ended;
     },
   };
 }
 
-const programOf = (runtime: RuntimeName): string => (runtime === 'deno-kv' ? 'deno' : runtime);
+const programOf = (runtime: RuntimeName): string => runtime.replace(/-.*/, '');
 
 /** Deno gets the permissions that docs/guide/servers.md names for a store in files, and the permission to listen. */
 function commandOf(runtime: RuntimeName, directory: string): string[] {
@@ -95,18 +93,10 @@ function bundlePrograms(): Promise<unknown> {
     format: 'esm',
     target: 'es2022',
     platform: 'node',
-    external: ['srvx', 'miniflare', 'esbuild'],
+    alias: Object.fromEntries(
+      ['', '/fs', '/http', '/deno-kv'].map((entry) => [`varve${entry}`, join(DIST, `${entry.slice(1) || 'index'}.js`)]),
+    ),
+    external: ['srvx', 'miniflare', 'esbuild', join(DIST, '*')],
     logLevel: 'error',
-    plugins: [
-      {
-        name: 'built-package',
-        setup: ({ onResolve }) => {
-          onResolve({ filter: /^varve(\/[\w-]+)?$/ }, ({ path }) => {
-            const file = join(DIST, `${path.split('/')[1] ?? 'index'}.js`);
-            return { path: `./${relative(OUT, file)}`, external: true };
-          });
-        },
-      },
-    ],
   });
 }

@@ -20,11 +20,6 @@ export class RemoteStore {
     this.url = url.replace(/\/$/, '');
   }
 
-  /** The same store after its server was started anew. */
-  at(url: string): RemoteStore {
-    return new RemoteStore(url, this.ledger);
-  }
-
   async load(): Promise<void> {
     await this.#write(Array.from({ length: this.ledger.base }, (_, number) => ({ number, version: 1 })));
   }

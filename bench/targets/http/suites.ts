@@ -24,19 +24,25 @@ export const SINGLE: readonly Work[] = [
   { title: 'select (GET)', kind: calls.get },
   { title: 'select again (GET, 304 if unchanged)', kind: calls.revalidate },
   { title: 'indexed select (range of 20)', kind: calls.range(20), published: '128/s, 7 ms' },
+  { title: 'the same 20 by a scan of the store', kind: calls.scan(20), published: 'index 45x a scan' },
   { title: 'range of 100', kind: calls.range(100) },
+  { title: 'range of 1,000', kind: calls.range(1000) },
   { title: 'put (PUT)', kind: calls.put },
   { title: 'update (PUT, If-Match)', kind: calls.update, published: '187/s' },
   { title: 'delete (DELETE)', kind: calls.remove, published: '184/s' },
   { title: 'transaction (3 sets and a delete)', kind: calls.transaction, published: '60/s, 16 ms' },
 ];
 
-/** `http-batch`: many operations a request. */
-export const BATCH: readonly Work[] = [10, 100].flatMap((size) => [
-  { title: `${size} gets`, kind: calls.batchGet(size), ...(size === 10 ? { published: '140/s, 7 ms' } : {}) },
-  { title: `${size} sets`, kind: calls.batchSet(size) },
-  { title: `${size} sets, atomic`, kind: calls.batchSet(size, true) },
-]);
+/** `http-batch`: many operations a request, beside one a request. */
+export const BATCH: readonly Work[] = [
+  { title: 'gets, one a request', kind: calls.get },
+  { title: 'sets, one a request', kind: calls.put },
+  ...[10, 100].flatMap((size) => [
+    { title: `${size} gets`, kind: calls.batchGet(size), ...(size === 10 ? { published: '140/s, 7 ms' } : {}) },
+    { title: `${size} sets`, kind: calls.batchSet(size) },
+    { title: `${size} sets, atomic`, kind: calls.batchSet(size, true) },
+  ]),
+];
 
 const MIX_80_20: calls.Kind = calls.mix([
   [80, calls.get],
@@ -78,7 +84,6 @@ export const LOAD: readonly Phase[] = [
 
 /**
  * `durability`: the mix at each level, on a server of its own, beside the published load test by level: 100 clients, 1 min 45 s.
- * (Sets that are awaited one by one at each level are the suite `durability` of `npm run bench -- fs`.)
  */
 export const LEVEL: Phase = {
   ...{ title: 'CRUD mix over HTTP', kind: CRUD, connections: 100, isOfLevel: true },

@@ -14,8 +14,8 @@ declare const Deno: {
   serve(where: { port: number; hostname: string; onListen(): void }, handler: Handler): { addr: { port: number } };
 };
 
-const { directory, durability, inDenoKv } = options;
-const storage = inDenoKv ? denoKv(await Deno.openKv(join(directory, 'kv.db'))) : files(directory);
+const { directory, durability, runtime } = options;
+const storage = runtime === 'deno-kv' ? denoKv(await Deno.openKv(join(directory, 'kv.db'))) : files(directory);
 const db = await open('bench', { storage, durability });
 const hostname = '127.0.0.1';
 const { addr } = Deno.serve({ port: 0, hostname, onListen: () => undefined }, site(createHandler(db)));

@@ -8,7 +8,8 @@ import { createHandler } from 'varve/http';
 import { options, serveUntilDismissed } from './program.ts';
 import { site } from './site.ts';
 
-const db = await open('bench', { storage: files(options.directory), durability: options.durability });
+const { directory, durability, runtime } = options;
+const db = await open('bench', { storage: files(directory), durability, cache: runtime === 'node' });
 const where = { port: 0, hostname: '127.0.0.1', silent: true, gracefulShutdown: false };
 const server = serve({ fetch: site(createHandler(db)), ...where });
 await server.ready();

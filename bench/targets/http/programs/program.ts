@@ -14,8 +14,8 @@ export interface Options {
   readonly directory: string;
   /** The level of writes that name none; a Durable Object knows only `strict`. */
   readonly durability: Durability;
-  /** Of Deno: the store is in a database of Deno KV in the folder, not in files. */
-  readonly inDenoKv?: boolean;
+  /** Which form of the program: `deno-kv` keeps the store in a database of Deno KV, `node-uncached` has no cache of reads. */
+  readonly runtime?: string;
 }
 
 export interface Address {
