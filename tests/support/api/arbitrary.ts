@@ -191,6 +191,7 @@ const RACING: fc.Arbitrary<Racing> = fc.oneof(
       counts: fc.boolean(),
       waits: WAITS,
       throws: THROWS,
+      handle: fc.constantFrom(undefined, undefined, 'open' as const, 'exclusive' as const),
     }),
   },
 );

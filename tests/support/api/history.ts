@@ -85,6 +85,8 @@ export type Racing =
       readonly counts: boolean;
       readonly waits: number;
       readonly throws: boolean;
+      /** By a handle of `begin()`. */
+      readonly handle?: 'open' | 'exclusive' | undefined;
     };
 
 /** Many calls at once that read and change one key. */

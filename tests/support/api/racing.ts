@@ -168,14 +168,19 @@ async function transaction(
   turn: () => Promise<void>,
 ): Promise<string> {
   if (!isAsync(db)) {
-    return db.transaction((tx) => {
+    const run = (tx: SyncTransaction<Key, unknown>): string => {
       const steps = body(tx, call, tag);
       let step = steps.next();
       while (step.done !== true) step = steps.next(step.value);
       return step.value;
-    });
+    };
+    if (call.handle === undefined) return db.transaction(run);
+    using tx = db.begin({ exclusive: call.handle === 'exclusive' });
+    const answer = run(tx);
+    tx.commit();
+    return answer;
   }
-  return db.transaction(async (tx) => {
+  const run = async (tx: Transaction<Key, unknown>): Promise<string> => {
     const steps = body(tx, call, tag);
     for (let step = steps.next(); ; ) {
       if (step.done === true) return step.value;
@@ -183,7 +188,20 @@ async function transaction(
       for (let i = 0; i < call.waits; i++) await turn();
       step = steps.next(value);
     }
-  });
+  };
+  if (call.handle === undefined) return db.transaction(run);
+  for (;;) {
+    await using tx = await db.begin({ exclusive: call.handle === 'exclusive' });
+    try {
+      const answer = await run(tx);
+      await tx.commit();
+      return answer;
+    } catch (error) {
+      // As `transaction()` does by itself.
+      const { code } = error as { code?: unknown };
+      if (code !== 'VARVE_CONFLICT' && code !== 'VARVE_RETRY') throw error;
+    }
+  }
 }
 
 function isAsync(db: AnyStore): db is Store<Key, unknown> {
