@@ -20,7 +20,7 @@ export const CLOSURES = join(root, 'build', 'closures.json');
  * budget of every other file is its size plus a tenth.
  */
 export const GZIP_BYTES_MAX = new Map([
-  ['varve.wasm', 123.25 * 1024],
+  ['varve.wasm', 122.75 * 1024],
   ['index.js', 27 * 1024],
   ['http.js', 23 * 1024],
   ['collections.js', 12.75 * 1024],
