@@ -2,7 +2,8 @@
 //! batch, and reads between them.
 //!
 //! Invariant under test: a write that the response acknowledges is in the history at the sequence in that response. A
-//! refused write is not in the history. Reads of a frame without a refusal see the writes of the frame before them.
+//! refused write is not in the history. Reads of a frame without a refusal see the writes of the frame before them. A delete that asks
+//! whether its key was there gets the answer of the history before it.
 
 use varve::codec::reader::{Reader, Truncated};
 use varve::frame::{FRAME_MAGIC, Operation, header, run};
@@ -20,7 +21,8 @@ const MISSING: u8 = 1;
 #[derive(Clone)]
 pub(crate) enum Answer {
     Ok(Vec<u8>),
-    Missing,
+    /// Of a delete that asked for its key: the receipt.
+    Missing(Vec<u8>),
     Error(u8),
     /// The sequence found and the key.
     Conflict(u64, Vec<u8>),
@@ -44,12 +46,24 @@ impl Session<'_> {
         }
         let reached = self.reached(level)?;
         let mut written: Vec<(u64, &[Change])> = Vec::new();
+        let mut existed: Vec<(u64, bool)> = Vec::new();
         let mut refusal = None;
         let mut unknown: Vec<(u8, &[Change])> = Vec::new();
-        for (group, answer) in groups.iter().zip(answers.iter().step_by(2)) {
+        for (number, (group, answer)) in groups.iter().zip(answers.iter().step_by(2)).enumerate() {
             match answer {
-                Answer::Ok(receipt) => written.push((sequence_of(op, receipt, reached)?, group)),
-                Answer::Missing | Answer::Conflict(..) => {
+                Answer::Ok(receipt) => {
+                    let sequence = sequence_of(op, receipt, reached)?;
+                    written.push((sequence, group));
+                    if asks(number, group) {
+                        existed.push((sequence, true));
+                    }
+                }
+                Answer::Missing(receipt) if asks(number, group) => {
+                    let sequence = sequence_of(op, receipt, reached)?;
+                    written.push((sequence, group));
+                    existed.push((sequence, false));
+                }
+                Answer::Missing(_) | Answer::Conflict(..) => {
                     return Err(format!("{op}: a write was answered with missing or a conflict"));
                 }
                 Answer::Error(code) => {
@@ -67,6 +81,7 @@ impl Session<'_> {
                 }
             }
         }
+        self.compare_existed(op, &written, &existed)?;
         self.record_frame(op, before, written, unknown, reached)?;
         match refusal {
             None => self.compare_reads(op, &groups, &answers),
@@ -141,6 +156,31 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Compares what deletes found with the state before them, in the order of the sequences: `existed` has those that asked, by sequence.
+    fn compare_existed(&mut self, op: &Op, written: &[(u64, &[Change])], existed: &[(u64, bool)]) -> Outcome {
+        if existed.is_empty() || self.disk.is_dead() {
+            return Ok(());
+        }
+        let now_ms = self.store()?.now_ms();
+        let mut state = self.model.state_at(now_ms);
+        let mut written = written.to_vec();
+        written.sort_by_key(|(last, _)| *last);
+        for (last, group) in written {
+            let found = existed.iter().find(|(sequence, _)| *sequence == last);
+            if found.is_some_and(|(_, found)| *found != state.contains_key(key_of(group))) {
+                return Err(format!("{op}: a delete did not report whether its key was there"));
+            }
+            Group { changes: group.to_vec(), first_sequence: last + 1 - group.len() as u64 }
+                .apply(&mut state);
+            if let [Change::SetUntil(key, _, at)] = group
+                && *at <= now_ms
+            {
+                state.remove(key);
+            }
+        }
+        Ok(())
+    }
+
     /// Every read of a frame comes right behind the write of its key. Where a delete had to be tried again on a full disk,
     /// reads were answered again after the commit: they may see writes of the frame that came after them.
     fn compare_reads(&mut self, op: &Op, groups: &[&[Change]], answers: &[Answer]) -> Outcome {
@@ -152,7 +192,7 @@ impl Session<'_> {
             };
             let agrees = match (wanted, answer) {
                 (Some(value), Answer::Ok(found)) => value == found,
-                (None, Answer::Missing) => true,
+                (None, Answer::Missing(_)) => true,
                 // A range may end before it begins, and any key may be its first.
                 (None, Answer::Ok(_)) => {
                     matches!(group.last(), Some(Change::DeleteRange(start, Some(end))) if start >= end)
@@ -162,7 +202,7 @@ impl Session<'_> {
             let key = key_of(group);
             let agrees_later = match (self.model.state().get(key), answer) {
                 (Some((value, _)), Answer::Ok(found)) => value == found,
-                (None, Answer::Missing) => true,
+                (None, Answer::Missing(_)) => true,
                 _ => false,
             };
             if !agrees && !agrees_later {
@@ -204,12 +244,17 @@ fn key_of(group: &[Change]) -> &[u8] {
     }
 }
 
+/// Whether a group of a frame is a delete that asks for its key: every other one does.
+fn asks(number: usize, group: &[Change]) -> bool {
+    number % 2 == 1 && matches!(group, [Change::Delete(_)])
+}
+
 pub(crate) fn encode(groups: &[&[Change]], level: Durability, now_ms: u64) -> Vec<u8> {
     let mut frame = header(0, 0, 2 * groups.len() as u32).to_vec();
     for (number, group) in groups.iter().enumerate() {
         let (operation, key, value) = match group {
             [Change::Set(key, value)] => (Operation::Set, &key[..], value.clone()),
-            [Change::Delete(key)] => (Operation::Delete, &key[..], Vec::new()),
+            [Change::Delete(key)] => (Operation::Delete, &key[..], vec![1; usize::from(asks(number, group))]),
             [Change::DeleteRange(start, end)] => {
                 (Operation::DeleteRange, &start[..], end.clone().unwrap_or_default())
             }
@@ -308,7 +353,7 @@ pub(crate) fn decode_from(response: &[u8], first: u32) -> Result<Vec<Answer>, Tr
         reader.bytes(length.next_multiple_of(4) - length)?;
         answers.push(match status {
             OK => Answer::Ok(payload),
-            MISSING => Answer::Missing,
+            MISSING => Answer::Missing(payload),
             _ if payload.first() == Some(&(Code::Conflict as u8)) => {
                 let mut reader = Reader::new(&payload);
                 reader.u32()?;

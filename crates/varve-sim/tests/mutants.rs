@@ -78,6 +78,11 @@ fn snapshots_that_are_opened_again_whatever_was_dropped() {
 }
 
 #[test]
+fn deletes_that_find_every_key() {
+    shows(Mutant::AbsentKeysFound, "whether its key was there", runs);
+}
+
+#[test]
 fn conflicts_that_are_ignored() {
     shows(Mutant::ConflictsIgnored, "committed, though", crashes);
     shows(Mutant::ConflictsIgnored, "committed, though", runs);

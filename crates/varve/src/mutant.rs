@@ -19,6 +19,8 @@ pub enum Mutant {
     TombstonesForgotten,
     /// A condition on a sequence always holds.
     ConditionsIgnored,
+    /// A delete that asks whether its key was there always finds it.
+    AbsentKeysFound,
     /// Merges keep entries past their expiry.
     ExpiredEntriesKept,
     /// Merges go by a clock that is ahead: they drop entries before their expiry.

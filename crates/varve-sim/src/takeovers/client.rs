@@ -302,7 +302,7 @@ impl Client {
             (Ask::ReadSnapshot(number, key), answer) => {
                 let found = match answer {
                     Answer::Ok(found) => Some(found),
-                    Answer::Missing => None,
+                    Answer::Missing(_) => None,
                     // A snapshot that was not opened, or not again.
                     _ if self.snapshots.get(number).is_none_or(|snapshot| snapshot.is_lost) => return Ok(()),
                     _ => return Err("a snapshot is not there".to_owned()),
@@ -331,7 +331,7 @@ impl Client {
     fn compare(&self, wanted: Option<u64>, answer: &Answer) -> Outcome {
         let found = match answer {
             Answer::Ok(value) => value.get(..8).map(|bytes| bytes.try_into().map_or(0, u64::from_be_bytes)),
-            Answer::Missing => None,
+            Answer::Missing(_) => None,
             // Its condition used data that is not there any more.
             Answer::Error(code) if *code == Code::Retry as u8 => return Ok(()),
             _ => return Err("a read failed".to_owned()),

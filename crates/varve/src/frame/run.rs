@@ -16,6 +16,7 @@ use crate::codec::bytes::append;
 use crate::codec::reader::Reader;
 use crate::codec::room;
 use crate::error::{Error, Result};
+use crate::mutant::{self, Mutant};
 use crate::options::{Durability, Receipt};
 use crate::scan::Progress;
 use crate::storage::Storage;
@@ -279,7 +280,8 @@ impl<S: Storage> Runner<'_, S> {
     /// Whether a delete asks if its key is there, by having a value, and the key is absent. It sees the store as it was before the delete,
     /// also if the delete was done by an earlier process.
     fn is_absent(&mut self, request: &Request<'_>) -> Result<bool> {
-        if request.operation != Operation::Delete || request.value.is_empty() {
+        let asks = request.operation == Operation::Delete && !request.value.is_empty();
+        if !asks || mutant::has(Mutant::AbsentKeysFound) {
             return Ok(false);
         }
         let before = Request { request: request.request.wrapping_sub(1), ..*request };
