@@ -13,7 +13,7 @@ interface Note {
 }
 
 let http: Served;
-let notes: Collection<Note, number, { edited: Date; tags: string; place: readonly [string, Date] }>;
+let notes: Collection<Note, number, { edited: Date; tags: string; place: readonly [string, Date]; shelf: string }>;
 
 /** Of each day of January, in two folders. */
 const noteOf = (id: number): Note => ({
@@ -28,7 +28,12 @@ beforeEach(async () => {
   const { db } = await serve();
   notes = collection<Note>()(db, 'notes', {
     key: 'id',
-    indexes: { edited: 'edited', tags: { of: 'tags', multi: true }, place: ['folder', 'edited'] },
+    indexes: {
+      edited: 'edited',
+      tags: { of: 'tags', multi: true },
+      place: ['folder', 'edited'],
+      shelf: (note) => note.folder.toUpperCase(),
+    },
   });
   await notes.insertMany(Array.from({ length: 40 }, (_, id) => noteOf(id)));
   http = served(db, createHandler(db, { base: '/api', collections: [notes], limits: { results: 10 } }));
@@ -112,6 +117,7 @@ test.each([
   ['/api/find/notes?after=1', 400],
   ['/api/find/notes?after={', 400],
   ['/api/find/notes?by=edited&after={"id":1}', 400],
+  ['/api/find/notes?by=shelf&after={"id":1}', 400],
   ['/api/counts/other?by=tags', 404],
   ['/api/counts/notes', 400],
   ['/api/counts/notes?by=absent', 400],

@@ -19,6 +19,7 @@ import { jsonInQuery, keyFromJson, keyToJson } from './json-key.ts';
 import type { Line } from './line-stream.ts';
 import { listResponse } from './listing.ts';
 import { valueToJson } from './media.ts';
+import { problemOf } from './problem.ts';
 import { decoded, type Query } from './query.ts';
 import { malformed, Refusal } from './refusal.ts';
 import type { HttpCollection } from './types.ts';
@@ -34,11 +35,21 @@ export function findIn(collections: Collections) {
     query.end();
     async function* lines(most: number | undefined): AsyncGenerator<Line, void, undefined> {
       const options = { ...where, after, limit: most };
-      const documents = by === undefined ? find(options) : find(by, options);
+      const documents = found(find, by, options);
       for await (const document of documents) yield { text: JSON.stringify(await valueToJson(document)) };
     }
     return listResponse(exchange, 'documents', limit, lines, moreOf);
   };
+}
+
+/** Begins to find. Functions of the collection read only `after` then: what they throw is a fault of the request. */
+function found(find: Read, by: string | undefined, options: object): AsyncIterable<unknown> {
+  try {
+    return by === undefined ? find(options) : find(by, options);
+  } catch (error) {
+    if (problemOf(error).status < 500) throw error;
+    throw malformed('after lacks something that the key of a document or its value in the index is made of.');
+  }
 }
 
 /** Makes the endpoint that counts documents of these collections by the values of an index. */
