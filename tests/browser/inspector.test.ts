@@ -22,6 +22,7 @@ beforeAll(async () => {
       [['note', 2], 'sand'],
       ['zebra', 1],
     ]);
+    await db.set(['note', 2], 'sand', { expiresAt: Date.UTC(2100) });
   });
 });
 
@@ -80,7 +81,8 @@ test('closed it loads nothing; opened with the keyboard it shows, follows and ch
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.locator('#editor-status', { hasText: 'Saved' }).waitFor();
-  expect(await app.page.evaluate(() => (globalThis as unknown as { db: Db }).db.get(['note', 2]))).toBe('gravel');
+  const saved = await app.page.evaluate(() => (globalThis as unknown as { db: Db }).db.getEntry(['note', 2]));
+  expect(saved).toMatchObject({ value: 'gravel', expires: new Date(Date.UTC(2100)) });
 
   // Taken out of the page, it leaves the store.
   await page.evaluate(() => document.querySelector('varve-inspector')?.remove());

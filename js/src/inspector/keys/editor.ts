@@ -47,6 +47,8 @@ export class Editor {
   #key: Key | undefined;
   /** The sequence of the write that made the shown value; null where there is none. */
   #sequence: number | null = null;
+  /** When the shown entry expires. Another value does not change that. */
+  #expiresAt: Date | undefined;
 
   constructor(events: EditorEvents) {
     this.#events = events;
@@ -77,6 +79,7 @@ export class Editor {
   begin(): void {
     this.#key = undefined;
     this.#sequence = null;
+    this.#expiresAt = undefined;
     this.#keyInput.readOnly = false;
     this.#keyInput.value = '';
     this.#valueInput.readOnly = false;
@@ -100,6 +103,7 @@ export class Editor {
       const { text, isExact } = valueText(entry.value);
       this.#key = key;
       this.#sequence = entry.sequence;
+      this.#expiresAt = entry.expires;
       this.#keyInput.value = keyText(key);
       this.#keyInput.readOnly = true;
       this.#valueInput.value = text;
@@ -130,7 +134,7 @@ export class Editor {
     }
     try {
       const start = performance.now();
-      await store.set(key, value, { ifSequence: this.#sequence });
+      await store.set(key, value, { ifSequence: this.#sequence, expiresAt: this.#expiresAt });
       const took = formatDuration(performance.now() - start);
       await this.show(key);
       this.#say('', `Saved in ${took}`);
