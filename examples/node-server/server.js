@@ -38,7 +38,8 @@ const STATUS = { VARVE_CONFLICT: 409, VARVE_INVALID_KEY: 400, ERR_INVALID_URL: 4
 const server = createServer((request, response) => {
   answer(request, response).catch((error) => {
     if (!(error.code in STATUS)) console.error(error);
-    response.writeHead(STATUS[error.code] ?? 500).end();
+    if (response.headersSent) response.destroy();
+    else response.writeHead(STATUS[error.code] ?? 500).end();
   });
 });
 server.listen(process.env.PORT ?? 3000, () => console.log(`http://localhost:${server.address().port}`));
