@@ -124,6 +124,18 @@ test('await using rolls back what was not committed', async () => {
   expect(await collect(db.keys())).toStrictEqual(['true']);
 });
 
+test('many handles are no leak of listeners', async () => {
+  const warnings: Error[] = [];
+  const note = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', note);
+  const db = await openAsync();
+  const handles = await Promise.all(Array.from({ length: 12 }, () => db.begin()));
+  for (const tx of handles) await tx.rollback();
+  await db.close();
+  process.off('warning', note);
+  expect(warnings).toStrictEqual([]);
+});
+
 test('exclusive ones of one store run one after another, in the order of the calls, and never conflict', async () => {
   const db = await openAsync();
   const order: number[] = [];
@@ -209,6 +221,22 @@ describe('in several tabs', () => {
     await first.close();
     await counting;
     await expect(tx.commit()).rejects.toThrow(code('VARVE_CLOSED'));
+    await second.close();
+  });
+
+  test('a commit that waits for a Blob that never comes ends with its store, and lets others begin', async () => {
+    const never = vi.spyOn(Blob.prototype, 'arrayBuffer').mockReturnValue(new Promise(() => undefined));
+    const [first, second] = [await openTab(), await openTab()];
+    const blob = new Blob(['x']);
+    const tx = await first.begin({ exclusive: true });
+    tx.set('a', blob);
+    const writes = [tx.commit(), first.transaction((one) => one.set('b', blob)), first.update('c', () => blob)];
+    const refused = Promise.all(writes.map((write) => expect(write).rejects.toThrow(code('VARVE_CLOSED'))));
+    await vi.waitUntil(() => never.mock.calls.length === 3);
+    await first.close();
+    await refused;
+    await next(second);
+    never.mockRestore();
     await second.close();
   });
 

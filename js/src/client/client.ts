@@ -85,6 +85,8 @@ export class Client {
   /** The scans and snapshots that the engine has open for this client. */
   readonly numbers = new Numbers();
   keeper: ReadKeeper | undefined;
+  /** End the open transaction handles, and what else must not outlast the store. */
+  readonly handles = new Set<Callback>();
   /** The name of the store, if tabs share it: then another engine may take the place of the one that it is connected to. */
   readonly shared: string | undefined;
   readonly #writer: FrameWriter;
@@ -101,7 +103,6 @@ export class Client {
   /** The highest version of another tab that is higher than this one's. */
   #newer = 0;
   #onNewer: (version: number) => void = () => undefined;
-  #handles = new AbortController();
   readonly #end: () => void;
   /** The reason why new calls are rejected. Set by closing and by failing. */
   #refusal: unknown;
@@ -185,15 +186,10 @@ export class Client {
     this.keeper?.lost();
   }
 
-  /** Aborts when the open transaction handles must end. */
-  get handles(): AbortSignal {
-    return this.#handles.signal;
-  }
-
   /** Rolls back the open transaction handles, so that nobody waits for them. */
   endHandles(reason: unknown): void {
-    this.#handles.abort(reason);
-    this.#handles = new AbortController();
+    for (const end of this.handles) end(reason);
+    this.handles.clear();
   }
 
   /** Calls back when a tab has opened the store with a higher version than this one; at once, if one has. */

@@ -19,6 +19,7 @@ import { transactionLock } from '../share/names.ts';
 import { Turn } from '../transaction/turns.ts';
 import type { BeginOptions } from '../types.ts';
 import { runTransaction, Transaction, type TransactionState } from './transaction.ts';
+import { untilEnded } from './until-ended.ts';
 import type { UpdateParts } from './update.ts';
 
 /** The key of the turns of exclusive transactions: no key of a user begins with ff. */
@@ -99,7 +100,6 @@ export async function beginTransaction<K, V>(
   if (typeof exclusive !== 'boolean') throw invalid(`exclusive is true or false, not ${shown(exclusive)}.`);
   client.ensureOpen();
   const release = exclusive ? await exclusiveLock(client, signal) : undefined;
-  const { handles } = client;
   const begun: { state?: TransactionState<K, V> } = {};
   let commit = (): void => undefined;
   let rollBack = (_: unknown): void => undefined;
@@ -109,14 +109,13 @@ export async function beginTransaction<K, V>(
   });
   const run = ({ state }: Transaction<K, V>): Promise<void> => {
     begun.state = state;
-    return outcome;
+    // The Blobs are read within its life: a commit that waits for them must not keep the lock behind the end of the store.
+    return untilEnded(
+      client,
+      outcome.then(() => state.blobs.read()),
+    );
   };
-  const stop = (): void => rollBack(handles.reason);
-  handles.addEventListener('abort', stop);
-  const ended = runTransaction(parts, run, { retries: 0, signal }).finally(() => {
-    handles.removeEventListener('abort', stop);
-    return release?.();
-  });
+  const ended = runTransaction(parts, run, { retries: 0, signal }).finally(() => release?.());
   // It may end before `commit` is called.
   ended.catch(() => undefined);
   // The store was closed, or the signal aborted, before it began.
@@ -128,17 +127,22 @@ export async function beginTransaction<K, V>(
 }
 
 /** Waits for the lock of exclusive transactions; resolves with what releases it. Rejects when the signal aborts, or the store is closed. */
-function exclusiveLock(client: Client, signal: AbortSignal | undefined): Promise<() => unknown> {
-  const { shared, handles } = client;
+async function exclusiveLock(client: Client, signal: AbortSignal | undefined): Promise<() => unknown> {
+  const { shared } = client;
   const stop = new AbortController();
   const taken: Promise<() => unknown> =
     shared === undefined
       ? Turn.of({ owner: client, key: EXCLUSIVE, signal: stop.signal }).then((turn) => () => turn.end())
       : hold(transactionLock(shared), stop.signal);
-  const leave = async (): Promise<void> => {
+  try {
+    return await untilEnded(client, untilAborted(taken, signal));
+  } catch (error) {
     stop.abort();
     // It may have been granted meanwhile.
-    (await taken)();
-  };
-  return untilAborted(untilAborted(taken, signal, leave), handles, leave);
+    taken.then(
+      (release) => release(),
+      () => undefined,
+    );
+    throw error;
+  }
 }

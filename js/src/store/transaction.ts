@@ -47,6 +47,7 @@ import { OverlayCursor } from './overlay-cursor.ts';
 import { type Course, ReadView } from './read-view.ts';
 import { entriesOf, keysOf, ScanIterator, type Unpack, valuesOf } from './scan-iterator.ts';
 import { levelOfSnapshot, releaseSnapshot, takeSnapshot } from './snapshot-handle.ts';
+import { readBlobs } from './until-ended.ts';
 import type { UpdateParts } from './update.ts';
 
 /** One attempt of a transaction, with the parts of its store. */
@@ -344,7 +345,7 @@ async function runOnce<K, V, T>(
     result = await (turn === undefined ? ended : turn.during(ended));
     const batch = work.end();
     // The transaction has ended: the bytes are read into the batch as it is.
-    if (batch !== undefined) await untilAborted(blobs.read(), signal);
+    if (batch !== undefined) await readBlobs(client, blobs, signal);
     // In one frame with the end of the snapshot: the engine releases the snapshot after the batch.
     if (batch !== undefined) {
       committed = client.submit(batchOperation, undefined, batch, level | levelOfSnapshot(number), signal);

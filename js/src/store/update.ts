@@ -16,6 +16,7 @@ import { isConflict } from '../transaction/again.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import { ATTEMPTS_MAX, type Call, inTurn } from '../transaction/turns.ts';
 import type { Receipt, UpdateOptions } from '../types.ts';
+import { readBlobs } from './until-ended.ts';
 
 /** The parts of a store that its updates use. */
 export interface UpdateParts<K, V> {
@@ -42,7 +43,7 @@ export function update<K, V>(
     const sink = new BlobSink(512);
     const writer = new BatchWriter(sink);
     writer.set(rawBytes, key, operations.values, value, { ...lifetime, ifSequence: entry?.sequence ?? null });
-    await call(() => sink.read());
+    await call(() => readBlobs(client, sink, signal));
     return client.submit(batchOperation, undefined, writer, level, signal);
   };
   return inTurn({ owner: client, key: textOfBytes(key), signal }, attempt, {
