@@ -125,8 +125,9 @@ export class Cursor implements BatchSource, Restorable {
     this.#client.numbers.open.delete(this);
     const pending = Promise.resolve(this.#next ?? this.#pending);
     this.#pending = undefined;
-    const release = (): void => this.#release();
-    pending.then(release, release);
+    pending.catch(ignore).then(() => {
+      if (this.#isOpen) this.#client.submit(scanClose, this.#number, undefined, 0).catch(ignore);
+    });
   }
 
   /** Ends the scan with an error; a caller that waits for a batch gets the error too. */
@@ -223,10 +224,6 @@ export class Cursor implements BatchSource, Restorable {
     if (!this.#isOpen || this.#isClosed) return;
     this.#batchBytes = Math.min(BATCH_BYTES_MAX, this.#batchBytes * BATCH_GROWTH);
     this.#expect(this.#client.submit(this.#operations.next, this.#number, this.#batchBytes, 0));
-  }
-
-  #release(): void {
-    if (this.#isOpen) this.#client.submit(scanClose, this.#number, undefined, 0).catch(ignore);
   }
 }
 
