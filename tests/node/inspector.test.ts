@@ -51,6 +51,13 @@ test('rows without a key of their own, and with the key of another, are bad', ()
   expect(bad.map(({ place }) => place)).toEqual(['item 2', 'item 3', 'item 4']);
 });
 
+test('a number that JSON may have rounded is no key', () => {
+  const rows = readRows('a.json', '[{"id":9007199254740993},{"id":"9007199254740993"},{"id":9007199254740991}]');
+  const { entries, bad } = entriesOf(rows, { column: 'id', prefix: '' });
+  expect(entries.map(([key]) => key)).toEqual(['9007199254740993', 9007199254740991]);
+  expect(bad.map(({ place }) => place)).toEqual(['item 1']);
+});
+
 test('an object has its names as keys; a list of keys and values has those', () => {
   const choice = { column: '', prefix: '' };
   expect(entriesOf(readRows('a.json', '{"a":1,"b":[2]}'), choice).entries).toEqual([
