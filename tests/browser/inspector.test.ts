@@ -84,6 +84,17 @@ test('closed it loads nothing; opened with the keyboard it shows, follows and ch
   const saved = await app.page.evaluate(() => (globalThis as unknown as { db: Db }).db.getEntry(['note', 2]));
   expect(saved).toMatchObject({ value: 'gravel', expires: new Date(Date.UTC(2100)) });
 
+  // What is deleted is the list, not what the form says meanwhile.
+  await page.selectOption('#range-kind', 'prefix');
+  await page.fill('#range-from', '["note"]');
+  await page.click('#range-show');
+  await expect.poll(() => keys.allTextContents()).toEqual(['["note", 2]', '["note", 3]']);
+  await page.selectOption('#range-kind', 'between');
+  await page.fill('#range-from', '');
+  await page.click('#delete-range');
+  await page.click('#delete-yes');
+  await expect.poll(() => keys.allTextContents()).toEqual(['"zebra"']);
+
   // Taken out of the page, it leaves the store.
   await page.evaluate(() => document.querySelector('varve-inspector')?.remove());
   const clients = (): Promise<unknown> =>

@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<Format, string>> = {
 };
 
 export interface ExporterEvents {
-  /** The range to save; undefined where the visitor's range cannot be read. */
+  /** The range to save; undefined while none is shown. */
   onAsk(): { store: AnyStore; range: KeyRange } | undefined;
   onError(error: unknown): void;
 }

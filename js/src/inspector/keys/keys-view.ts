@@ -1,6 +1,7 @@
 /**
  * The keys: every entry of a store, whatever it is; to search, change, import and export.
- * Invariant: the list follows the changes of its range, from whichever tab they come.
+ * Invariants: The list follows the changes of its range, from whichever tab they come. Only the range of the list is saved and deleted,
+ * also where the form names another one that is not shown yet.
  */
 
 import type { KeyRange } from '../../types.ts';
@@ -14,6 +15,12 @@ import { Exporter } from './exporter.ts';
 import { Listing } from './listing.ts';
 import { RangeForm } from './range-form.ts';
 
+/** A part of a store. */
+interface Shown {
+  readonly store: AnyStore;
+  readonly range: KeyRange;
+}
+
 export class KeysView implements View {
   readonly #onError: (error: unknown) => void;
   readonly #range = new RangeForm(() => this.#show());
@@ -26,6 +33,7 @@ export class KeysView implements View {
   readonly #dialog = deleteDialog();
   readonly root: HTMLElement;
   #store: AnyStore | undefined;
+  #shown: Shown | undefined;
 
   constructor(onError: (error: unknown) => void) {
     this.#onError = onError;
@@ -40,10 +48,10 @@ export class KeysView implements View {
         this.#show();
       },
     });
-    this.#exporter = new Exporter({ onAsk: () => this.#asked(), onError });
+    this.#exporter = new Exporter({ onAsk: () => this.#shown, onError });
     this.#feed = new Feed({ onChanges: () => this.#listing.follow(), onError });
     this.#deleteRange.addEventListener('click', () => {
-      if (this.#asked() !== undefined) this.#dialog.showModal();
+      if (this.#shown !== undefined) this.#dialog.showModal();
     });
     this.#dialog.addEventListener('close', () => this.#dialog.returnValue === 'delete' && this.#deleteShown());
     this.root = element('div', { class: 'keys' }, this.#all(), this.#editor.root, this.#importer.root, this.#dialog);
@@ -52,6 +60,7 @@ export class KeysView implements View {
   async start(store: AnyStore): Promise<void> {
     if (store !== this.#store) {
       this.#store = store;
+      this.#shown = undefined;
       this.#editor.choose(store);
       this.#importer.choose(store);
     }
@@ -78,22 +87,22 @@ export class KeysView implements View {
   async #show(): Promise<void> {
     const asked = this.#asked();
     if (asked === undefined) return;
+    this.#shown = asked;
     await this.#feed.follow(asked.store, { ...asked.range, keysOnly: true });
     await this.#listing.show(asked.store, asked.range, this.#range.isReverse);
   }
 
-  #asked(): { store: AnyStore; range: KeyRange } | undefined {
+  #asked(): Shown | undefined {
     const range = this.#range.read();
     return this.#store === undefined || range === undefined ? undefined : { store: this.#store, range };
   }
 
   async #deleteShown(): Promise<void> {
-    const asked = this.#asked();
-    if (asked === undefined) return;
+    if (this.#shown === undefined) return;
     try {
       const start = performance.now();
       // Without bounds there is no range to delete.
-      const { store, range } = asked;
+      const { store, range } = this.#shown;
       const isBounded = Object.keys(range).length > 0;
       await (isBounded ? store.deleteRange(range) : store.clear());
       const took = formatDuration(performance.now() - start);
