@@ -139,6 +139,28 @@ test('an export is imported again unchanged, in each format', async () => {
   }
 });
 
+test('an import of an export that is cancelled says that what was imported stays', async () => {
+  const page = await openPage('keys.html');
+  const text = 'silt '.repeat(4000);
+  await chooseFile(
+    page,
+    'long.csv',
+    ['id,text', ...Array.from({ length: 200 }, (_, id) => `${id},${text}`)].join('\n'),
+  );
+  await page.click('#import-write');
+  await untilText(page, '#keys-count', '200 in all');
+  const own = await save(page, 'varve');
+  await chooseStore(page, 'scratch');
+  await untilText(page, '#keys-status', 'No such keys');
+  await page.locator('#import-status').evaluate((status) => {
+    const cancel = (status.getRootNode() as ParentNode).querySelector('#import-cancel');
+    const clicked = (): void => void (status.textContent?.includes('verified') && (cancel as HTMLElement).click());
+    new MutationObserver(clicked).observe(status, { childList: true, characterData: true, subtree: true });
+  });
+  await chooseFile(page, 'a.varve', own);
+  await untilText(page, '#import-status', 'what was imported before stays');
+});
+
 test('entries are added, changed and deleted by their typed keys; an error is shown at its field', async () => {
   const page = await openPage('keys.html');
   for (const key of ['["note", 2]', '["note", 10]', '["note", {"bigint":"7"}]', 'zebra']) {

@@ -134,13 +134,15 @@ export class Importer {
     this.#read.addEventListener('click', () => this.#look('pasted', new Blob([this.#paste.value])));
   }
 
-  /** Reads a file; nothing is written yet. */
+  /** Reads a file. Nothing is written yet, but an export is imported block by block. */
   async #look(name: string, content: Blob): Promise<void> {
     if (this.#running !== undefined) return;
     if (this.#store === undefined) return setText(this.#error, 'The store is not open yet. Try again in a moment.');
     const running = this.#begin(`Reading ${name}, ${formatBytes(content.size)}`);
+    let stays = 'nothing was written';
     try {
       if (await isExport(content)) {
+        stays = 'what was imported before stays. Import the file again to continue';
         await this.#importExport(content, running.signal);
         return this.#end();
       }
@@ -153,7 +155,7 @@ export class Importer {
     } catch (error) {
       this.#end();
       this.#reset('');
-      if (running.signal.aborted) setText(this.#status, 'Cancelled: nothing was written.');
+      if (running.signal.aborted) setText(this.#status, `Cancelled: ${stays}.`);
       else setText(this.#error, sentence(error));
     }
   }
