@@ -2,7 +2,7 @@
  * The package `varve/zero`: a key-value store for Zero 1 and Replicache 15, over stores of `varve`. It imports nothing of them.
  *
  * Invariants: A transaction has the lock of its database from its beginning until it is released: readers together, a writer alone, in
- * all tabs. So reads see one state without a snapshot. What a transaction writes is applied by its commit, all or none. Values are
+ * all tabs. So reads see one state without a snapshot. A commit applies all writes of its transaction, or none. Values are
  * deeply frozen, because clients keep and compare them.
  */
 

@@ -84,7 +84,7 @@ test('closed it loads nothing; opened with the keyboard it shows, follows and ch
   const saved = await app.page.evaluate(() => (globalThis as unknown as { db: Db }).db.getEntry(['note', 2]));
   expect(saved).toMatchObject({ value: 'gravel', expires: new Date(Date.UTC(2100)) });
 
-  // What is deleted is the list, not what the form says meanwhile.
+  // The button deletes the keys of the list, whatever the form says meanwhile.
   await page.selectOption('#range-kind', 'prefix');
   await page.fill('#range-from', '["note"]');
   await page.click('#range-show');

@@ -112,8 +112,8 @@ fn tables_count_as_dropped_once_the_edit_is_committed() {
     }
 }
 
-/// The process dies at any step of a flush. What the next opening finds is durable after each call that promises so, even if that
-/// session wrote nothing.
+/// The process dies at any step of a flush. The next opening finds some data, and writes nothing. A call that promises durability
+/// makes this data durable.
 #[test]
 fn what_an_opening_found_survives_the_power_once_it_is_synced() {
     type Promise = fn(&mut Store<SlotPool<SimSlots>>) -> varve::Result<()>;

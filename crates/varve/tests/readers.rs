@@ -200,28 +200,30 @@ fn tables(store: &FileStore) -> usize {
     store.storage().list().iter().filter(|(file, _)| file.kind == FileKind::Table).count()
 }
 
+/// Writes every key, and merges the tables until those from before are not needed.
+fn rewrite(store: &mut FileStore, byte: u8) {
+    for number in 0..KEYS as u32 {
+        store.set(&number.to_be_bytes(), &[byte; 200]).expect("staged");
+        store.commit(Durability::Relaxed).expect("committed");
+    }
+    store.ask_for_compaction().expect("asked");
+    look_after(store);
+    store.release().expect("released");
+    look_after(store);
+}
+
 #[test]
 fn a_reader_keeps_its_files_until_its_last_clone_is_dropped() {
     let folder = Folder::new("files");
     let mut store = folder.open();
-    let fill = |store: &mut FileStore, byte: u8| {
-        for number in 0..KEYS as u32 {
-            store.set(&number.to_be_bytes(), &[byte; 200]).expect("staged");
-            store.commit(Durability::Relaxed).expect("committed");
-        }
-        store.ask_for_compaction().expect("asked");
-        look_after(store);
-        store.release().expect("released");
-        look_after(store);
-    };
-    fill(&mut store, 1);
+    rewrite(&mut store, 1);
     let alone = tables(&store);
     let reader = store.reader().expect("a reader");
-    fill(&mut store, 2);
+    rewrite(&mut store, 2);
     assert!(tables(&store) > alone, "the tables of the reader are gone");
     let clone = reader.clone();
     drop(reader);
-    fill(&mut store, 3);
+    rewrite(&mut store, 3);
     let thread = std::thread::spawn(move || {
         let local = clone.open(1 << 20);
         (0..KEYS as u32).all(|number| local.get(&number.to_be_bytes()) == Ok(Some(vec![1; 200])))
@@ -258,15 +260,7 @@ fn a_reader_outlives_its_store_and_keeps_its_folder_locked() {
 fn readers_end_when_the_storage_is_taken_out_of_their_store() {
     let folder = Folder::new("taken");
     let mut store = folder.open();
-    let fill = |store: &mut FileStore, byte: u8| {
-        for number in 0..KEYS as u32 {
-            store.set(&number.to_be_bytes(), &[byte; 200]).expect("staged");
-            store.commit(Durability::Relaxed).expect("committed");
-        }
-        store.ask_for_compaction().expect("asked");
-        look_after(store);
-    };
-    fill(&mut store, 1);
+    rewrite(&mut store, 1);
     let reader = store.reader().expect("a reader");
     let mut local = reader.open(1 << 20);
     let mut cursor = local.scan(ScanOptions::default());
@@ -275,8 +269,8 @@ fn readers_end_when_the_storage_is_taken_out_of_their_store() {
     let host = Host { now_ms: 1000, entropy: 5, store_id: [9; 16] };
     let mut store = Store::open(store.into_storage(), Options::default(), host).expect("it opens").0;
     // The tables of the readers are overwritten.
-    fill(&mut store, 2);
-    fill(&mut store, 3);
+    rewrite(&mut store, 2);
+    rewrite(&mut store, 3);
     assert_eq!(local.scan_next(&mut cursor, 1000, &mut batch), Err(Error::Closed));
     for number in 0..KEYS as u32 {
         assert_eq!(local.get(&number.to_be_bytes()), Err(Error::Closed));
