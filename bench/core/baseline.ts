@@ -15,21 +15,18 @@ import { caseName, groupsBy, type Row } from './row.ts';
 import { markdownTable } from './tables.ts';
 import { targetOf } from './targets.ts';
 
-/** Bumped when the file means something else. */
 const VERSION = 2;
 /** Fewer rounds do not show their scatter. */
 const ROUNDS_MIN = 5;
 
 /** A row of Varve, what it is compared with, and its ratio. */
 interface Known extends Pick<Row, 'suite' | 'access' | 'phase' | 'engine'> {
-  /** The floor or peer beside it. */
   readonly against: string;
   readonly ratio: number;
 }
 
 export interface Baseline {
   readonly version: number;
-  /** ISO dates of the runs, oldest first. */
   readonly dates: readonly string[];
   readonly commit: string | undefined;
   readonly browser: string;
@@ -112,7 +109,6 @@ function judge({ low, high }: Ratio, rounds: number | undefined, least: number):
 
 const COLUMNS = ['row', 'beside', 'baseline', 'now', 'change', '95% interval', 'verdict'];
 
-/** A comparison as people read it. */
 export function comparedText({ commit, dates, browser }: Baseline, rows: readonly Compared[]): string {
   const counts = groupsBy(rows, ({ verdict }) => verdict).map((group) => `${group.length} ${group[0]?.verdict}`);
   const lines = rows.map((row) => {

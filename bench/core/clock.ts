@@ -6,7 +6,6 @@
  * ordinary one 100 to 1000 us, which is why the bench is served with COOP and COEP.
  */
 
-/** A group lasts at least this many steps of the timer. */
 export const GROUP_STEPS = 20;
 
 /** Milliseconds, with the fraction the browser gives. */

@@ -11,7 +11,6 @@ import { times } from './figures.ts';
 import { type Ratio, ratioOfTurns, verdictOf } from './ratio.ts';
 import type { Row } from './row.ts';
 
-/** The part of a row that counts for a comparison. */
 type Comparable = Pick<Row, 'engine' | 'role' | 'durability' | 'verified' | 'opsPerSecond' | 'rounds'>;
 
 /** Varve and one peer in one case; the ratio is how many times the peer's rate Varve reaches. */
@@ -23,7 +22,6 @@ export interface Comparison<R extends Comparable = Row> extends Ratio {
 /** Larger ones are not shown as they are. */
 const RATIO_MAX = 9999;
 
-/** Peers that keep their data in IndexedDB. */
 const OVER_INDEXEDDB = new Set(['indexeddb', 'indexeddb-grouped', 'idb-keyval', 'dexie', 'browser-level']);
 
 /** Every comparison that groups of rows allow, in their order. The rows of a group did the same work. */
@@ -50,7 +48,6 @@ function areAlike(varve: Comparable, peer: Comparable, group: readonly Comparabl
   return !each || (!isStrict && varve.engine === 'varve-sync') === peer.engine.endsWith('-grouped');
 }
 
-/** For each row of Varve the peer that is hardest to beat. */
 export function bestPeers<R extends Comparable>(comparisons: readonly Comparison<R>[]): Comparison<R>[] {
   const best = new Map<R, Comparison<R>>();
   for (const comparison of comparisons) {
@@ -81,7 +78,6 @@ export function ratioText(ratio: number): string {
   return ratio < 1 && ratio >= 0.995 ? `${(Math.floor(ratio * 1000) / 1000).toFixed(3)}x` : times(ratio);
 }
 
-/** An interval in words. */
 export function intervalText({ low, high }: Ratio): string {
   return Number.isFinite(high) ? `${ratioText(low)} to ${ratioText(high)}` : 'one round';
 }

@@ -4,7 +4,6 @@ import { Random } from './generator.ts';
 
 const DRAWS = 200_000;
 
-/** The share of all draws that a rank of `count` gets, by the definition. */
 function zipfianShare(rank: number, count: number): number {
   const weight = (i: number): number => 1 / (i + 1) ** 0.99;
   return weight(rank) / Array.from({ length: count }, (_, i) => weight(i)).reduce((sum, one) => sum + one);

@@ -13,7 +13,6 @@ import { at, Random } from './generator.ts';
 /** YCSB's constant: the hottest of 100,000 keys gets about 8% of the calls. */
 const THETA = 0.99;
 
-/** The numbers from 0 to `count` - 1 in random order. */
 export function shuffled(count: number, random: Random): Uint32Array {
   const numbers = Uint32Array.from({ length: count }, (_, i) => i);
   for (let i = count - 1; i > 0; i--) {
@@ -58,7 +57,6 @@ export class Zipfian {
   }
 }
 
-/** How a call's key is chosen among those that are there. */
 export type Order = 'uniform' | 'zipfian' | 'latest' | 'sequential';
 
 /**

@@ -12,7 +12,6 @@ import type { Key } from './generator.ts';
 /** How a store is reached: inside the worker, awaited from the page, or from the page with 100 calls in flight. */
 export type Access = 'worker' | 'page' | 'inflight';
 
-/** Calls that are under way together under `inflight`. */
 export const IN_FLIGHT = 100;
 
 /** The level that the writes of a row reach. `memory` survives nothing. */
@@ -33,7 +32,6 @@ export type Role = 'varve' | 'peer' | 'floor';
 /** Where the entries of a fixture lie: wherever they landed, in one memtable, or flushed and compacted. */
 export type Place = 'anywhere' | 'memtable' | 'tables';
 
-/** Receives the entries of a range, one by one, key and value. */
 export interface Sink {
   take(key: Key, value: Uint8Array): void;
 }
@@ -56,7 +54,6 @@ export type StoreNumbers = Pick<
 >;
 
 type Kind = 'sync' | 'async';
-/** The result of a call: at once, or later. */
 type Given<K extends Kind, T> = K extends 'sync' ? T : Promise<T>;
 
 /** The calls of a store. Writes of an `async` session resolve when the level of the row is reached. */
@@ -83,13 +80,11 @@ interface Calls<K extends Kind> {
   close(): Promise<void>;
 }
 
-/** A store whose calls return at once. */
 export interface SyncSession extends Calls<'sync'> {
   /** Returns when all that was written has reached the level of the row. */
   commit(): void;
 }
 
-/** A store whose calls resolve later. */
 export interface AsyncSession extends Calls<'async'> {
   /** Many point calls at once, the best way the engine has. Resolves with their values (undefined for writes). */
   wave(calls: readonly PointCall[]): Promise<readonly (Uint8Array | undefined)[]>;
@@ -103,7 +98,6 @@ export interface DiskUse {
   readonly bytes: number;
 }
 
-/** Options of a session. */
 export interface SessionOptions {
   readonly durability: Durability;
   /** Bytes of a value, for engines that lay out records themselves. */
@@ -116,16 +110,13 @@ export interface SessionOptions {
   readonly cache?: boolean | undefined;
 }
 
-/** An engine of the bench. */
 export interface Engine {
   readonly name: string;
   /** One sentence for the report: what a call of it does. */
   readonly about: string;
   readonly role: Role;
-  /** Where it can run. */
   readonly accesses: readonly Access[];
   readonly abilities: readonly Ability[];
-  /** The levels it can reach. */
   readonly durabilities: readonly Durability[];
   /** Point calls that it joins into one group itself, in access `worker`; 1 when absent. */
   readonly grouped?: number;
@@ -135,13 +126,11 @@ export interface Engine {
   readonly only?: 'writes' | 'point writes' | 'opens';
   /** How often one process can open a store, where that has an end: a life of sessions is no longer. */
   readonly opensMax?: number;
-  /** A quick run leaves it out. */
   readonly fullOnly?: boolean;
   /** Not a store: what a get delivers is checked for its length only. */
   readonly echo?: boolean;
   /** Of the library, from its package.json when the bench was built. */
   readonly version?: string;
-  /** Its home. */
   readonly url?: string;
   /** The advice of its documentation that this file follows: one or two sentences with the page's address. */
   readonly recommended?: string;
@@ -149,7 +138,6 @@ export interface Engine {
   open(name: string, options: SessionOptions): Promise<Session>;
   /** The size of the store `name` on disk, open or closed. Of engines whose files can be seen. */
   disk?(name: string): Promise<DiskUse>;
-  /** Removes the store `name`, if it is there. */
   remove(name: string): Promise<void>;
 }
 

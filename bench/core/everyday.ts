@@ -10,14 +10,12 @@ import { type Ratio, verdictOf } from './ratio.ts';
 import type { StorageReport } from './storage.ts';
 import { shownStorage, type Table } from './tables.ts';
 
-/** One bar of a chart, from 1x. */
 export interface Bar {
   readonly ratio: number;
   readonly text: string;
   readonly look?: 'slower' | 'unclear';
 }
 
-/** Bars under one name. */
 export interface BarGroup {
   readonly name: string;
   readonly bars: readonly Bar[];
@@ -25,7 +23,6 @@ export interface BarGroup {
 
 /** The figures that the page of the benchmark shows before it has run. */
 export interface Published {
-  /** The machine and the day. */
   readonly where: string;
   readonly groups: readonly BarGroup[];
   readonly count: string;
@@ -50,7 +47,6 @@ const TASKS: readonly Task[] = [
   ['in a worker: write a value', 'write-rand', 'worker', 'varve-sync-each'],
 ];
 
-/** The peers that a visitor knows. */
 const PEERS = new Map([
   ['indexeddb', 'IndexedDB'],
   ['sqlite-wasm', 'SQLite'],

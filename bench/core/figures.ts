@@ -18,7 +18,6 @@ export function duration(microseconds: number): string {
   return `${three(microseconds)} us`;
 }
 
-/** Bytes in binary units. */
 export function bytes(count: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB'];
   let size = count;
@@ -35,7 +34,6 @@ export function times(ratio: number): string {
   return `${ratio >= 100 ? ratio.toFixed(0) : ratio >= 10 ? ratio.toFixed(1) : ratio.toFixed(2)}x`;
 }
 
-/** A share as a percentage. */
 export function percent(share: number): string {
   return `${(share * 100).toFixed(share >= 0.9995 || share === 0 ? 0 : 1)}%`;
 }

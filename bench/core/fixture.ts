@@ -15,7 +15,6 @@ export const ENVIRONMENT: Environment = {
   crossOriginIsolated: true,
 };
 
-/** A row with these rates of its rounds. */
 export function rowOf(row: Partial<Row> & Pick<Row, 'engine' | 'role' | 'rounds'>): Row {
   const middle = [...row.rounds].sort((a, b) => a - b)[row.rounds.length >> 1] ?? Number.NaN;
   return {

@@ -34,13 +34,11 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** The next number, 0 to 2^32 - 1. */
   next(): number {
     this.#state = (this.#state + 0x9e37_79b9) >>> 0;
     return mix(this.#state);
   }
 
-  /** A number from 0 to `bound` - 1. */
   below(bound: number): number {
     return Math.floor((this.next() / 0x1_0000_0000) * bound);
   }
@@ -62,11 +60,9 @@ export function mix(number: number): number {
 /** The keys of a suite, in the order of their numbers, and the pool that its values come from. */
 export interface Dataset {
   readonly kind: KeyKind;
-  /** Keys that are written. */
   readonly keys: readonly Key[];
   /** As many keys that never are, spread among the others; made when they are first asked for. */
   readonly absent: readonly Key[];
-  /** The numbers of `keys` in key order. */
   readonly sorted: Uint32Array;
   readonly pool: readonly Uint8Array[];
   /** Bytes of one key as the user counts them, and of one value. */
@@ -180,7 +176,6 @@ export function at<T>(list: ArrayLike<T>, index: number): T {
   return item;
 }
 
-/** Whether two values hold the same bytes. */
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;

@@ -11,7 +11,6 @@
 import { now } from './clock.ts';
 import type { Round } from './measure.ts';
 
-/** Makes one call; resolves when it is answered. */
 export type Caller = () => Promise<unknown>;
 
 /** A closed loop for a time, or for a number of calls. */

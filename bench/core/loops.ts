@@ -29,7 +29,6 @@ const REHEARSAL_GROUP = 64;
 /** Groups of a mix are so many times as large: each has reads and writes that both last long enough for the timer. */
 const MIX_GROUPS = 4;
 
-/** One loop. */
 export interface Loop {
   readonly accesses: readonly Access[];
   readonly durability: Durability;
@@ -37,16 +36,12 @@ export interface Loop {
   readonly valueBytes: number;
   /** The keys that are loaded before, and where they are to lie then. */
   readonly load: 'nothing' | Place;
-  /** Every round begins with a new store. */
   readonly fresh: boolean;
-  /** Keys of the dataset. */
   readonly entries: Count;
-  /** Calls of a round. */
   readonly calls: Count;
   readonly work: Work;
   /** Keys of the dataset that are not loaded: there is room for so many inserts. */
   readonly reserve?: Count;
-  /** Which part of its suite it is. */
   readonly phase?: string;
   /** Where the files of Varve are. Default: as the engine says. */
   readonly storage?: Fixture['storage'];
@@ -121,7 +116,6 @@ function workOf(work: Work, { custom: { distribution, readRatio } }: Plan): Work
 
 type Kind = Pick<Loop, 'work' | 'load' | 'keys' | 'accesses' | 'durability'>;
 
-/** The abilities that an engine needs to run the loop. */
 function needsOf({ work, load, keys }: Kind): readonly Ability[] {
   // Loading is not measured: it asks for no call that puts many entries at once.
   const needs: Ability[] = load === 'nothing' ? [] : ['set'];
@@ -136,7 +130,6 @@ function needsOf({ work, load, keys }: Kind): readonly Ability[] {
   return needs;
 }
 
-/** Whether ranges are among the point calls. */
 const scansOf = (work: Work): boolean => work.kind === 'points' && typeof work.mix === 'object' && !!work.mix.scans;
 
 /** Whether the calls of a loop write: single entries, batches, or not at all. */
@@ -161,7 +154,6 @@ function levelOf(engine: Engine, loop: Kind, access: Access): Durability | undef
   return engine.durabilities.includes('memory') && durability !== 'strict' ? 'memory' : undefined;
 }
 
-/** The engines that can run the loop, with their levels. */
 function ableOf(engines: readonly Engine[], loop: Tailored, access: Access): [Engine, Durability][] {
   return engines.flatMap((engine): [Engine, Durability][] => {
     // Varve's engines with the name of a storage are of that one.
@@ -171,7 +163,6 @@ function ableOf(engines: readonly Engine[], loop: Tailored, access: Access): [En
   });
 }
 
-/** One engine's part in a loop. */
 interface Runner {
   readonly engine: Engine;
   readonly durability: Durability;
@@ -179,7 +170,6 @@ interface Runner {
   stage?: Stage | undefined;
   /** Loading or running failed; the engine sits out the rest of the loop. */
   failed?: boolean;
-  /** The first thing that was wrong with its store. */
   wrong?: string | undefined;
   group?: number;
 }
@@ -299,7 +289,6 @@ class LoopRun {
   }
 }
 
-/** A list that begins with another item. */
 export function rotated<T>(list: readonly T[], by: number): T[] {
   const first = list.length === 0 ? 0 : by % list.length;
   return [...list.slice(first), ...list.slice(0, first)];

@@ -18,9 +18,7 @@ export const SAMPLE_MS = 50;
 const THIRD_MIN = 10;
 
 export interface Limits {
-  /** Calls that are timed as one. */
   readonly group: number;
-  /** The round ends after this, whatever is left to do. */
   readonly budget_ms: number;
   readonly calls_max: number;
   /** The calls of a group are under way together: its time is the latency of each, not their mean. */
@@ -78,7 +76,6 @@ function endOf({ isRead }: Task, from: number, last: number): number {
   return to;
 }
 
-/** Runs a task to its end, or to the end of its budget. */
 export async function measure(task: Task, limits: Limits): Promise<Round> {
   const calls = Math.min(task.calls, limits.calls_max);
   const latencies: number[] = [];

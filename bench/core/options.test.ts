@@ -5,7 +5,6 @@ import '../suites/browser.ts';
 import { OPTIONS, type Option, paramsOf, planFrom, standardPlan } from './options.ts';
 import type { Plan } from './plan.ts';
 
-/** Any value of an option. */
 function anyOf({ kind, min = 0, max = 1, step = 1, choices }: Option): fc.Arbitrary<unknown> {
   const known = choices?.() ?? [];
   if (kind === 'choice') return fc.constantFrom(...known);

@@ -15,7 +15,6 @@ export interface Option {
   readonly name: string;
   readonly kind: 'number' | 'choice' | 'list';
   readonly about: string;
-  /** Names that it knows. */
   readonly choices?: () => readonly string[];
   readonly min?: number;
   readonly max?: number;
@@ -76,7 +75,6 @@ function namesOf(all: readonly { readonly name: string }[]): string[] {
   return all.map(({ name }) => name);
 }
 
-/** The plan of a mode when nothing else is asked for. */
 export function standardPlan(mode: Plan['mode']): Plan {
   const isFull = mode === 'full';
   return {

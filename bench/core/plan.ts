@@ -26,11 +26,8 @@ export interface Plan {
 
 /** Choices in place of a suite's own. A choice that is absent stays as the suite says. */
 export interface Custom {
-  /** Keys of the dataset. */
   readonly entries?: number;
-  /** Calls of a round. */
   readonly calls?: number;
-  /** Characters of a string key. */
   readonly keyBytes?: number;
   readonly valueBytes?: number;
   readonly keyKind?: KeyKind;
@@ -40,7 +37,6 @@ export interface Custom {
   /** Bytes that Varve may use for memtables and cache. */
   readonly memoryBytes?: number;
   readonly durability?: Durability;
-  /** The longest that a round may take, in milliseconds. */
   readonly round_ms?: number;
 }
 

@@ -7,7 +7,6 @@ import type { Row } from './row.ts';
 import type { StorageReport } from './storage.ts';
 import { markdownOf, tablesOf } from './tables.ts';
 
-/** The browser that a run was made on, as a page knows it. */
 export interface Environment {
   readonly date: string;
   readonly userAgent: string;
@@ -28,7 +27,6 @@ export interface Result {
   readonly problems: readonly string[];
 }
 
-/** Gathers the events of a run. */
 export class Gathered {
   readonly rows: Row[] = [];
   readonly storage: StorageReport[] = [];
@@ -59,7 +57,6 @@ export function markdown(result: Omit<Result, 'environment' | 'plan'>, engines: 
   return `${parts.join('\n\n')}\n`;
 }
 
-/** An engine in a line. */
 export function engineLine(engine: Pick<Engine, 'name' | 'version' | 'about' | 'recommended' | 'url'>): string {
   const { name, version, about, recommended, url } = engine;
   const by = recommended && `Used as recommended: ${recommended}`;
@@ -67,7 +64,6 @@ export function engineLine(engine: Pick<Engine, 'name' | 'version' | 'about' | '
   return [head, about, by, url && `<${url}>`].filter(Boolean).join(' ');
 }
 
-/** A browser in a line. */
 export function environmentLine(environment: Environment, { mode }: Plan): string {
   const { date, cores, timerStepMicroseconds, crossOriginIsolated, userAgent } = environment;
   const day = new Date(date).toLocaleDateString('en-GB', { dateStyle: 'long', timeZone: 'UTC' });

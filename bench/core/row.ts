@@ -6,7 +6,6 @@ import { JoinedRounds, type Round } from './measure.ts';
 
 /** A store over a long life, sampled on the way (suites/lives). */
 export interface LifeStory {
-  /** Steps that it was to have; a time limit ends it early. */
   readonly planned: number;
   readonly samples: readonly LifeSample[];
   /** Bytes of keys and values that are there at the end. */
@@ -27,7 +26,6 @@ export interface LifeSample {
   readonly p99: number;
   /** The most that lay on the disk in the window. */
   readonly disk?: { readonly files: number; readonly bytes: number } | undefined;
-  /** In memory, as the store reports. */
   readonly memoryBytes?: number | undefined;
 }
 
@@ -39,7 +37,6 @@ export interface Row {
   /** How the calls came: an access of the browser, or words such as "node" and "deno, 50 connections". */
   readonly access: string;
   readonly engine: string;
-  /** Of the library that was measured. */
   readonly engineVersion?: string;
   readonly role: Role;
   readonly durability: Durability;
@@ -63,11 +60,9 @@ export interface Row {
   readonly hitRate: number | null;
   /** All checks passed: sampled reads, counts, and the pass over the whole store. */
   readonly verified: boolean;
-  /** Requests that failed, of a server. */
   readonly errors?: number;
   /** Calls that were timed as one, because one is shorter than the timer can measure, or because they were in flight. */
   readonly groupSize: number;
-  /** Operations a second of each round. */
   readonly rounds: readonly number[];
   /** The share of the rate of its first third that the last third of a round lost: the median of the rounds that can say. */
   readonly lost?: number | undefined;
@@ -80,7 +75,6 @@ export interface Row {
 export type RowHead = Pick<Row, 'suite' | 'access' | 'engine' | 'role' | 'durability' | 'unit' | 'groupSize'> &
   Partial<Pick<Row, 'phase' | 'note' | 'life' | 'engineVersion' | 'errors'>>;
 
-/** Sums up the rounds of one suite on one engine. */
 export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: boolean): Row {
   const rates = rounds.map(({ tally, elapsed_ms }) => (tally.ops * 1000) / elapsed_ms);
   const all = new JoinedRounds();
@@ -115,7 +109,6 @@ const WORDS: Readonly<Record<Access, string>> = {
   inflight: 'from the page, in flight',
 };
 
-/** A place in words. */
 export function placeText(access: string): string {
   return WORDS[access as Access] ?? access;
 }
@@ -137,7 +130,6 @@ export function groupsBy<R>(rows: readonly R[], keyOf: (row: R) => string): R[][
   return [...groups.values()];
 }
 
-/** The cases of rows: what can be compared. */
 export function casesOf(rows: readonly Row[]): Row[][] {
   return groupsBy(rows, caseName);
 }

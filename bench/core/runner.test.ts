@@ -48,7 +48,6 @@ const ranged =
     },
   });
 
-/** Loses each hundredth set. */
 const forgetful: Bend = (real) => {
   let writes = 0;
   return { set: (key, value) => (++writes % 100 === 0 ? undefined : real.set(key, value)) };

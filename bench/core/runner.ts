@@ -10,7 +10,6 @@ import type { Emit, Plan } from './plan.ts';
 import { Stages } from './stage.ts';
 import { explain, type Suite, suites } from './suite.ts';
 
-/** The suites of a plan with each of these accesses. */
 function pairsOf(plan: Plan, accesses: readonly Access[]): (readonly [Suite, Access])[] {
   return suites()
     .filter(({ name }) => plan.suites.includes(name))
@@ -21,12 +20,10 @@ function pairsOf(plan: Plan, accesses: readonly Access[]): (readonly [Suite, Acc
     );
 }
 
-/** How many steps of progress a run takes. */
 export function stepsOf(plan: Plan, engines: readonly Engine[], accesses: readonly Access[]): number {
   return pairsOf(plan, accesses).reduce((steps, [suite, access]) => steps + suite.steps(plan, engines, access), 0);
 }
 
-/** Where a run happens. */
 export interface RunOptions {
   readonly engines: readonly Engine[];
   readonly accesses: readonly Access[];
@@ -36,7 +33,6 @@ export interface RunOptions {
   readonly place?: string;
 }
 
-/** Runs what a plan asks for with these accesses. */
 export async function runSuites(plan: Plan, { engines: all, accesses, emit, signal, place }: RunOptions) {
   const engines = all.filter(({ name }) => plan.engines.includes(name));
   const total = stepsOf(plan, engines, accesses);

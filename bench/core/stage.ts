@@ -15,7 +15,6 @@ import { entriesOf } from './tasks/task.ts';
 import { ABSENT, type BatchTrace, batchTraces, emptyState, type State } from './trace.ts';
 import { verifyStore } from './verify.ts';
 
-/** Entries of a batch while loading. */
 const LOAD_BATCH = 1000;
 const LOADS_MAX = 10;
 /** How long a load takes before it reports how far it is, and between two reports. */
@@ -54,7 +53,6 @@ export class Stage {
     this.state = emptyState(dataset);
   }
 
-  /** Opens a new store and loads it. */
   static async open(wanted: StageOptions): Promise<Stage> {
     const { engine, name, dataset, durability, memoryBytes, storage, cache } = wanted;
     await engine.remove(name);
@@ -96,7 +94,6 @@ export class Stage {
     return wrong;
   }
 
-  /** Closes the store and removes it. */
   async close(): Promise<void> {
     await this.session.close();
     await this.engine.remove(this.name);
@@ -159,7 +156,6 @@ export class Stage {
   }
 }
 
-/** The batches that load a stage. */
 function loadTraces(dataset: Dataset, entries: number, seed: number): BatchTrace[] {
   const choice = { round: 0, seed, there: entries };
   const full = Math.floor(entries / LOAD_BATCH);
@@ -234,12 +230,10 @@ export class Stages {
     return Stage.open({ engine, name, dataset, durability, load, entries, seed, memoryBytes, storage, cache, loading });
   }
 
-  /** Keeps the stage of a suite that is done. */
   keep(fixture: Fixture, stage: Stage): void {
     this.#kept.set(keyOf(fixture, stage.engine, stage.options.durability), { stage, fixture });
   }
 
-  /** Closes all stages that are kept. */
   async release(): Promise<void> {
     await this.#release(() => true);
   }

@@ -2,7 +2,6 @@
 
 import type { StoreNumbers } from './engine.ts';
 
-/** A store at the end of a suite. */
 export interface StorageReport {
   readonly suite: string;
   readonly engine: string;

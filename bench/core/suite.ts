@@ -10,7 +10,6 @@ import type { Emit, Plan } from './plan.ts';
 import { caseName, makeRow, type Row, type RowHead } from './row.ts';
 import type { Stages } from './stage.ts';
 
-/** A count in the quick mode and in the full one. */
 export interface Count {
   readonly quick: number;
   readonly full: number;
@@ -21,10 +20,8 @@ export const count = (quick: number, full: number): Count => ({ quick, full });
 
 export interface Context {
   readonly plan: Plan;
-  /** The engines of the plan. */
   readonly engines: readonly Engine[];
   readonly access: Access;
-  /** The text for the place in its rows. */
   readonly place: string;
   readonly emit: Emit;
   readonly signal: AbortSignal;
@@ -36,7 +33,6 @@ export interface Context {
   readonly stages: Stages;
 }
 
-/** One suite. */
 export interface Suite {
   readonly name: string;
   readonly title: string;
@@ -52,13 +48,11 @@ export interface Suite {
 
 const registered: Suite[] = [];
 
-/** Adds a suite, behind those that are there. */
 export function register(suite: Suite): void {
   if (registered.some(({ name }) => name === suite.name)) throw new Error(`There are two suites ${suite.name}.`);
   registered.push(suite);
 }
 
-/** All suites, in the order in which they run. */
 export function suites(): readonly Suite[] {
   return registered;
 }
@@ -70,7 +64,6 @@ export function useEngines(all: readonly Engine[]): void {
   known = all;
 }
 
-/** The engines that can be chosen. */
 export function engines(): readonly Engine[] {
   return known;
 }
@@ -99,7 +92,6 @@ export function report(
   emit({ type: 'row', row });
 }
 
-/** An error in words. */
 export function explain(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }

@@ -12,14 +12,12 @@ import type { StorageReport } from './storage.ts';
 import { suites } from './suite.ts';
 import { judge, TARGET_COLUMNS } from './targets.ts';
 
-/** A line of a table. */
 export interface Line {
   readonly cells: readonly string[];
   /** How it looks on the page: the role of its engine, or what is bad about it. */
   readonly look?: string;
 }
 
-/** A table, to be shown or printed. */
 export interface Table {
   readonly title: string;
   readonly columns: readonly string[];
@@ -31,7 +29,6 @@ const WORDS = new Set(
   'case,Varve,peer,best peer,durability,where,part,engine,note,row,beside,verdict,commit,runs,suites'.split(','),
 );
 
-/** Whether a column holds words. */
 export function isWords(column: string, index: number): boolean {
   return index === 0 || WORDS.has(column);
 }
@@ -56,7 +53,6 @@ export function markdownTable({ columns, lines }: Pick<Table, 'columns' | 'lines
   return [head, `| ${rule.join(' | ')} |`, ...body].join('\n');
 }
 
-/** A table under its title. */
 export function markdownOf(table: Table): string {
   return `### ${table.title}\n\n${markdownTable(table)}`;
 }
@@ -76,13 +72,11 @@ export function comparisonTable(title: string, comparisons: readonly Comparison[
   return { title, columns: BESIDE, lines };
 }
 
-/** The targets whose rows were run. */
 function targetTable(rows: readonly Row[]): Table {
   const lines = judge(rows).map(({ cells, reached }) => ({ cells, look: reached === false ? 'missed' : '' }));
   return { title: 'Targets', columns: TARGET_COLUMNS, lines };
 }
 
-/** The cell of a row in its case. */
 type CellOf = (row: Row, group: readonly Row[]) => string;
 
 /** Of a row of Varve, beside its best peer. */

@@ -15,19 +15,15 @@ export interface Judged {
   readonly reached: boolean | undefined;
 }
 
-/** The titles of the columns of the targets. */
 export const TARGET_COLUMNS = ['target', 'Varve', 'against', 'measured', 'ratio', 'wanted', 'reached'] as const;
 
-/** One target. */
 interface Target {
   readonly title: string;
   readonly suite: string;
   readonly access: string;
-  /** Varve's engine. */
   readonly engine: string;
   /** The engine that it is compared with in the same run. */
   readonly against: string | undefined;
-  /** The ratio to reach. */
   readonly ratio?: number;
   /** The figure to reach, in the row's unit a second, on the machine where the floors were measured. */
   readonly figure?: number;
@@ -106,7 +102,6 @@ function judged(
 
 /** The figure of a row of Varve that a threshold is about; undefined of other rows. */
 export type FigureOf = (row: Row, rows: readonly Row[]) => number | undefined;
-/** Judges rows. */
 export type Judge = (rows: readonly Row[]) => Judged[];
 
 const threshold =
@@ -151,12 +146,10 @@ const judges: Judge[] = [
   atMost('throughput lost as data grows', 0.2, percent, inWorker(GROWING, 'lost')),
 ];
 
-/** Adds the thresholds of a suite. */
 export function registerThresholds(...thresholds: readonly Judge[]): void {
   judges.push(...thresholds);
 }
 
-/** Judges every target and threshold whose rows were run. */
 export function judge(rows: readonly Row[]): Judged[] {
   return judges.flatMap((one) => one(rows));
 }

@@ -31,7 +31,6 @@ export interface TraceChoice {
   readonly calls: number;
   /** Varies what is drawn at random, and nothing else. */
   readonly round: number;
-  /** The plan's seed. Default 1. */
   readonly seed?: number | undefined;
   /** Keys that the store holds, the first ones; inserts go on behind them. Default: all. */
   readonly there?: number | undefined;
@@ -44,7 +43,6 @@ export interface PointTrace {
   readonly keys: readonly Key[];
   readonly numbers: Uint32Array;
   readonly values: Int32Array;
-  /** The keys are ones that were never written. */
   readonly absent: boolean;
   /** Of a mix whose kinds are apart: whether a call writes nothing. */
   readonly isRead?: (call: number) => boolean;
@@ -53,7 +51,6 @@ export interface PointTrace {
 /** The content of a store: per key the number of its value, or ABSENT. */
 export type State = Uint16Array;
 
-/** The state of an empty store. */
 export function emptyState(dataset: Dataset): State {
   return new Uint16Array(dataset.keys.length).fill(ABSENT);
 }
@@ -69,7 +66,6 @@ export function countFromFirst(state: State): number {
   return gap < 0 ? state.length : gap;
 }
 
-/** The point calls of a suite. */
 export function pointTrace(
   dataset: Dataset,
   { mix, order }: Work & { kind: 'points' },

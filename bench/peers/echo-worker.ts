@@ -5,7 +5,6 @@
 
 import { floorFile } from './opfs.ts';
 
-/** The first message to the worker. */
 export interface EchoStart {
   readonly file: string | undefined;
   readonly flush: boolean;

@@ -34,7 +34,6 @@ function mapSession(): SyncSession {
   };
 }
 
-/** The index of the first key that is not before `from`. */
 function firstFrom(sorted: readonly Key[], from: Key): number {
   let low = 0;
   let high = sorted.length;

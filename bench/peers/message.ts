@@ -20,7 +20,6 @@ import { settled } from './runs.ts';
 const HEADER_BYTES = 4;
 
 function messageSession(worker: Worker, { valueBytes }: SessionOptions): AsyncSession {
-  /** The worker answers in order. */
   const waiting: ((reply: ArrayBuffer) => void)[] = [];
   worker.onmessage = ({ data }: MessageEvent<ArrayBuffer>) => waiting.shift()?.(data);
   const send = (bytes: ArrayBuffer): Promise<ArrayBuffer> =>

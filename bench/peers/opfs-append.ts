@@ -15,7 +15,6 @@ import { floorFile, removeFloorFile } from './opfs.ts';
 const DELETED = -1;
 const SLAB_BYTES = 64 << 10;
 
-/** A file, in a browser or on Node. */
 type Handle = Pick<FileSystemSyncAccessHandle, 'read' | 'write' | 'flush' | 'close'>;
 
 export function appendSession(handle: Handle, flushes: boolean): SyncSession {

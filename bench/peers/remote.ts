@@ -18,7 +18,6 @@ export interface PackedValues {
   readonly lengths: Int32Array;
 }
 
-/** The calls of the worker (peer-worker.ts). */
 export interface PeerCalls {
   open(peer: string, name: string, options: SessionOptions): unknown;
   set(key: Key, value: Uint8Array): unknown;
@@ -57,10 +56,8 @@ export function unpack({ bytes, lengths }: PackedValues): (Uint8Array | undefine
   });
 }
 
-/** The arguments of a call, or its result. */
 type Message = { readonly a?: readonly unknown[]; readonly r?: unknown };
 
-/** Calls between a page and its worker. */
 export const overPort = (port: Worker | DedicatedWorkerGlobalScope) => ({
   timeout: -1,
   post: (message: Message) => {

@@ -17,7 +17,6 @@ export interface Run {
   readonly values: Uint8Array[];
 }
 
-/** The call of a library for each kind of run. */
 interface BulkCalls {
   set(run: Run): Promise<unknown>;
   get(run: Run): Promise<readonly (Uint8Array | undefined)[]>;
@@ -58,14 +57,12 @@ export const waveOfRuns =
 
 type Points = Pick<AsyncSession, 'get' | 'set' | 'delete'>;
 
-/** A wave of single calls that are all under way together. */
 export function waveOfCalls({ get, set, delete: remove }: Points): AsyncSession['wave'] {
   const one = ({ key, value }: PointCall): Promise<Uint8Array | undefined> =>
     value === undefined ? get(key) : (value === null ? remove(key) : set(key, value)).then(() => undefined);
   return (calls) => Promise.all(calls.map(one));
 }
 
-/** A batch as calls of a wave. */
 export const setsOf = ({ keys, values }: BatchEntries): PointCall[] =>
   keys.map((key, i) => ({ key, value: values[i] as Uint8Array }));
 

@@ -20,7 +20,6 @@ const CACHE_BYTES = 32 * 2 ** 20;
 /** Rows up to a twentieth of a page are in the tree of the key; longer ones make it deep (sqlite.org/withoutrowid.html). */
 const INLINE_BYTES_MAX = 200;
 
-/** The statements for a new connection. */
 export function setUp({ durability, valueBytes, memoryBytes = CACHE_BYTES }: SessionOptions): string {
   const inline = valueBytes < INLINE_BYTES_MAX ? ' WITHOUT ROWID' : '';
   return `
@@ -43,7 +42,6 @@ export const JOURNAL = 'PRAGMA journal_mode';
 export const TIDY = 'VACUUM; PRAGMA wal_checkpoint(TRUNCATE);';
 export const CHECKPOINT = 'PRAGMA wal_checkpoint(TRUNCATE);';
 
-/** Prepared once for each connection. */
 export const SQL = {
   get: 'SELECT v FROM entries WHERE k = ?',
   set: 'INSERT INTO entries (k, v) VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET v = excluded.v',

@@ -7,7 +7,6 @@
 import type { PointCall, SyncSession } from '../core/engine.ts';
 import { getsThenSets, setsOf } from './runs.ts';
 
-/** The prepared statements of a connection. */
 export interface Statements extends Pick<SyncSession, 'set' | 'get' | 'delete' | 'range'> {
   deleteRange: NonNullable<SyncSession['deleteRange']>;
   begin(): void;

@@ -5,11 +5,8 @@ declare module 'wa-sqlite/src/examples/AccessHandlePoolVFS.js' {
   export class AccessHandlePoolVFS {
     /** Takes a folder of the origin private file system, for this pool alone. */
     constructor(directoryPath: string);
-    /** The name under which it is registered. */
     get name(): string;
-    /** Resolves when all files are open. */
     readonly isReady: Promise<void>;
-    /** Closes all files. */
     close(): Promise<void>;
   }
 }

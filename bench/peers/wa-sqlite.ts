@@ -22,7 +22,6 @@ type Statements = Readonly<Record<StatementName, number>>;
 type ServedSession = AsyncSession & Required<Pick<AsyncSession, 'deleteRange'>>;
 
 function sessionOf(api: Api, db: number, statements: Statements, closePool: () => Promise<void>): ServedSession {
-  /** A connection takes one call at a time. */
   let last: Promise<unknown> = Promise.resolve();
   const alone = <T>(call: () => Promise<T>): Promise<T> => {
     const made = last.then(call);
@@ -96,7 +95,6 @@ async function prepare(api: Api, db: number): Promise<Statements> {
 }
 
 let library: ReturnType<typeof load> | undefined;
-/** Gives each pool a name of its own. */
 let openings = 0;
 
 async function load(): Promise<{ api: Api; Pool: typeof AccessHandlePoolVFS }> {

@@ -25,13 +25,11 @@ export function axisOf(values: readonly number[]): Axis {
   };
 }
 
-/** One bar, from 1x. */
 interface Bar extends Ratio {
   readonly name: string;
   readonly label: string;
 }
 
-/** Varve beside a peer as a bar. */
 export function barOf({ varve, peer, ratio, low, high }: Comparison, name: string): Bar {
   const label = `${ratioText(ratio)}: ${rate(varve.opsPerSecond)}/s, ${peer.engine} ${rate(peer.opsPerSecond)}/s`;
   return { name, label, ratio, low, high };
@@ -66,7 +64,6 @@ const words = (kind: string, x: number, y: number, text: string): string =>
 const line = (kind: string, x1: number, y1: number, x2: number, y2: number): string =>
   `<line class="${kind}" x1="${place(x1)}" y1="${place(y1)}" x2="${place(x2)}" y2="${place(y2)}"/>`;
 
-/** The chart of one bar or more. */
 export function chartOf(title: string, bars: readonly Bar[]): string {
   const left = 20 + LETTER * Math.max(...bars.map(({ name }) => name.length));
   const width = left + ROOM + RIGHT;

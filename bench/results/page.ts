@@ -15,11 +15,9 @@ import '../suites/browser.ts';
 import { barOf, chartOf } from './chart.ts';
 import type { Results, RunNote } from './results.ts';
 
-/** In docs/results. */
 export const CHART = 'headlines.svg';
 const SLOWEST = 5;
 
-/** Columns of the tables. */
 const OWN = 'engine,where,part,durability,a second,MB/s,p50,p95,p99,max,reads p50/p99,writes p50/p99,hits,errors';
 const SHOWN = `${OWN},best peer,its rate,Varve is,95% interval,rates,p99s,disk,memory,note`.split(',');
 
@@ -42,7 +40,6 @@ export function publishedOf(results: Results): Published {
   };
 }
 
-/** Machine, browser, days and commits in a line. */
 function whereText({ machine, browser, runs }: Results): string {
   const unique = (texts: readonly string[]): string => new Intl.ListFormat('en').format(new Set(texts));
   const days = unique(runs.map(({ date }) => date.slice(0, 10)));
@@ -54,7 +51,6 @@ export function comparisonsIn({ rows }: Pick<Results, 'rows'>): Comparison[] {
   return comparisonsOf(casesOf(rows));
 }
 
-/** The whole page. */
 export function pageText(results: Results): string {
   const comparisons = comparisonsIn(results);
   const unverified = results.rows
@@ -120,7 +116,6 @@ function planText({ mode, rounds, seed, scale, custom }: NonNullable<RunNote['pl
   return `${mode}, ${rounds} interleaved rounds${round}, seed ${seed}${scale === 1 ? '' : `, scale ${scale}`}`;
 }
 
-/** The figures of the README. */
 export function readmeText(results: Results): string {
   const comparisons = comparisonsIn(results);
   const [worst] = slowerOf(comparisons);

@@ -15,11 +15,8 @@ import type { Machine, Provenance, ServerResult } from '../targets/command.ts';
 
 const VERSION = 3;
 
-/** A run that rows of the page are from. */
 export interface RunNote extends Pick<Provenance, 'load' | 'source'> {
-  /** In ISO 8601. */
   readonly date: string;
-  /** Of a run in the browser. */
   readonly plan?: Pick<Plan, 'mode' | 'rounds' | 'seed' | 'scale' | 'custom'>;
 }
 
@@ -31,7 +28,6 @@ export interface Results {
   readonly machine: Machine;
   readonly runs: readonly RunNote[];
   readonly browser: string;
-  /** Of runtimes and libraries. */
   readonly versions: Readonly<Record<string, string>>;
   readonly engines: readonly Pick<Engine, 'name' | 'about' | 'version' | 'url'>[];
   readonly storage: readonly StorageReport[];
@@ -41,13 +37,11 @@ export interface Results {
   readonly rows: readonly NotedRow[];
 }
 
-/** The runs in files that `--json` wrote. */
 export interface Runs {
   readonly browser: readonly SavedRun[];
   readonly server: readonly ServerResult[];
 }
 
-/** Throws if the file contains no runs. */
 export function parseRuns(file: string, text: string): Runs {
   const parsed: unknown = JSON.parse(text);
   const list = (Array.isArray(parsed) ? parsed : [parsed]) as Partial<SavedRun & ServerResult>[];
@@ -123,7 +117,6 @@ export function resultsText({ rows, ...head }: Results): string {
   return jsonWith(head, 'rows', rows);
 }
 
-/** Throws if the data is of another version. */
 export function parseResults(text: string): Results {
   const results = JSON.parse(text) as Results;
   if (results.version === VERSION) return results;

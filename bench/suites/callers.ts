@@ -28,7 +28,6 @@ interface Callers {
 const DURABILITY: Durability = 'relaxed';
 const ENTRIES = { quick: 10_000, full: 50_000 };
 const VALUE_BYTES = 100;
-/** The open loop asks for this share of the closed loop's rate. */
 const OPEN_SHARE = 0.5;
 
 /** The engines that can be called from the page and read their newest writes. */
@@ -43,7 +42,6 @@ function callable(engines: readonly Engine[]): Engine[] {
   );
 }
 
-/** One engine, and its calls in rounds. */
 interface Subject {
   readonly stage: Stage;
   readonly reads: Round[];
@@ -53,7 +51,6 @@ interface Subject {
   asked: number;
 }
 
-/** Runs the suite, engine by engine within each round. */
 async function runCallers(context: Context, callers: Callers): Promise<void> {
   const { plan, engines, step } = context;
   const { seed, scale, custom, mode, rounds } = plan;
@@ -118,7 +115,6 @@ async function spell(
     histories.set(number, history);
     return history;
   };
-  /** Sets keys of the writer's own. */
   const writer = (index: number): Caller => {
     const random = new Random(salted(0x3217e + index, salt));
     const own = Math.floor((keys.length - index - 1) / writers) + 1;

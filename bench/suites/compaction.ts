@@ -41,7 +41,6 @@ const RANGE = 50;
 /** Calls timed as one at first. */
 const REHEARSAL_GROUP = 20;
 const WAIT_MS_MAX = 20_000;
-/** The calls of a round. */
 const READS: readonly {
   readonly title: string;
   readonly unit: Row['unit'];
@@ -58,7 +57,6 @@ interface Part {
   readonly value: (number: number) => number;
 }
 
-/** Runs the suite on `varve/synchronous`. */
 export async function runCompaction(context: Context, engine: Engine = varveSync): Promise<void> {
   const { plan, step } = context;
   const { memoryBytes = MEMORY_BYTES } = plan.custom;
@@ -127,7 +125,6 @@ async function tombstones(on: Compaction, batch: number): Promise<void> {
   await on.merge('tombstones and older versions');
 }
 
-/** A store of the suite. */
 class Compaction {
   readonly #step_ms = timerStepMs();
   readonly #session: SyncSession;
@@ -167,7 +164,6 @@ class Compaction {
     }
   }
 
-  /** The numbers of the store as they are in this turn. */
   numbers(): Promise<StoreNumbers> {
     return this.#session.report?.() ?? Promise.reject(new Error('The engine reports nothing.'));
   }

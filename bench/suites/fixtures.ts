@@ -11,7 +11,6 @@ export const WORKER: readonly Access[] = ['worker'];
 /** Each call awaited. */
 export const AWAITED: readonly Access[] = ['worker', 'page'];
 
-/** Single calls. */
 export const points = (mix: Mix, order: Order = 'uniform'): Work => ({ kind: 'points', mix, order });
 
 /** A random write of 100 bytes, `relaxed`. */

@@ -43,7 +43,6 @@ export interface Provenance {
 /** The JSON of the suites on Node and on servers. */
 export interface ServerResult extends Provenance {
   readonly date: string;
-  /** Of runtimes and libraries. */
   readonly versions: Readonly<Record<string, string>>;
   readonly rows: readonly Row[];
   readonly problems: readonly string[];
@@ -70,7 +69,6 @@ export function provenanceText({ machine: { processor, cores, system: kernel }, 
   return `${processor}, ${cores} cores, ${kernel}; load average ${load}`;
 }
 
-/** The version of an installed package; `..` is Varve itself. */
 export function versionOf(name: string): string {
   const text = readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8');
   return (JSON.parse(text) as { version: string }).version;
@@ -115,7 +113,6 @@ export function namesOf<T extends string>(flag: string, text: string | undefined
   return all.filter((name) => named.includes(name));
 }
 
-/** A number above 0. */
 export function numberOf(flag: string, text: string): number {
   const number = Number(text);
   if (!(number > 0)) throw new Error(`--${flag} takes a number above 0, not "${text}".`);
@@ -146,13 +143,10 @@ export async function inFolder<T>(parent: string, use: (folder: string) => Promi
 export const commandOf = (name: string, about: string): Command =>
   new Command(`npm run bench -- ${name}`).usage('[flags]').description(about).allowExcessArguments(false);
 
-/** A list that may be given in parts. */
 export const joined = (text: string, before?: string): string => (before === undefined ? text : `${before},${text}`);
 
-/** A target without a browser. */
 export interface Target<Own extends string> {
   readonly name: string;
-  /** In words, for the report. */
   readonly place: string;
   /** Its own flags, in the form of commander, and what they say. */
   readonly flags: Readonly<Record<Own, readonly [form: string, about: string]>>;

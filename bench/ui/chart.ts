@@ -9,7 +9,6 @@ import type { Bar, BarGroup } from '../core/everyday.ts';
 import { type Axis, axisOf } from '../results/chart.ts';
 import { make } from './dom.ts';
 
-/** The chart of one bar or more. */
 export function chartOf(title: string, groups: readonly BarGroup[]): HTMLElement {
   const axis = axisOf(groups.flatMap(({ bars }) => bars.map(({ ratio }) => ratio)));
   const ticks = axis.ticks.map((value) =>
@@ -39,7 +38,6 @@ function barOf({ ratio, look }: Bar, axis: Axis): HTMLElement {
   return bar;
 }
 
-/** Puts a mark at the place of a value. */
 function at<T extends HTMLElement>(mark: T, axis: Axis, value: number): T {
   mark.style.left = `${100 * axis.share(value)}%`;
   return mark;

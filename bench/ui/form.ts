@@ -30,7 +30,6 @@ export function makeForm(address: URLSearchParams, changed: (plan: Plan) => void
   changed(plan);
 }
 
-/** The plan of the fields. */
 export function chosenPlan(): Plan {
   const data = new FormData(byId<HTMLFormElement>('choice'));
   const given = OPTIONS.map(({ name, kind }) => [name, data.getAll(name).join(), kind] as const);
@@ -56,7 +55,6 @@ function field(option: Option, plan: Plan): HTMLElement {
   return make('div', {}, make('label', { for: id }, name), input, help);
 }
 
-/** The boxes of a list. */
 function boxes(option: Option, plan: Plan): HTMLElement {
   const { name, about, choices } = option;
   const texts = new Map([

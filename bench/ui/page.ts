@@ -19,7 +19,6 @@ import { chartOf } from './chart.ts';
 import { byId, download, foldedTable, items, setText, tableOf } from './dom.ts';
 import { chosenPlan, makeForm } from './form.ts';
 
-/** For the command line. */
 export type PageEvent = RunEvent | { readonly type: 'ended'; readonly result: Result; readonly markdown: string };
 
 declare global {

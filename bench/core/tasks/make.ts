@@ -14,12 +14,10 @@ interface RoundChoice extends Omit<TraceChoice, 'there'> {
   readonly hasReserve: boolean;
 }
 
-/** The store of a round. */
 type Stored = Pick<Stage, 'engine' | 'name' | 'options' | 'session' | 'dataset' | 'state'>;
 
 type Several = Extract<Work, { kind: 'batches' | 'reads' | 'transactions' }>;
 
-/** The task of one round. */
 export function makeTask(work: Work, stage: Stored, { access, hasReserve, ...drawn }: RoundChoice): Task {
   const waves = access === 'inflight';
   const isGrouped = stage.engine.grouped !== undefined;

@@ -17,7 +17,6 @@ export class Points extends TaskBase implements Task {
   readonly calls: number;
   readonly isRead: PointTrace['isRead'];
   readonly #planned: readonly PointCall[];
-  /** The call whose value is checked, and the value. */
   #picked = -1;
   #value: Uint8Array | undefined;
   #hits = 0;
@@ -161,7 +160,6 @@ export class Points extends TaskBase implements Task {
   }
 }
 
-/** Each key's place in key order. */
 function placesOf(sorted: Uint32Array): Uint32Array {
   const places = new Uint32Array(sorted.length);
   sorted.forEach((number, place) => {

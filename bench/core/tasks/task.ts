@@ -18,11 +18,9 @@ export interface Tally {
   /** Keys that were asked for, and how many of them there were. */
   reads: number;
   hits: number;
-  /** Checks that failed. */
   wrong: number;
 }
 
-/** Nothing yet. */
 export function emptyTally(): Tally {
   return { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
 }
@@ -32,7 +30,6 @@ export interface Task {
   readonly tally: Tally;
   /** Where reads and writes are timed apart: whether a call writes nothing. */
   readonly isRead?: ((call: number) => boolean) | undefined;
-  /** Makes the calls from `from` to `to`. */
   run(from: number, to: number): void | Promise<void>;
   /** Resolves when all that was written has reached its level. */
   finish(): void | Promise<void>;
@@ -63,7 +60,6 @@ export class TaskBase {
     if (!right) this.tally.wrong++;
   }
 
-  /** Bytes of an entry. */
   get entryBytes(): number {
     return this.dataset.keyBytes + this.dataset.valueBytes;
   }
@@ -77,11 +73,9 @@ export function isLater(given: unknown): given is PromiseLike<unknown> {
 /** Calls that are each long enough for a closure: a batch, a range, a transaction. */
 interface CallsOptions<T> {
   readonly calls: number;
-  /** The calls of a group are under way together. */
   readonly waves: boolean;
   /** Calls of a group, where they are prepared group by group. */
   readonly group?: number;
-  /** Prepares the next calls, outside of the time. */
   prepare?(from: number, to: number): void;
   run(call: number): T | PromiseLike<T>;
   check(call: number, answer: T): void | Promise<void>;
@@ -161,7 +155,6 @@ export class LastEntry implements Sink {
   }
 }
 
-/** The range as its last entry. */
 export function rangeOf(session: Session, from: Key | undefined, size: number): LastEntry | Promise<LastEntry> {
   const sink = new LastEntry();
   const running = session.range(from, size, sink);

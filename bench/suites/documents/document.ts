@@ -6,14 +6,11 @@
 
 import { Random } from '../../core/generator.ts';
 
-/** One document, about 300 bytes. */
 export interface Person {
   readonly id: string;
-  /** Unique. */
   readonly email: string;
   /** One of few: the index that is searched. */
   readonly team: string;
-  /** Several. */
   readonly skills: readonly string[];
   /** Different for each: the index that is streamed. */
   readonly joined: Date;
@@ -22,10 +19,8 @@ export interface Person {
 }
 
 const SKILLS = ['sail', 'weld', 'type', 'row', 'cook', 'sing', 'dig', 'draw'];
-/** Documents of one team. */
 const TEAM = 50;
 
-/** The key of a document. */
 export function idOf(number: number): string {
   return `person-${String(number).padStart(8, '0')}`;
 }
@@ -50,7 +45,6 @@ export function personOf(number: number, revision: number, count: number): Perso
   };
 }
 
-/** Whether two documents are the same, field by field. */
 export function samePerson(a: Person | undefined, b: Person | undefined): boolean {
   return a !== undefined && b !== undefined && text(a) === text(b);
 }

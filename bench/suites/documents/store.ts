@@ -13,7 +13,6 @@ import { dexie } from '../../peers/dexie.ts';
 import { complete, result } from '../../peers/indexeddb.ts';
 import type { Person } from './document.ts';
 
-/** A store that is open. */
 export interface DocumentStore {
   insert(person: Person): Promise<unknown>;
   insertMany(people: readonly Person[]): Promise<unknown>;
@@ -32,7 +31,6 @@ export interface DocumentEngine {
   readonly name: string;
   readonly role: Role;
   open(name: string): Promise<DocumentStore>;
-  /** Deletes a store, if there is one. */
   remove(name: string): Promise<unknown>;
 }
 

@@ -40,7 +40,6 @@ const CALLS_TEXTS = {
   stream: `stream by index, ${STREAMED} documents`,
   mix: 'mix: 50% get, 20% find, 20% update, 5% insert, 5% delete',
 } as const;
-/** One of them. */
 type DocumentCall = keyof typeof CALLS_TEXTS;
 /** Those that many clients make at once. */
 const IN_FLIGHT_CALLS: readonly DocumentCall[] = ['insert', 'get', 'update', 'find', 'mix'];
@@ -49,9 +48,7 @@ function callsOf(access: Access): readonly DocumentCall[] {
   return access === 'page' ? (Object.keys(CALLS_TEXTS) as DocumentCall[]) : IN_FLIGHT_CALLS;
 }
 
-/** The writes of calls that are prepared together. */
 interface Group {
-  /** Documents to be inserted. */
   inserted: number;
   /** Revisions before and after, by numbers. */
   readonly written: Map<number, readonly (number | undefined)[]>;
@@ -109,7 +106,6 @@ class Contender {
   readonly #count: number;
   /** Revisions by number; undefined for a document that was deleted. */
   readonly #revisions: (number | undefined)[] = [];
-  /** How many documents each team has. */
   readonly #teams = new Map<string, number>();
   readonly #rounds = new Map<DocumentCall, { readonly group: number; readonly rounds: Round[] }>();
 
@@ -130,7 +126,6 @@ class Contender {
     return contender;
   }
 
-  /** Makes the calls of one round. */
   async run(call: DocumentCall, round: number, signal: AbortSignal): Promise<void> {
     const made = this.#rounds.get(call) ?? { group: await this.#sizeOf(call, signal), rounds: [] };
     this.#rounds.set(call, made);
@@ -139,7 +134,6 @@ class Contender {
     made.rounds.push(await this.#measured(call, calls, made.group, round + 1, signal));
   }
 
-  /** Checks the whole store, and reports. */
   async conclude(context: Context): Promise<void> {
     const expected = this.#revisions.filter((revision) => revision !== undefined).length;
     let wrong = 0;
@@ -195,7 +189,6 @@ class Contender {
     });
   }
 
-  /** The next call of a group. */
   #step(call: DocumentCall, random: Random, group: Group): Step {
     const steps: Readonly<Record<DocumentCall, () => Step>> = {
       insert: () => this.#insert(group, 1),
@@ -216,7 +209,6 @@ class Contender {
     return steps[call]();
   }
 
-  /** A call that writes these documents. */
   #writing(group: Group, numbers: readonly number[], revision: number | undefined, go: () => Promise<unknown>): Step {
     for (const number of numbers) group.written.set(number, [this.#revisions[number], revision]);
     return {
@@ -311,7 +303,6 @@ class Contender {
     };
   }
 
-  /** Notes the revision of a document from now on. */
   #revise(number: number, revision: number | undefined): void {
     const count = (of: number | undefined, change: number): void => {
       if (of === undefined) return;

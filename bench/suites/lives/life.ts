@@ -17,7 +17,6 @@ import type { Count } from '../../core/suite.ts';
 import { Calls, emptyTally, isLater } from '../../core/tasks/task.ts';
 import { verifyEntries } from '../../core/verify.ts';
 
-/** A key and its value. */
 export type Pair = readonly [key: string, value: Uint8Array];
 
 /** A store that is opened and closed in the course of its life. */
@@ -33,7 +32,6 @@ export class LifeStore {
     this.name = `${name}-${engine.name}`;
   }
 
-  /** Throws while it is closed. */
   get session(): Session {
     if (this.opened === undefined) throw new Error(`The store ${this.name} is closed.`);
     return this.opened;
@@ -54,7 +52,6 @@ export class LifeStore {
     if (this.opened?.kind === 'sync') this.opened.commit();
   }
 
-  /** The first `limit` entries from a key on. */
   range(gte: string, limit: number): readonly Pair[] | PromiseLike<readonly Pair[]> {
     const pairs: Pair[] = [];
     const sink = { take: (key: Key, value: Uint8Array) => void pairs.push([key as string, value]) };
@@ -63,13 +60,11 @@ export class LifeStore {
   }
 }
 
-/** One call of a step. */
 export interface LifeCall {
   /** Bytes of keys and values that it writes or reads. */
   readonly bytes: number;
   readonly writes: boolean;
   run(store: LifeStore): unknown;
-  /** Whether what it gave is right. */
   check?(given: unknown): boolean;
 }
 
@@ -77,7 +72,6 @@ export interface LifeCall {
 export interface Course {
   /** The entries of the store now, in the order of keys; before the first step, those that it begins with. */
   holds(): Pair[];
-  /** The calls of the next step. */
   step(): readonly LifeCall[];
   /** A scan that is made now and then, here and in a fresh store that holds the same as this one at first. */
   scan?(entries: readonly Pair[]): LifeCall;
@@ -92,7 +86,6 @@ export interface Life {
   readonly phase?: string;
   readonly steps: Count;
   readonly valueBytes: number;
-  /** The abilities that an engine needs. */
   readonly needs: readonly Ability[];
   /** It pauses now and then, so that it makes no more steps a second than so many. */
   readonly pace?: Count;
@@ -109,14 +102,12 @@ interface Lived {
   readonly problem: string | undefined;
 }
 
-/** How long a life is. */
 interface LifeExtent {
   readonly mode: keyof Count;
   readonly steps: number;
   /** It ends after so long, in milliseconds of its own time. */
   readonly budget_ms: number;
   readonly signal: AbortSignal;
-  /** Receives each sample. */
   readonly sampled?: (sample: LifeSample) => void;
   /** Milliseconds without a call at the end, of a life that idles. */
   readonly idle_ms: number;
@@ -126,10 +117,8 @@ interface LifeExtent {
 export const SCAN = 'scan';
 export const FRESH_SCAN = 'scan, fresh store';
 const OPENING = 'open';
-/** How long a life idles, in milliseconds. */
 export const IDLE_MS: Count = { quick: 1000, full: 10_000 };
 
-/** Samples of a life. */
 export const WINDOWS: Count = { quick: 20, full: 100 };
 /** Before the first window comes a rehearsal, which is not counted: as many steps, but no more of the time than this share. */
 const REHEARSAL_PART = 0.05;
@@ -198,7 +187,6 @@ class Part extends JoinedRounds {
     this.groupSize = groupFor(latencies);
   }
 
-  /** Makes as many calls as there is time for. */
   async goOn(calls: number, budget_ms: number, signal: AbortSignal, sample?: Limits['sample']): Promise<Round> {
     const round = await this.#measured(calls, { group: this.groupSize, budget_ms, signal, sample });
     this.add(round);
@@ -271,7 +259,6 @@ function stepOf(calls: readonly LifeCall[], on: LifeStore, given: unknown[] = []
   return given;
 }
 
-/** A life in one store. */
 class Living {
   readonly #steps: Part;
   readonly #scans: readonly Part[];
@@ -377,7 +364,6 @@ function bytesOf(pairs: readonly Pair[]): number {
   return pairs.reduce((bytes, [key, value]) => bytes + key.length + value.length, 0);
 }
 
-/** Whether two entries are the same, to the byte. */
 export function samePair(a: Pair, b: Pair): boolean {
   return a[0] === b[0] && sameBytes(a[1], b[1]);
 }

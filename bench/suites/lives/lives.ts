@@ -160,7 +160,6 @@ function sessions(): Course {
   };
 }
 
-/** Every life, in the order in which they run. */
 export const LIVES: readonly Life[] = [
   {
     name: 'queue',

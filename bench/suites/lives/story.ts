@@ -29,7 +29,6 @@ export function peakSpace({ samples, livingBytes }: LifeStory): number | undefin
   return seen.length === 0 ? undefined : Math.max(...seen) / livingBytes;
 }
 
-/** A life in one line. */
 export function storyText(story: LifeStory): string {
   const { planned, samples, livingBytes, idle, writeAmplification } = story;
   const share = slowestShare(story);
@@ -47,7 +46,6 @@ export function storyText(story: LifeStory): string {
   return parts.filter((part) => typeof part === 'string').join('; ');
 }
 
-/** Of the rows of a suite. */
 const of =
   (suite: string, figure: FigureOf): FigureOf =>
   (row, rows) =>

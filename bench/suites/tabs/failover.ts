@@ -27,7 +27,6 @@ const WRITING_MS = 250;
 /** Nobody leads for so long: it is given up. */
 const FAILED_MS = 30_000;
 
-/** Steps of progress. */
 export function failoverSteps({ mode }: Plan, engines: readonly Engine[]): number {
   return engines.length * CAUSES.length * TIMES[mode];
 }

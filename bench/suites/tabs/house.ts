@@ -9,7 +9,6 @@ import { type BirpcReturn, createBirpc } from 'birpc';
 import { type Director, overChannel } from './protocol.ts';
 import type { Tab } from './tab.ts';
 
-/** How a tab is ended. */
 export type Cause = 'close' | 'kill';
 
 declare global {
@@ -24,7 +23,6 @@ export interface RemoteTab {
   readonly channel: BroadcastChannel;
 }
 
-/** Opens tabs and ends them. */
 export class House {
   readonly #tabs = new Set<RemoteTab>();
 
@@ -51,7 +49,6 @@ export class House {
     tab.channel.close();
   }
 
-  /** Closes all tabs that are left. */
   async close(): Promise<void> {
     for (const tab of this.#tabs) await this.end(tab, 'close');
   }

@@ -1,8 +1,6 @@
 /** The messages between the director of the suite `multi-tab` and its tabs, over a BroadcastChannel for each tab. */
 
-/** The director, as its tabs see it. */
 export interface Director {
-  /** The tab listens. */
   ready(): void;
 }
 
@@ -16,10 +14,8 @@ export const overChannel = (channel: BroadcastChannel) => ({
   },
 });
 
-/** The calls that are measured. */
 export type Call = 'get' | 'set';
 
-/** The work of a tab in one round. */
 export interface Work {
   readonly engine: string;
   readonly call: Call;
@@ -41,7 +37,6 @@ export type Acknowledged = readonly [called: number, acknowledged: number];
 
 export interface Written {
   readonly writes: readonly Acknowledged[];
-  /** The errors of failed calls. */
   readonly errors: readonly string[];
 }
 

@@ -18,7 +18,6 @@ const NAME = 'multi-tab';
 /** Engines that several tabs can use at once, Varve first. */
 const SHARED = ['varve', 'indexeddb'];
 const ENTRIES = { quick: 5000, full: 20_000 };
-/** Tabs that have the store open. */
 const TABS = { quick: [1, 2, 4], full: [1, 2, 4, 8] };
 const BUDGET_MS = { quick: 100, full: 600 };
 /** Calls that all tabs together could make in a millisecond, at most: twice that many are laid out. */
@@ -27,7 +26,6 @@ const CALLS_PER_MS = { awaited: 40, waves: 800 };
 const START_MS = 60;
 const CALLS: readonly Call[] = ['get', 'set'];
 
-/** A row in the making. */
 interface Part {
   /** With the role of the one tab that calls, where the engine has roles. */
   readonly engine: Engine;
@@ -37,11 +35,9 @@ interface Part {
   readonly rounds: Round[];
 }
 
-/** The rows of one call on one engine. */
 interface Making {
   readonly engine: Engine;
   readonly call: Call;
-  /** All tabs that have the store open. */
   readonly tabs: readonly RemoteTab[];
   readonly parts: readonly Part[];
   group: number;
@@ -121,7 +117,6 @@ class TabSuite {
     }
   }
 
-  /** Runs the rounds of one call. */
   async #makings(tabs: readonly RemoteTab[], call: Call): Promise<Making[]> {
     const makings = await Promise.all(this.#engines.map((engine) => this.#making(engine, tabs, call)));
     for (let round = 0; round < this.context.plan.rounds; round++) {

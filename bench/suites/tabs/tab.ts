@@ -17,7 +17,6 @@ import { verifyStore } from '../../core/verify.ts';
 import { type Acknowledged, epochMs, type Work, type Written } from './protocol.ts';
 
 const VALUE_BYTES = 100;
-/** Calls of a rehearsal. */
 const REHEARSAL_CALLS = 60;
 /** Keys asked for at once when writes are counted. */
 const CHECKED_TOGETHER = 500;
@@ -62,7 +61,6 @@ export class Tab {
     return groupFor(latencies);
   }
 
-  /** Lays out the calls of a round. */
   async prepare(work: Work): Promise<void> {
     this.#prepared = { task: this.#taskOf(work), work };
   }
@@ -81,7 +79,6 @@ export class Tab {
     return this.#store(engine).state;
   }
 
-  /** Walks the store; answers with what is wrong. */
   async verify({ engine: name, state }: { engine: string; state: Uint16Array }): Promise<string | undefined> {
     const { engine, session, dataset } = this.#store(name);
     return verifyStore(engine, session, dataset, state);

@@ -9,7 +9,6 @@ import '../../suites/all.ts';
 
 const cancelled = new AbortController();
 
-/** The calls of the page. */
 const calls = {
   run: (plan: Plan): Promise<void> => {
     const emit: Emit = (event) => void page.emit.asEvent(event);

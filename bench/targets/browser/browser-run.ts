@@ -37,9 +37,7 @@ export interface SavedRun extends Result, Provenance {
 
 export interface Run {
   readonly saved: SavedRun;
-  /** The report in Markdown. */
   readonly markdown: string;
-  /** A signal ended it early. */
   readonly wasCancelled: boolean;
 }
 

@@ -13,7 +13,6 @@ import { runPlanInBrowser, type SavedRun } from './browser-run.ts';
 import { type Flags, listText, parseFlags, planOf } from './flags.ts';
 import { judgeRun } from './gate.ts';
 
-/** The baseline of a flag. */
 function readBaseline(file: string): Baseline {
   if (!existsSync(file)) throw new Error(`There is no baseline ${file}: write one with --save-baseline ${file}.`);
   return parseBaseline(readFileSync(file, 'utf8'), file);

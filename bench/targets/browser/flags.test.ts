@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { benchCommand, parseFlags, planOf } from './flags.ts';
 
-/** A command that throws where a program would end. */
 const command = () =>
   benchCommand()
     .exitOverride()

@@ -15,7 +15,6 @@ import { commandOf, joined, numberOf } from '../command.ts';
 
 const SEE_HELP = '`npm run bench -- --list` prints the suites and engines.';
 
-/** The flags beside the options. */
 export interface Flags {
   readonly peers?: string;
   readonly json?: string;
@@ -33,7 +32,6 @@ export interface Flags {
 /** Lists that can also be given one by one. */
 const SINGULAR: Readonly<Record<string, string>> = { suites: '--suite, ', engines: '--engine, ' };
 
-/** The command with all its flags. */
 export function benchCommand(): Command {
   const command = commandOf('', 'Without flags every suite runs beside every peer.');
   for (const { name, kind, about, choices, standard } of OPTIONS) {

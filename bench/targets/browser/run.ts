@@ -18,7 +18,6 @@ import type { BenchWorker } from './bench-worker.ts';
 const IN_WORKER: readonly Access[] = ['worker'];
 const FROM_PAGE: readonly Access[] = ['page', 'inflight'];
 
-/** The browser that this page runs in. */
 export function environment(): Environment {
   return {
     date: new Date().toISOString(),

@@ -13,7 +13,6 @@ import { browserFlags, findBrowser } from '../../../scripts/browser.mjs';
 import { ISOLATED, serve } from '../../../scripts/server.mjs';
 import { root } from '../../../scripts/tools.mjs';
 
-/** Where the built pages lie. */
 export const SITE = join(root, 'build', 'site', 'bench');
 /** A page without an event for so long hangs. */
 const SILENCE_MS = 300_000;

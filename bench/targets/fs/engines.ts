@@ -48,7 +48,6 @@ function engineOf(directory: string, traits: Traits, openIn: Open): Engine {
   };
 }
 
-/** The files of a folder; those that go while it is looked at do not count. */
 function useOf(folder: string): DiskUse {
   const found = fs.existsSync(folder) ? fs.readdirSync(folder, { withFileTypes: true, recursive: true }) : [];
   const sizes = found

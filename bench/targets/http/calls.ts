@@ -8,7 +8,6 @@
 import { keyOf, numberOf, type Share, valueText, type Write } from './ledger.ts';
 import { BARE } from './programs/site.ts';
 
-/** One request and its right answer. */
 export interface Call {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
   readonly path: string;
@@ -23,7 +22,6 @@ export interface Call {
   readonly check?: (body: string) => boolean;
 }
 
-/** Makes the next request of a connection. */
 export type Kind = (share: Share) => Call;
 
 const JSON_TYPE = { 'content-type': 'application/json' };

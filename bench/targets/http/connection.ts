@@ -18,15 +18,12 @@ const TIMEOUT_MS = 30_000;
 /** A server may have ended a connection that was idle for so long, in milliseconds; workerd does it after 5 s. */
 const IDLE_MS = 1000;
 
-/** The outcomes of the requests of a round, of all its connections together. */
 export class Outcomes {
   /** Operations and characters of the right answers, and the answers with the right status and the wrong body. */
   readonly tally = emptyTally();
-  /** Answered rightly. */
   requests = 0;
   /** Failed: no connection, no answer, or a status that is none of a right answer. */
   failed = 0;
-  /** The first thing that went wrong, in words. */
   problem: string | undefined;
 
   constructor(readonly ledger: Ledger) {}

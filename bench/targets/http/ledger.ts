@@ -77,12 +77,10 @@ export class Ledger {
     }
   }
 
-  /** The keys of the base that are absent now. */
   missing(): number[] {
     return Array.from({ length: this.base }, (_, number) => number).filter((number) => this.version(number) === 0);
   }
 
-  /** How many keys must be there. */
   count(): number {
     return this.#versions.filter((version) => version !== 0).length;
   }
@@ -123,7 +121,6 @@ export class Share {
     return number % this.connections === this.connection;
   }
 
-  /** A key of the base, drawn at random. */
   any(): number {
     return this.several(1)[0] ?? 0;
   }
@@ -141,7 +138,6 @@ export class Share {
     return this.several(100).find((number) => this.ledger.version(number) !== 0);
   }
 
-  /** A key that was never written. */
   fresh(): number {
     const number = this.#fresh;
     this.#fresh += this.connections;

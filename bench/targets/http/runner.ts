@@ -32,7 +32,6 @@ export const SECONDS = 3;
 /** Requests of each connection at least, where a phase is a number of them. */
 const REQUESTS_MIN = 4;
 const WARM_UP_SECONDS = 0.2;
-/** Entries of a store. */
 const KEYS = 20_000;
 
 interface ServerRound extends Round {
@@ -67,7 +66,6 @@ export class Runner {
     }
   }
 
-  /** One round of a closed or an open loop. */
   async round(kind: Kind, connections: number, length: Length | Pace): Promise<ServerRound> {
     const { ledger, url } = this.store;
     const shares = Share.ofAll(ledger, connections, this.#seed++ * 104_729);
@@ -94,7 +92,6 @@ export class Runner {
   }
 }
 
-/** A row in the making. */
 interface Work {
   readonly runner: Runner;
   readonly phase: Phase;

@@ -9,7 +9,6 @@ import type { Ledger, Write } from './ledger.ts';
 
 const BATCH = 500;
 
-/** A store behind a URL, and what it must hold. */
 export class RemoteStore {
   readonly url: string;
 

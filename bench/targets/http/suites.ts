@@ -6,7 +6,6 @@
 
 import * as calls from './calls.ts';
 
-/** In the order in which they run. */
 export const SUITES = ['http-single', 'http-batch', 'http-load', 'durability'] as const;
 export type SuiteName = (typeof SUITES)[number];
 

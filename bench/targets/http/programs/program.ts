@@ -10,7 +10,6 @@ import type { Durability } from 'varve';
 
 /** The first argument of a program, as JSON. */
 export interface Options {
-  /** The folder for the store's files. */
   readonly directory: string;
   /** The level of writes that name none; a Durable Object knows only `strict`. */
   readonly durability: Durability;
