@@ -4,6 +4,9 @@ import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Port } from '../../js/src/client/client.ts';
+import { Connection } from '../../js/src/server/connection.ts';
+import { EngineServer } from '../../js/src/server/engine-server.ts';
+import { PROTOCOL } from '../../js/src/share/names.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
@@ -110,8 +113,11 @@ describe.each(['opfs', 'indexeddb'] as const)('in %s', (storage) => {
     ]);
   });
 
-  test('older code goes on when the upgrade fails', async () => {
-    const [older, other] = [await openTab({ storage, version: 1 }), await openTab({ storage, version: 1 })];
+  test('older code goes on when the upgrade fails, and hears of the next attempt', async () => {
+    const heard: unknown[] = [];
+    const onVersionChange = (versions: unknown): void => void heard.push(versions);
+    const older = await openTab({ storage, version: 1, onVersionChange });
+    const other = await openTab({ storage, version: 1, onVersionChange });
     const failing = openTab({
       storage,
       version: 2,
@@ -124,6 +130,11 @@ describe.each(['opfs', 'indexeddb'] as const)('in %s', (storage) => {
     await expect(failing).rejects.toThrow('no such field');
     await Promise.all([older.set('a', 1), other.set('b', 2)]);
     expect(await collect(older.keys())).toStrictEqual(['a', 'b']);
+    expect(heard).toHaveLength(2);
+    await openTab({ storage, version: 2 });
+    await refused(older.set('a', 1));
+    await refused(other.set('a', 1));
+    expect(heard).toStrictEqual(Array(4).fill({ oldVersion: 1, newVersion: 2 }));
   });
 });
 
@@ -141,6 +152,67 @@ test('a write that is under way when the leader ends is refused by the next one,
   await refused(leader.set('a', 1));
   await newer.set('a', 2);
   expect(await leader.get('a')).toBe(2);
+});
+
+// A tab got VARVE_VERSION for writes that were in the store: the leader before had done them, and their answers were lost with it.
+test.each(['opfs', 'indexeddb'] as const)(
+  'writes of older code that the former leader did are answered, not refused (%s)',
+  async (storage) => {
+    let release = (): void => undefined;
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const workers: Port[] = [];
+    const spawn = (): Port => {
+      const worker = spawnServer();
+      const post = worker.postMessage.bind(worker);
+      // The second worker of the tab stands in line behind newer code.
+      if (workers.push(worker) > 1) worker.postMessage = (...args) => void isReleased.then(() => post(...args));
+      return worker;
+    };
+    const older = await openTab({ storage, version: 1 }, spawn);
+    await older.set('b', 2);
+    const [worker] = workers as [Port];
+    const isLost = new Promise<void>((resolve) => {
+      worker.onmessage = ({ data }) => {
+        if (!(data instanceof ArrayBuffer)) return;
+        worker.terminate?.();
+        resolve();
+      };
+    });
+    const writes = [older.set('a', 1), older.delete('b', { existed: true }), older.batch().set('c', 3).commit()];
+    await isLost;
+    const later = refused(older.set('d', 4));
+    const newer = await openTab({ storage, version: 2 }, () => {
+      const worker = spawnServer();
+      const post = worker.postMessage.bind(worker);
+      worker.postMessage = (...args) => {
+        post(...args);
+        release();
+      };
+      return worker;
+    });
+    expect(await Promise.all(writes)).toMatchObject([{ sequence: 3 }, { sequence: 4, existed: true }, { sequence: 5 }]);
+    await later;
+    expect(await collect(newer.keys())).toStrictEqual(['a', 'c']);
+  },
+);
+
+test('a tab that the leader refuses does not count as one with newer code', async () => {
+  const sent: unknown[][] = [[], [], []];
+  const [own, refused, older] = [1, 2, 1].map((version, i) => {
+    return new Connection(i + 1, (message) => void sent[i]?.push(message), version);
+  }) as [Connection, Connection, Connection];
+  const server = new EngineServer(own, undefined);
+  const options = { wasm: wasm.href, storage: 'memory', durability: 'memory' } as const;
+  server.receive({ type: 'open', id: 1, name: 'versions', options });
+  const join = { type: 'join', id: 2, protocol: PROTOCOL, attempt: 1, storage: undefined } as const;
+  server.receive({ ...join, client: 2, isLogged: true, version: 2 }, refused);
+  server.receive({ ...join, client: 3, isLogged: false, version: 1 }, older);
+  await expect.poll(() => sent[2]).toMatchObject([{ type: 'opened' }, { type: 'versionchange', version: 0 }]);
+  expect(sent[1]).toMatchObject([{ type: 'failed', error: { code: 'VARVE_LOCKED' } }]);
+  expect(server.clients).toBe(2);
+  await server.retire();
 });
 
 test.each([{ onVersionChange: () => undefined }, { version: 1, onVersionChange: 1 }])('refuses %o', async (options) => {

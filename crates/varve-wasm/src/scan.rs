@@ -9,6 +9,7 @@
 
 use varve::frame;
 use varve::scan::Progress;
+use varve::store::WriteOutcome;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::registry::{raw, with_bytes, with_two};
@@ -77,6 +78,15 @@ pub fn varve_release_client(h: u32, client_low: u32, client_high: u32, may_retur
             open.store.release_client(client);
         }
         Ok(0)
+    })
+}
+
+/// Whether a write was done that a client sends again.
+#[wasm_bindgen]
+pub fn varve_is_done(h: u32, client_low: u32, client_high: u32, request: u32) -> i32 {
+    raw(h, |open| {
+        let client = u64::from(client_high) << 32 | u64::from(client_low);
+        Ok(u32::from(matches!(open.store.outcome_of(client, request), WriteOutcome::Done(_))))
     })
 }
 

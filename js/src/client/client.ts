@@ -100,7 +100,7 @@ export class Client {
   #askId = 0;
   #link: Link | undefined;
   #wasConnected = false;
-  /** The highest version of another tab that is higher than this one's. */
+  /** The highest version of another tab, if it is higher than this one's; else 0. */
   #newer = 0;
   #onNewer: (version: number) => void = () => undefined;
   readonly #end: () => void;
@@ -397,10 +397,10 @@ export class Client {
 
   #response(response: Response): void {
     if (response.type === 'dead') return this.fail(VarveError.fromWire(response.error));
-    // Each leader reports it.
-    if (response.type === 'versionchange' && response.version > this.#newer) {
+    // Each leader reports it, and each time that a tab comes or goes.
+    if (response.type === 'versionchange' && response.version !== this.#newer) {
       this.#newer = response.version;
-      this.#onNewer(response.version);
+      this.onNewer(this.#onNewer);
     }
     if (response.type === 'revoke') {
       this.keeper?.revoked(response.footprint);

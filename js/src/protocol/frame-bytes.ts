@@ -35,6 +35,11 @@ export function operationsOf(request: Uint8Array): FrameOperation[] {
   return operations;
 }
 
+/** The client's number for an operation. */
+export function requestOf({ bytes }: FrameOperation): number {
+  return u32(bytes, 0);
+}
+
 /** Whether an operation is a delete that asks whether its key was there. */
 export function asksForKey({ code, bytes }: FrameOperation): boolean {
   return code === Op.delete && u32(bytes, 12) > 0;

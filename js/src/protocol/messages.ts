@@ -113,7 +113,7 @@ export type Response =
   | { readonly type: 'dead'; readonly error: WireError }
   /** Another client is about to write these: the client drops what it keeps of them, and sends `revoked`. */
   | { readonly type: 'revoke'; readonly revocation: number; readonly footprint: PlainFootprint }
-  /** A tab has opened the store with this version, which is higher than the client's: the client's writes are refused. */
+  /** A tab has the store open with this version, which is higher than the client's: the client's writes are refused. 0: no tab has. */
   | { readonly type: 'versionchange'; readonly version: number }
   /** The leader has accepted the client. */
   | { readonly type: 'welcome' }

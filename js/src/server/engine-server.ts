@@ -60,10 +60,15 @@ export class EngineServer implements FrameOwner {
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
   readonly #indexedDb: OpenIndexedDb | undefined;
+  /** The clients that have joined. */
   readonly #clients = new Set<Connection>();
   /** The leases of its clients; undefined if it can have one client only. */
   readonly #leases: Leases<Connection, Waiting> | undefined;
-  readonly #versions = new Versions(this.#clients, async () => this.#opened().get(VERSION_KEY));
+  readonly #versions = new Versions(
+    this.#clients,
+    async () => this.#opened().get(VERSION_KEY),
+    (client, request) => this.#opened().store.isDone(client, request),
+  );
   #leaseTimer: ReturnType<typeof setTimeout> | undefined;
   /** The timers that release the requests of clients that left. */
   readonly #away = new Map<number, ReturnType<typeof setTimeout>>();
@@ -126,11 +131,6 @@ export class EngineServer implements FrameOwner {
   /** Handles a message or a frame. */
   receive(data: Incoming, from: Connection = this.own): void {
     if (this.#isDead || this.#isRetiring || from.isGone) return;
-    if (!this.#clients.has(from)) {
-      this.#clients.add(from);
-      clearTimeout(this.#away.get(from.client));
-      this.#away.delete(from.client);
-    }
     if (!(data instanceof ArrayBuffer)) {
       if (data.type === 'revoked') return this.#leases?.confirm(from, data.revocation);
       if (data.type === 'join' || data.type === 'returned') this.clientClosed(from.client);
@@ -174,8 +174,8 @@ export class EngineServer implements FrameOwner {
    * still ask for the answers that it did not get, for a while. Resolves when the version of its code no longer counts.
    */
   async leave(connection: Connection, mayReturn: boolean): Promise<void> {
-    if (!this.#clients.delete(connection)) return;
     connection.leave();
+    if (!this.#clients.delete(connection)) return;
     this.#leases?.leave(connection);
     const { client } = connection;
     this.#host?.releaseClient(client, mayReturn);
@@ -342,6 +342,9 @@ export class EngineServer implements FrameOwner {
           if (request.isLogged && !host.hasLog) {
             throw new VarveError('VARVE_LOCKED', "Another tab has this store open with durability: 'memory'.");
           }
+          this.#clients.add(from);
+          clearTimeout(this.#away.get(from.client));
+          this.#away.delete(from.client);
           from.send({ type: 'opened', id, report: { storage, recovery } });
           await this.#versions.changed(from);
           return;

@@ -2,7 +2,7 @@
  * Which clients run older code than the data of the store: they may read it, and write no more.
  *
  *     client -> leader   join, with the version of its `open`
- *     leader -> client   versionchange, to each client with a lower version
+ *     leader -> client   versionchange, to all clients: the newest version if theirs is lower, else 0
  *
  * The leader handles the messages and frames of all clients in one line. So a client whose version is higher upgrades the store behind
  * the last write of older code, and older code writes nothing behind the upgrade, however late its frames arrive.
@@ -12,7 +12,7 @@
 
 import { CHANGES } from '../engine/patience.ts';
 import { VarveError } from '../errors.ts';
-import { frameOf, operationsOf, refusalOf, responseOf } from '../protocol/frame-bytes.ts';
+import { frameOf, operationsOf, refusalOf, requestOf, responseOf } from '../protocol/frame-bytes.ts';
 import { readVersion } from '../protocol/version.ts';
 import type { Connection } from './connection.ts';
 
@@ -20,14 +20,20 @@ import type { Connection } from './connection.ts';
 export class Versions {
   readonly #clients: ReadonlySet<Connection>;
   readonly #read: () => Promise<Uint8Array | undefined>;
+  readonly #isDone: (client: number, request: number) => boolean;
   #newest = 0;
   /** The updates of `#newest` run one after another. */
   #updated: Promise<void> = Promise.resolve();
 
-  /** `read` reads the version in the store. */
-  constructor(clients: ReadonlySet<Connection>, read: () => Promise<Uint8Array | undefined>) {
+  /** `read` reads the version in the store. `isDone` is whether an earlier leader did the request of a client. */
+  constructor(
+    clients: ReadonlySet<Connection>,
+    read: () => Promise<Uint8Array | undefined>,
+    isDone: (client: number, request: number) => boolean,
+  ) {
     this.#clients = clients;
     this.#read = read;
+    this.#isDone = isDone;
   }
 
   /** A client has joined, or has left: it may have upgraded the store, or have failed to. */
@@ -37,11 +43,16 @@ export class Versions {
     await this.#updated;
   }
 
-  /** Refuses the writes of a frame if its client runs older code; returns the frame without them, or undefined if nothing is left. */
+  /**
+   * Refuses the writes of a frame if its client runs older code; returns the frame without them, or undefined if nothing is left. Writes
+   * that an earlier leader did stay in it: the engine answers them, and does not do them again.
+   */
   admit(frame: Uint8Array<ArrayBuffer>, from: Connection): Uint8Array<ArrayBuffer> | undefined {
     if (!this.#isOld(from)) return frame;
     const operations = operationsOf(frame);
-    const writes = operations.filter(({ code }) => CHANGES.includes(code));
+    const writes = operations.filter(
+      (operation) => CHANGES.includes(operation.code) && !this.#isDone(from.client, requestOf(operation)),
+    );
     if (writes.length === 0) return frame;
     const error = new VarveError(
       'VARVE_VERSION',
@@ -62,7 +73,9 @@ export class Versions {
     const stored = await this.#read().then(readVersion, () => this.#newest);
     this.#newest = Math.max(stored, before, this.#highest());
     for (const client of this.#clients) {
-      if (this.#isOld(client)) client.send({ type: 'versionchange', version: this.#newest });
+      if (client.version === undefined) continue;
+      // Also that there is none any more: then a second attempt to upgrade is news.
+      client.send({ type: 'versionchange', version: this.#isOld(client) ? this.#newest : 0 });
     }
   }
 

@@ -120,6 +120,12 @@ export class EngineStore {
     this.#call(() => this.exports.varve_release_client(this.h, client >>> 0, high, Number(mayReturn)));
   }
 
+  /** Whether a write was done that a client sends again. */
+  isDone(client: number, request: number): boolean {
+    const high = Math.floor(client / 0x1_0000_0000);
+    return this.#call(() => this.exports.varve_is_done(this.h, client >>> 0, high, request)) === 1;
+  }
+
   /** Takes the snapshots and scans of a store that was open on the same device before, as far as they can continue. */
   adopt(former: EngineStore): void {
     attempt(this.#engine, () => this.exports.varve_adopt(this.h, former.h));
