@@ -8,9 +8,15 @@ const list = document.querySelector('ul');
 
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
-  const { text } = Object.fromEntries(new FormData(form));
+  const input = form.elements.text;
+  const text = input.value;
   form.reset();
-  await db.set(['note', uuid7()], text); // ids that sort by time
+  try {
+    await db.set(['note', uuid7()], text); // ids that sort by time
+  } catch (error) {
+    input.value ||= text; // a note that was not saved can be saved again
+    throw error;
+  }
 });
 form.querySelector('button').disabled = false;
 

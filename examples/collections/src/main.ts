@@ -19,8 +19,14 @@ input.addEventListener('input', () => results.update(found(input.value)));
 
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
-  const text = String(new FormData(form).get('text'));
+  const entry = form.querySelector('input')!;
+  const text = entry.value;
   form.reset();
-  await notes.insert({ text });
+  try {
+    await notes.insert({ text });
+  } catch (error) {
+    entry.value ||= text; // a note that was not saved can be saved again
+    throw error;
+  }
 });
 form.querySelector('button')!.disabled = false;

@@ -14,7 +14,17 @@ export function Todos() {
   const count = useLive(db, { prefix: ['open'], as: 'count' }, []);
   if (db === undefined || tasks === undefined) return <p>Loading</p>;
 
-  const add = (form: FormData) => db.set(['open', uuid7()], String(form.get('text')));
+  const add = async (form: HTMLFormElement) => {
+    const input = form.querySelector('input')!;
+    const text = input.value;
+    form.reset();
+    try {
+      await db.set(['open', uuid7()], text);
+    } catch (error) {
+      input.value ||= text; // a task that was not saved can be saved again
+      throw error;
+    }
+  };
   // Both or neither: no task is lost on its way to the other list.
   const move = ([from, id]: Key, text: string) =>
     db
@@ -26,7 +36,12 @@ export function Todos() {
   return (
     <main>
       <h1>{count} to do</h1>
-      <form action={async (form) => void (await add(form))}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void add(event.currentTarget);
+        }}
+      >
         <input name="text" aria-label="New task" autoComplete="off" required />
         <button type="submit">Add</button>
       </form>
