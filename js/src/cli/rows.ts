@@ -10,14 +10,14 @@
  */
 
 import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
-import { InexactJson, parseExactJson } from '../http/exact-json.ts';
+import { InexactJson, inexact, parseExactJson } from '../http/exact-json.ts';
 import { keyFromJson } from '../http/json-key.ts';
 import { valueFromJson } from '../http/media.ts';
 import type { Key } from '../types.ts';
 import { cellValue, headerOf, KEY_COLUMN, recordsOf, VALUE_COLUMN } from './csv.ts';
 import { wrong } from './exit.ts';
 import { linesOf, textsOf } from './lines.ts';
-import { inexact, parseKeyText, shown } from './text.ts';
+import { parseKeyText, shown } from './text.ts';
 
 /** How rows get their keys. */
 export interface KeyRule {

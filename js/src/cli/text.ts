@@ -10,7 +10,7 @@
 
 import { inspect } from 'node:util';
 import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
-import { InexactJson, parseExactJson } from '../http/exact-json.ts';
+import { InexactJson, inexact, parseExactJson } from '../http/exact-json.ts';
 import { keyFromJson, keyToJson } from '../http/json-key.ts';
 import { isJson } from '../http/media.ts';
 import type { Key } from '../types.ts';
@@ -39,11 +39,6 @@ export function parseText(text: string): unknown {
       `${shown(text)} is not JSON. Write a list as '["note",42]', and a text as "text" in quotes or as a bare word.`,
     );
   }
-}
-
-/** The message for JSON that would lose something; its advice is for clients of `varve/http`. */
-export function inexact({ message }: InexactJson): string {
-  return message.replace(/ Send it .*/, ' Write it as a text, in quotes.');
 }
 
 /** A value in several lines: JSON where JSON can express it, else as Node prints it. */

@@ -22,6 +22,11 @@ export function parseExactJson(text: string): unknown {
   return value;
 }
 
+/** The message for a person who typed the text or chose the file; that of the error is for clients of `varve/http`. */
+export function inexact({ message }: InexactJson): string {
+  return message.replace(/ Send it .*/, ' Write it as a text, in quotes.');
+}
+
 /** Reads a text that is known to be JSON. */
 function checkTokens(text: string): void {
   /** The names in each object around `at`; undefined for an array. */

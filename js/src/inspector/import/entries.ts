@@ -48,9 +48,6 @@ export function entriesOf(rows: Rows, choice: KeyChoice): Entries {
 function columnKey({ value }: Row, column: string, index: number): Key {
   if (column === '') return index + 1;
   const found = (value as Record<string, unknown> | null)?.[column];
-  if (Number.isInteger(found) && !Number.isSafeInteger(found)) {
-    throw new Error(`Its number in "${column}" has so many digits that some may be lost. Write it as a text.`);
-  }
   if (typeof found === 'number' || typeof found === 'boolean') return found;
   if (typeof found === 'string' && found.trim() !== '') return found;
   if (found === undefined || found === null || typeof found === 'string') {

@@ -1,10 +1,12 @@
 /**
  * The content of a file of rows: CSV, JSON or JSON lines.
  * Invariant: a row that cannot be read is reported with its place and is not among the rows; nothing is guessed for it. Numbers and
- * true/false in CSV become such only where they are written as JavaScript writes them, so that 007 stays a text.
+ * true/false in CSV become such only where they are written as JavaScript writes them, so that 007 stays a text. JSON is read exactly:
+ * a row with a number that would be rounded cannot be read.
  */
 
 import { parse as parseCsv } from 'papaparse';
+import { InexactJson, inexact, parseExactJson } from '../../http/exact-json.ts';
 import { plural } from '../format.ts';
 
 /** One row. */
@@ -91,11 +93,8 @@ function readLines(text: string): Rows {
   text.split('\n').forEach((content, i) => {
     if (content.trim() === '') return;
     const place = `line ${i + 1}`;
-    try {
-      rows.push({ place, value: JSON.parse(content) });
-    } catch (error) {
-      bad.push({ place, why: `It is not JSON: ${words(error)}.` });
-    }
+    const value = exactly(content, place, bad);
+    if (value !== undefined) rows.push({ place, value });
   });
   return withKeys('JSON lines', rows, bad);
 }
@@ -111,18 +110,51 @@ function readJson(text: string): Rows {
       position === undefined || /line \d/.test(why) ? '' : ` (line ${1 + countLines(text, 0, Number(position))})`;
     throw new Error(`This is not JSON, so nothing was read: ${why}${line}.`);
   }
-  if (Array.isArray(json)) {
-    return withKeys(
-      'JSON',
-      json.map((value: unknown, i) => ({ place: `item ${i + 1}`, value })),
-      [],
-    );
-  }
   if (typeof json !== 'object' || json === null) {
     throw new Error('This is JSON, but neither a list nor an object, so it has no rows.');
   }
-  const rows = Object.entries(json).map(([key, value]) => ({ place: `"${key}"`, key, value: value as unknown }));
-  return { format: 'JSON', rows, bad: [], columns: [], isKeyed: true };
+  const rows: Row[] = [];
+  const bad: BadRow[] = [];
+  const isList = Array.isArray(json);
+  itemsOf(text).forEach((item, i) => {
+    const place = `item ${i + 1}`;
+    const value = exactly(isList ? item : `{${item}}`, place, bad);
+    if (isList && value !== undefined) rows.push({ place, value });
+    else for (const [key, own] of Object.entries(value ?? {})) rows.push({ place: `"${key}"`, key, value: own });
+  });
+  return isList ? withKeys('JSON', rows, bad) : { format: 'JSON', rows, bad, columns: [], isKeyed: true };
+}
+
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},]/g;
+
+/** The texts of the items of a list, or of the members of an object. */
+function itemsOf(json: string): string[] {
+  const items: string[] = [];
+  let depth = 0;
+  let start = 0;
+  for (const { 0: token, index } of json.matchAll(TOKEN)) {
+    if (token === '[' || token === '{') {
+      if (depth === 0) start = index + 1;
+      depth += 1;
+      continue;
+    }
+    if (token === ']' || token === '}') depth -= 1;
+    if (depth > (token === ',' ? 1 : 0) || token.startsWith('"')) continue;
+    const item = json.slice(start, index).trim();
+    if (item !== '') items.push(item);
+    start = index + 1;
+  }
+  return items;
+}
+
+/** The value of a JSON text. If it has none, or would lose something, the reason is noted. */
+function exactly(text: string, place: string, bad: BadRow[]): unknown {
+  try {
+    return parseExactJson(text);
+  } catch (error) {
+    bad.push({ place, why: error instanceof InexactJson ? inexact(error) : `It is not JSON: ${words(error)}.` });
+    return undefined;
+  }
 }
 
 /** Rows of objects; if all are `{ key, value }`, as this page exports them, they have keys of their own. */

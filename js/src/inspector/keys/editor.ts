@@ -4,6 +4,7 @@
  * nothing is written. A value that JSON cannot express is shown and not edited.
  */
 
+import { InexactJson, inexact, parseExactJson } from '../../http/exact-json.ts';
 import type { Key } from '../../types.ts';
 import { button, element, errorLine, field, section, setText, statusLine, submit, textInput, title } from '../dom.ts';
 import { codeOf } from '../errors.ts';
@@ -146,8 +147,9 @@ export class Editor {
 
   #parseValue(): unknown {
     try {
-      return JSON.parse(this.#valueInput.value);
+      return parseExactJson(this.#valueInput.value);
     } catch (error) {
+      if (error instanceof InexactJson) throw new Error(inexact(error));
       const why = error instanceof Error ? error.message : String(error);
       throw new Error(`The value is not JSON: ${why}. Put a text in quotes.`);
     }

@@ -10,6 +10,7 @@
  */
 
 import { KEY_BYTES_MAX } from '../../codec/plain-key.ts';
+import { InexactJson, inexact, parseExactJson } from '../../http/exact-json.ts';
 import { keyFromJson, keyToJson } from '../../http/json-key.ts';
 import type { Key } from '../../types.ts';
 
@@ -25,8 +26,9 @@ export function parseKey(text: string): Key {
   if (!/^(["[{]|-?\d|true$|false$)/.test(trimmed)) return trimmed;
   let json: unknown;
   try {
-    json = JSON.parse(trimmed);
-  } catch {
+    json = parseExactJson(trimmed);
+  } catch (error) {
+    if (error instanceof InexactJson) throw new Error(inexact(error));
     // A date or a name that begins with a digit.
     if (/^[\d-]/.test(trimmed)) return trimmed;
     throw new Error(
