@@ -1,7 +1,7 @@
 // `npm run bench -- [options]`: builds the package and the benchmark page, then runs bench/targets/browser/cli.ts, which drives it.
-// `npm run bench -- NAME [options]` runs another target of bench/targets: `fs`, `http`.
+// `npm run bench -- NAME [options]` runs another target of bench/targets: `fs`, `http`, `visit`.
 // `npm run bench -- scale` is the suite `scale` in the browser, `npm run bench -- micro` the suite `micro` in Node.
-// `npm run bench -- results` runs the browser's suites, fs and http, and writes docs/results.md (scripts/results.mjs).
+// `npm run bench -- results` runs the browser's suites, fs, http and visit, and writes docs/results.md (scripts/results.mjs).
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { main, root, run } from './tools.mjs';
 
 const target = (/** @type {string} */ folder) => join('targets', folder, 'cli.ts');
 /** Commands in Node. @type {Record<string, string>} */
-const IN_NODE = { fs: target('fs'), micro: target('fs'), http: target('http') };
+const IN_NODE = { fs: target('fs'), micro: target('fs'), http: target('http'), visit: target('visit') };
 
 /**
  * The flags of a command that is a suite of another one.
@@ -58,7 +58,7 @@ await main(async () => {
   // Commands that only print or combine results need no browser, and no new build if one exists.
   const isPrinted = args.some((arg) => /^--(help|list|from)\b/.test(arg));
   const inNode = Object.hasOwn(IN_NODE, first) ? IN_NODE[first] : undefined;
-  await setup({ wasm: true, browser: !isPrinted && inNode === undefined });
+  await setup({ wasm: true, browser: !isPrinted && (inNode === undefined || first === 'visit') });
   if (!isPrinted || !existsSync(DIST)) await build();
   if (first === 'results') await measureResults(rest, runEntry, target);
   else if (inNode !== undefined) await runEntry(inNode, flags);

@@ -16,7 +16,7 @@ const ROUND_MS = 500;
 /** @typedef {(entry: string, args: string[]) => Promise<void>} RunEntry runs a file of bench/ */
 
 /**
- * `npm run bench -- results`: the browser's suites, then those on Node and over HTTP, then the page.
+ * `npm run bench -- results`: the browser's suites, then those on Node, over HTTP and from the navigation on, then the page.
  * @param {string[]} args
  * @param {RunEntry} runEntry
  * @param {(name: string) => string} target the program of a target
@@ -35,6 +35,7 @@ export async function measureResults(args, runEntry, target) {
     ['browser', target('browser'), [...rest, ...rounds, ...length]],
     ['fs', target('fs'), ['--peers', 'sqlite,leveldb', ...quick]],
     ['http', target('http'), quick],
+    ['visit', target('visit'), quick],
   ];
   const fileOf = (/** @type {string} */ name) => join(folder, `${name}.json`);
   /** @type {string[]} */

@@ -19,7 +19,6 @@ const VERSION = 2;
 /** Fewer rounds do not show their scatter. */
 const ROUNDS_MIN = 5;
 
-/** A row of Varve, what it is compared with, and its ratio. */
 interface Known extends Pick<Row, 'suite' | 'access' | 'phase' | 'engine'> {
   readonly against: string;
   readonly ratio: number;
@@ -61,7 +60,6 @@ export function makeBaseline(results: readonly Result[], commit: string | undefi
   return { version: VERSION, dates, commit, browser: browserName(first.environment.userAgent), plan: first.plan, rows };
 }
 
-/** The reference of the targets, else the first floor beside it, else the first peer. */
 function referenceOf(row: Row, rows: readonly Row[]): string | undefined {
   if (row.role !== 'varve') return undefined;
   const beside = rows.filter((other) => other.verified && caseName(other) === caseName(row));
@@ -125,7 +123,6 @@ export function comparedText({ commit, dates, browser }: Baseline, rows: readonl
   ].join('\n\n');
 }
 
-/** A factor as a change: 0.8 is -20.0%. */
 function signed(factor: number): string {
   const change = (factor - 1) * 100;
   return Number.isNaN(change) ? '-' : `${change >= 0 ? '+' : ''}${change.toFixed(1)}%`;

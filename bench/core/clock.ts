@@ -8,7 +8,6 @@
 
 export const GROUP_STEPS = 20;
 
-/** Milliseconds, with the fraction the browser gives. */
 export function now(): number {
   return performance.now();
 }

@@ -62,7 +62,6 @@ export function isSlower(one: Ratio): boolean {
   return verdictOf(one) === 'slower' || (Number.isNaN(one.high) && one.ratio < 1);
 }
 
-/** The comparisons in which Varve is slower, the worst first. */
 export function slowerOf<R extends Comparable>(comparisons: readonly Comparison<R>[]): Comparison<R>[] {
   return comparisons.filter(isSlower).sort((a, b) => a.ratio - b.ratio);
 }

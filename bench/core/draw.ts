@@ -24,7 +24,6 @@ export function shuffled(count: number, random: Random): Uint32Array {
   return numbers;
 }
 
-/** The sum of 1 / i^THETA for i from 1 to `count`. */
 function zeta(count: number): number {
   let sum = 0;
   for (let i = 1; i <= count; i++) sum += 1 / i ** THETA;

@@ -36,7 +36,6 @@ export interface Sink {
   take(key: Key, value: Uint8Array): void;
 }
 
-/** One batch: as many values as keys, applied together. */
 export interface BatchEntries {
   readonly keys: readonly Key[];
   readonly values: readonly Uint8Array[];
@@ -92,7 +91,6 @@ export interface AsyncSession extends Calls<'async'> {
 
 export type Session = SyncSession | AsyncSession;
 
-/** The size of a store's files, as the file system counts them. */
 export interface DiskUse {
   readonly files: number;
   readonly bytes: number;

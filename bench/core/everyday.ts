@@ -52,7 +52,6 @@ const PEERS = new Map([
   ['sqlite-wasm', 'SQLite'],
 ]);
 
-/** The tasks that were measured, each with its comparisons. */
 export function tasksIn(comparisons: readonly Comparison[]): { name: string; found: Comparison[] }[] {
   const tasks = TASKS.map(([name, suite, access, engine, phase]) => ({
     name,
@@ -64,7 +63,6 @@ export function tasksIn(comparisons: readonly Comparison[]): { name: string; fou
   return tasks.filter(({ found }) => found.length > 0);
 }
 
-/** Varve beside IndexedDB and SQLite in wasm, task by task. */
 export function everydayOf(comparisons: readonly Comparison[]): BarGroup[] {
   return tasksIn(comparisons.filter(({ peer }) => PEERS.has(peer.engine))).map(({ name, found }) => ({
     name: `${name.charAt(0).toUpperCase()}${name.slice(1)}`,
@@ -80,7 +78,6 @@ function barOf(one: Ratio, peer: string): Bar {
   return { ratio, text: `${times(ratio)} as fast as ${peer}` };
 }
 
-/** Write, space and read amplification of the stores of a run. */
 export function amplificationOf(storage: readonly StorageReport[]): BarGroup[] {
   return shownStorage(storage).map(({ suite, engine, ...report }) => {
     const figures = {

@@ -32,13 +32,11 @@ export function scattered(random: Random, rate: number, deviation: number, round
   return Array.from({ length: rounds }, () => rate * Math.exp(deviation * normal()));
 }
 
-/** A plan of these suites: everything else is usual and small. */
 export function planOf(suites: readonly string[], more: Partial<Plan> = {}): Plan {
   const usual = { mode: 'quick', accesses: ['worker'], rounds: 3, seed: 1, scale: 1, custom: { calls: 400 } } as const;
   return { ...usual, suites, engines: [], ...more };
 }
 
-/** Runs a plan on these engines, and gathers its events. */
 export async function gathered(
   plan: Plan,
   engines: readonly Engine[],

@@ -12,7 +12,6 @@ export type Key = string | readonly [string, number];
 /** How the keys of a dataset look and in which order they are numbered. */
 export type KeyKind = 'sequential' | 'random' | 'tuple';
 
-/** Characters of a string key, unless it is to have others. */
 export const KEY_CHARS = 16;
 /** Values of a pool hold this many bytes together at most, so that large values do not fill the memory. */
 const POOL_BYTES_MAX = 4 << 20;
@@ -138,7 +137,6 @@ function sortedNumbers(kind: KeyKind, keys: readonly Key[]): Uint32Array {
   return kind === 'sequential' ? numbers : numbers.sort((a, b) => compareKeys(at(keys, a), at(keys, b)));
 }
 
-/** The order of keys: of the strings (ASCII here), then of the numbers. */
 export function compareKeys(a: Key, b: Key): number {
   if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0;
   const [textA, numberA] = typeof a === 'string' ? [a, 0] : a;

@@ -15,7 +15,6 @@ export function percentilesOf(samples: readonly number[]): Percentiles {
   return { p50: rank(0.5), p95: rank(0.95), p99: rank(0.99), max: rank(1) };
 }
 
-/** The middle of a list of figures (the mean of the two middle ones of an even list). */
 export function median(figures: readonly number[]): number {
   const sorted = [...figures].sort((a, b) => a - b);
   const half = sorted.length >> 1;

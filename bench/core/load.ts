@@ -62,7 +62,6 @@ async function closed(callers: readonly Caller[], length: Length, latencies: num
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Each caller takes the next call that is due, whenever it is free. */
 async function open(
   callers: readonly Caller[],
   { perSecond, seconds }: Pace,

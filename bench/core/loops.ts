@@ -20,9 +20,7 @@ import type { Task } from './tasks/task.ts';
 import type { Work } from './work.ts';
 
 const REHEARSAL_MS = 40;
-/** Between two reports of a round that takes long. */
 const SAID_MS = 1000;
-/** Share of the calls that a rehearsal makes at most. */
 const REHEARSAL_PART = 0.2;
 /** Calls timed as one in a rehearsal, of engines that answer at once. */
 const REHEARSAL_GROUP = 64;
@@ -58,7 +56,6 @@ export interface Loop {
 
 type About = Pick<Suite, 'name' | 'title' | 'quick' | 'asked'>;
 
-/** Registers a suite of these loops, one after the other. */
 export function registerLoops(about: About, ...loops: readonly Loop[]): void {
   const withAccess = (access: Access): readonly Loop[] => loops.filter(({ accesses }) => accesses.includes(access));
   register({
@@ -132,7 +129,6 @@ function needsOf({ work, load, keys }: Kind): readonly Ability[] {
 
 const scansOf = (work: Work): boolean => work.kind === 'points' && typeof work.mix === 'object' && !!work.mix.scans;
 
-/** Whether the calls of a loop write: single entries, batches, or not at all. */
 function writesOf(work: Work): 'points' | 'batches' | undefined {
   if (work.kind === 'batches') return 'batches';
   if (work.kind === 'transactions') return 'points';
@@ -168,7 +164,6 @@ interface Runner {
   readonly durability: Durability;
   readonly rounds: Round[];
   stage?: Stage | undefined;
-  /** Loading or running failed; the engine sits out the rest of the loop. */
   failed?: boolean;
   wrong?: string | undefined;
   group?: number;
@@ -277,7 +272,6 @@ class LoopRun {
     runner.wrong ??= await runner.stage?.verify(writesOf(this.loop.work) !== undefined);
   }
 
-  /** Closes the stage of an engine that failed, as well as it can be. */
   async #drop(runner: Runner): Promise<void> {
     const { stage } = runner;
     runner.stage = undefined;

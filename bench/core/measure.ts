@@ -41,7 +41,6 @@ export interface Round {
   readonly writes?: readonly number[];
 }
 
-/** Rounds that came one after the other, as one. */
 export class JoinedRounds implements Round {
   readonly tally = emptyTally();
   readonly latencies: number[] = [];
@@ -69,7 +68,6 @@ export function groupFor(latencies: readonly number[], step_ms = timerStepMs()):
   return Math.max(1, Math.ceil((GROUP_STEPS * step_ms * 1000) / Math.max(percentilesOf(latencies).p50, 0.01)));
 }
 
-/** The end of the calls from `from` that are timed as one. */
 function endOf({ isRead }: Task, from: number, last: number): number {
   let to = isRead === undefined ? last : from + 1;
   while (to < last && isRead?.(to) === isRead?.(from)) to++;
@@ -81,7 +79,6 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
   const latencies: number[] = [];
   const [reads, writes]: [number[], number[]] = [[], []];
   let elapsed = 0;
-  /** Of the group that has begun. */
   let spent = 0;
   let lastTurn = now();
   const ends_ms: number[] = [];

@@ -21,11 +21,9 @@ export interface Option {
   readonly step?: number;
   /** In words or as its value: how it is when the option is not given. */
   readonly standard: string;
-  /** The field of a plan's custom choices that it sets. */
   readonly field?: keyof Custom;
 }
 
-/** In the order in which a run goes through them. */
 export const ACCESSES: readonly Access[] = ['worker', 'page', 'inflight'];
 
 const AS_SUITE = 'as the suite says';
@@ -109,7 +107,6 @@ export function planFrom(params: URLSearchParams): { plan: Plan; problems: strin
   return { plan: { ...standard, ...of(false), custom: of(true) } as Plan, problems };
 }
 
-/** A value as its option says; undefined, and a problem, when it is none. */
 function readOption(option: Option, text: string, problems: string[]): string | number | string[] | undefined {
   const { name, kind, choices, min = 0, max = 0, step = 1 } = option;
   if (kind === 'number') {

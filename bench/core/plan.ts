@@ -8,13 +8,11 @@ import type { StorageReport } from './storage.ts';
 
 /** A choice of suites, engines and places of the calls. Plain data: it travels to the worker. */
 export interface Plan {
-  /** Fewer calls and shorter rounds, or the suites' own figures. */
   readonly mode: 'quick' | 'full';
   /** Names of suites; in the order of the suites, not of this list. */
   readonly suites: readonly string[];
   readonly engines: readonly string[];
   readonly accesses: readonly Access[];
-  /** Interleaved rounds of each suite; the row shows their median. */
   readonly rounds: number;
   /** Every dataset and every trace follows from it. */
   readonly seed: number;
@@ -34,13 +32,11 @@ export interface Custom {
   readonly distribution?: Order;
   /** Share of reads among the calls of a mix, 0 to 1. */
   readonly readRatio?: number;
-  /** Bytes that Varve may use for memtables and cache. */
   readonly memoryBytes?: number;
   readonly durability?: Durability;
   readonly round_ms?: number;
 }
 
-/** Rounds of a suite, unless a plan says otherwise. */
 export const ROUNDS = 3;
 
 /** The longest that a round may take, in milliseconds: slow engines are cut short, and the row says how far they came. */

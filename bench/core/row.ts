@@ -18,7 +18,6 @@ export interface LifeStory {
 
 /** A store after some more steps: the window is what lies between two samples. */
 export interface LifeSample {
-  /** Steps so far, and their time. */
   readonly steps: number;
   readonly at_ms: number;
   /** Of the window: steps a second, and microseconds of a step (of the mean of a group, where steps are timed in groups). */
@@ -41,10 +40,8 @@ export interface Row {
   readonly role: Role;
   readonly durability: Durability;
   readonly unit: 'ops' | 'entries' | 'ranges' | 'steps';
-  /** Operations and time of all rounds together. */
   readonly ops: number;
   readonly seconds: number;
-  /** The median of the rounds. */
   readonly opsPerSecond: number;
   /** Megabytes (10^6) of keys and values a second, at that median. */
   readonly megabytesPerSecond: number;
@@ -118,7 +115,6 @@ export function caseName({ suite, phase, access }: Pick<Row, 'suite' | 'access' 
   return `${suite}${phase === undefined ? '' : `, ${phase}`} (${placeText(access)})`;
 }
 
-/** Rows in groups that are alike by a text, in the order in which the groups came. */
 export function groupsBy<R>(rows: readonly R[], keyOf: (row: R) => string): R[][] {
   const groups = new Map<string, R[]>();
   for (const row of rows) {

@@ -9,10 +9,8 @@ import '../suites/all.ts';
 
 const run = (suites: readonly string[], engines: readonly Engine[]) => gathered(planOf(suites), engines);
 
-/** Other calls in place of those of a session. */
 type Bend = (real: SyncSession) => Partial<SyncSession>;
 
-/** A Map whose sessions are changed before they are used. */
 function bent(bend: Bend): Engine {
   const open: Engine['open'] = async (name, options) => {
     const real = (await map.open(name, options)) as SyncSession;
@@ -37,7 +35,6 @@ test('every suite that a Map can run is verified and counts what it did', async 
   for (const { ops } of rows) expect(ops).toBeLessThanOrEqual(1200);
 });
 
-/** A range whose entries are changed before they are handed over. */
 const ranged =
   (change: (entries: [Key, Uint8Array][]) => [Key, Uint8Array][]): Bend =>
   (real) => ({

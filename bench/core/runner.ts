@@ -29,7 +29,6 @@ export interface RunOptions {
   readonly accesses: readonly Access[];
   readonly emit: Emit;
   readonly signal: AbortSignal;
-  /** The text for the place in rows, instead of the access. */
   readonly place?: string;
 }
 

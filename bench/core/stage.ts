@@ -78,7 +78,6 @@ export class Stage {
     }
   }
 
-  /** Closes the store without removing it, and opens it again. */
   async reopen<T>(between: () => Promise<T>): Promise<T> {
     await this.session.close();
     const result = await between();
@@ -176,7 +175,6 @@ function note(state: State, { numbers, values }: BatchTrace): void {
   for (let i = 0; i < numbers.length; i++) state[numbers[i] as number] = values[i] as number;
 }
 
-/** Writes a batch, and resolves when it has the level of the row. */
 async function writeBatch(session: Session, entries: BatchEntries): Promise<void> {
   const written = session.batch(entries);
   if (session.kind === 'sync') session.commit();
@@ -209,7 +207,6 @@ export class Stages {
     private readonly emit: Emit,
   ) {}
 
-  /** Lets go of the stages that a suite will not use. */
   async prepare(next: Fixture): Promise<void> {
     await this.#release((key) => !key.endsWith(`|${fixtureKey(next)}`));
   }

@@ -21,7 +21,6 @@ export interface StorageReport {
   readonly tablesPerLevel: readonly number[];
   /** Memtables, cache, and the indexes and filters of open tables. */
   readonly memoryBytes: number;
-  /** Everything the store says about itself. */
   readonly stats?: Readonly<Record<string, unknown>>;
 }
 

@@ -15,7 +15,6 @@ export interface Count {
   readonly full: number;
 }
 
-/** So many in the quick mode and in the full one. */
 export const count = (quick: number, full: number): Count => ({ quick, full });
 
 export interface Context {
@@ -29,14 +28,12 @@ export interface Context {
   readonly step: (text: string) => void;
   /** Reports how far a step is; throws likewise. */
   readonly say: (text: string) => void;
-  /** Loaded stores that suites with the same fixture hand on. */
   readonly stages: Stages;
 }
 
 export interface Suite {
   readonly name: string;
   readonly title: string;
-  /** A quick run has it. */
   readonly quick?: boolean;
   /** Runs only when it is asked for by its name: another suite does the same, or it takes long. */
   readonly asked?: boolean;

@@ -33,7 +33,6 @@ export function isWords(column: string, index: number): boolean {
   return index === 0 || WORDS.has(column);
 }
 
-/** The same without the columns in which nothing stands. */
 function filled({ title, columns, lines }: Table): Table {
   const shown = columns.map((_, i) => i).filter((i) => lines.some(({ cells }) => (cells[i] ?? '') !== ''));
   const pick = (cells: readonly string[]): string[] => shown.map((i) => cells[i] ?? '');
@@ -59,7 +58,6 @@ export function markdownOf(table: Table): string {
 
 const BESIDE = ['case', 'Varve', 'a second', 'peer', 'a second', 'Varve is', '95% interval', 'durability'];
 
-/** Rows of Varve, each beside a peer that is like it. */
 export function comparisonTable(title: string, comparisons: readonly Comparison[]): Table {
   const lines = comparisons.map(({ varve, peer, ...ratio }): Line => {
     const [own, other] = [rate(varve.opsPerSecond), rate(peer.opsPerSecond)];
@@ -79,7 +77,6 @@ function targetTable(rows: readonly Row[]): Table {
 
 type CellOf = (row: Row, group: readonly Row[]) => string;
 
-/** Of a row of Varve, beside its best peer. */
 const beside =
   (text: (best: Comparison) => string): CellOf =>
   (row, group) => {
@@ -93,10 +90,8 @@ const percentile =
   (row) =>
     of(row) < row.max ? duration(of(row)) : '';
 
-/** Of the reads or the writes of a mix. */
 const both = (kind: Row['reads']): string => (kind ? `${duration(kind.p50)} / ${duration(kind.p99)}` : '');
 
-/** Of the windows of a life, first to last. */
 function overTime(of: (sample: LifeSample) => number | undefined, shown: (most: number) => string): CellOf {
   return ({ life }) => barsText(life?.samples.map(of) ?? [], shown);
 }

@@ -22,7 +22,6 @@ interface Target {
   readonly suite: string;
   readonly access: string;
   readonly engine: string;
-  /** The engine that it is compared with in the same run. */
   readonly against: string | undefined;
   readonly ratio?: number;
   /** The figure to reach, in the row's unit a second, on the machine where the floors were measured. */
@@ -66,7 +65,6 @@ const TARGETS: readonly Target[] = [
   page('page, 100 in flight: get', 'read-rand-mem', 'inflight', 'message'),
 ];
 
-/** The engine that a row of Varve is judged beside. */
 export function targetOf(row: Pick<Row, 'suite' | 'access' | 'engine'>): string | undefined {
   return TARGETS.find(({ suite, access, engine }) => {
     return suite === row.suite && access === row.access && engine === row.engine;
@@ -138,7 +136,6 @@ const POINTS = [...HITTING, 'write-seq', 'write-rand', 'delete'];
 /** Suites whose store grows from nothing. */
 const GROWING = ['write-seq', 'write-rand', 'write-batch', 'load'];
 
-/** The targets, the thresholds of S0, and what suites add. */
 const judges: Judge[] = [
   (rows) => TARGETS.flatMap((target) => judgeTarget(target, rows)),
   atLeast('hit rate', 0.999, percent, inWorker(HITTING, 'hitRate')),

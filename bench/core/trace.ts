@@ -9,7 +9,6 @@ import { drawer, type Order, shuffled } from './draw.ts';
 import { at, type Dataset, type Key, Random, salted } from './generator.ts';
 import type { Mix, Shares, Work } from './work.ts';
 
-/** A key of the state that is not in the store. */
 export const ABSENT = 0xffff;
 /** In place of the number of a value that is set: the call is a get or a delete. */
 export const GET = -1;
@@ -19,10 +18,8 @@ const SCAN = 1 << 20;
 /** Added to the number of a value: a get, and then a set of the value. */
 const MODIFY = 1 << 21;
 
-/** Whether a call gets the value of its key. */
 export const isGet = (call: number): boolean => call === GET || call >= MODIFY;
 export const isScan = (call: number): boolean => call >= SCAN && call < MODIFY;
-/** Whether a call writes nothing. */
 const isRead = (call: number): boolean => call === GET || isScan(call);
 /** The number of the value that a call sets, or of the entries of a range. */
 export const argumentOf = (call: number): number => call & (SCAN - 1);
@@ -55,12 +52,10 @@ export function emptyState(dataset: Dataset): State {
   return new Uint16Array(dataset.keys.length).fill(ABSENT);
 }
 
-/** The numbers of the keys that a state holds, in key order. */
 export function liveInOrder({ sorted }: Dataset, state: State): Uint32Array {
   return sorted.filter((number) => state[number] !== ABSENT);
 }
 
-/** How many keys a state holds from the first on without a gap. */
 export function countFromFirst(state: State): number {
   const gap = state.indexOf(ABSENT);
   return gap < 0 ? state.length : gap;
@@ -126,7 +121,6 @@ function numberOf(dataset: Dataset, mix: Mix, order: Order, there: number, rando
   return (_, inserted) => draw(inserted);
 }
 
-/** The keys of one batch and the numbers of their values. */
 export interface BatchTrace {
   readonly numbers: Uint32Array;
   readonly values: Uint16Array;

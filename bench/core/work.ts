@@ -9,11 +9,9 @@ export interface Shares {
   /** Ranges of 1 to `size` entries. */
   readonly scans?: number;
   readonly size?: number;
-  /** Gets that are followed by a set of the key. */
   readonly modifies?: number;
 }
 
-/** The point calls of a suite: of one kind, or of several. */
 export type Mix = 'set' | 'get' | 'miss' | 'delete' | Shares;
 
 export type Work =

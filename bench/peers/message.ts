@@ -73,7 +73,6 @@ function packed(calls: readonly PointCall[], valueBytes: number): ArrayBuffer {
   return message;
 }
 
-/** The work that a floor's worker does besides its answer. */
 type Does = 'nothing' | 'appends' | 'opens';
 
 function messageEngine(name: string, does: Does, about: string): Engine {

@@ -11,7 +11,6 @@ import { KEY_CHARS, type Key } from '../core/generator.ts';
 import { engineOf } from './library.ts';
 import { floorFile, removeFloorFile } from './opfs.ts';
 
-/** In place of the length of a value. */
 const DELETED = -1;
 const SLAB_BYTES = 64 << 10;
 

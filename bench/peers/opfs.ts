@@ -19,7 +19,6 @@ export async function removeEntry(top: string, name: string): Promise<void> {
   await removed.catch(unlessGone);
 }
 
-/** The files in the folder `name` in the folder `top`, at any depth. */
 export async function folderUse(top: string, name: string): Promise<DiskUse> {
   return useOf(await (await folderOf(top)).getDirectoryHandle(name));
 }

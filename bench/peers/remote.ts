@@ -70,7 +70,6 @@ export const overPort = (port: Worker | DedicatedWorkerGlobalScope) => ({
   },
 });
 
-/** Opens the store `name` of `peer` in a worker of its own. */
 export async function openRemote(peer: string, name: string, options: SessionOptions): Promise<AsyncSession> {
   const worker = new Worker(new URL('./peer-worker.js', import.meta.url), { type: 'module', name });
   const calls = createBirpc<PeerCalls>({}, overPort(worker));

@@ -10,7 +10,6 @@ import type { Key } from '../core/generator.ts';
 
 export interface Run {
   readonly kind: 'set' | 'get' | 'delete';
-  /** The place of its first call in the wave. */
   readonly from: number;
   readonly keys: Key[];
   /** As many as keys in a run of sets; else none. */

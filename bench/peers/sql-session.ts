@@ -13,7 +13,6 @@ export interface Statements extends Pick<SyncSession, 'set' | 'get' | 'delete' |
   commit(): void;
 }
 
-/** Also with the calls that the worker of the peers makes. */
 export type SqlSession = Required<Omit<SyncSession, 'report'>> & {
   /** Many point calls in one transaction, in their order: those that came in one message. */
   wave(calls: readonly PointCall[]): (Uint8Array | undefined)[];

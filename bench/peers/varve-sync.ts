@@ -12,7 +12,6 @@ import type { Key } from '../core/generator.ts';
 import { engineOf, openOptions } from './library.ts';
 import { storeFiles } from './opfs.ts';
 
-/** `each`: one append for each write. */
 export function syncSession(store: SyncStore<Key, Uint8Array>, each = false): SyncSession {
   const session: SyncSession = {
     kind: 'sync',

@@ -12,7 +12,6 @@ import { command, commandOf } from '../targets/command.ts';
 import { DATA, pageFiles, readmeWith, readResults } from './files.ts';
 import { parseRuns, resultsOf, resultsText } from './results.ts';
 
-/** The flags of the page; scripts/results.mjs has those of the runs. */
 interface Flags {
   readonly from: string;
   readonly add?: true;

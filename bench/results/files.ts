@@ -34,14 +34,12 @@ export function readmeWith(readme: string, results: Results): string {
   return `${readme.slice(0, begin + BEGIN.length)}\n${readmeText(results)}\n${readme.slice(end)}`;
 }
 
-/** A sentence for each file that differs from the data. */
 export function problemsOf(results: Results, read: (path: string) => string): string[] {
   const files = pageFiles(results).set(README, readmeWith(read(README), results));
   const changed = [...files].filter(([path, text]) => read(path) !== text);
   return changed.map(([path]) => `${path} is not what ${DATA} gives.`);
 }
 
-/** The results in a file. */
 export function readResults(data: string): Results {
   return parseResults(gunzipSync(readFileSync(data)).toString());
 }

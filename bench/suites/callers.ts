@@ -47,7 +47,6 @@ interface Subject {
   readonly reads: Round[];
   readonly writes: Round[];
   readonly open: Round[];
-  /** Gets a second that the open loop asks for. */
   asked: number;
 }
 

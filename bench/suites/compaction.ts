@@ -38,7 +38,6 @@ const TABLES_MAX = 19;
 /** Flushes of the same keys with turns in between, in which the engine merges as it likes. */
 const FLUSHES = count(12, 100);
 const RANGE = 50;
-/** Calls timed as one at first. */
 const REHEARSAL_GROUP = 20;
 const WAIT_MS_MAX = 20_000;
 const READS: readonly {
@@ -80,7 +79,6 @@ export async function runCompaction(context: Context, engine: Engine = varveSync
   }
 }
 
-/** Gets and ranges over tables that each span all keys. */
 async function overlapping(on: Compaction): Promise<void> {
   const every = Array.from({ length: TABLES_MAX }, (_, part) => on.every(TABLES_MAX, part));
   const parts = every.map((numbers): Part => ({ numbers, value: (number) => number % 1000 }));
@@ -99,7 +97,6 @@ async function overlapping(on: Compaction): Promise<void> {
   }
 }
 
-/** As many tables of the same keys as can be there. */
 async function sameKeys(on: Compaction, batch: number): Promise<void> {
   const numbers = Array.from({ length: batch }, (_, i) => i);
   for (let table = 0; table < TABLES_KEPT; table++) await on.flushed({ numbers, value: () => table });

@@ -28,11 +28,9 @@ export interface Machine {
 export interface Source {
   /** The abbreviated hash of the commit; undefined outside of a repository. */
   readonly commit?: string;
-  /** Nothing was changed beside that commit. */
   readonly clean: boolean;
 }
 
-/** Every command adds this to its result. */
 export interface Provenance {
   readonly machine: Machine;
   /** Programs that wanted to run, on average over the last minute, the run included; 0 where the system does not report it. */
@@ -148,7 +146,6 @@ export const joined = (text: string, before?: string): string => (before === und
 export interface Target<Own extends string> {
   readonly name: string;
   readonly place: string;
-  /** Its own flags, in the form of commander, and what they say. */
   readonly flags: Readonly<Record<Own, readonly [form: string, about: string]>>;
   /** Measures with files in `folder`; resolves with versions of runtimes and libraries, and engines for the notes below the tables. */
   run(

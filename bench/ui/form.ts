@@ -37,7 +37,6 @@ export function chosenPlan(): Plan {
   return planFrom(new URLSearchParams(params.map(([name, text]) => [name, text]))).plan;
 }
 
-/** A figure or a choice, with its help. */
 function field(option: Option, plan: Plan): HTMLElement {
   const { name, kind, about, choices, min, max, step = 1, standard } = option;
   const id = `option-${name}`;

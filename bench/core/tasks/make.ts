@@ -92,7 +92,6 @@ function ranges(
   const base = new TaskBase(dataset, state);
   const expected = Math.min(size ?? keys.length, keys.length);
   const random = new Random(salted(0x7a9e + round, seed));
-  /** For each call: the place in key order of its first key. */
   const places = Uint32Array.from({ length: calls }, () => random.below(keys.length - expected + 1));
   return new Calls(base.tally, {
     calls,

@@ -132,7 +132,6 @@ export class Calls<T> implements Task {
   }
 }
 
-/** The keys and values of a batch, looked up before they are timed. */
 export function entriesOf(dataset: Dataset, { numbers, values }: BatchTrace): BatchEntries {
   return {
     keys: Array.from(numbers, (number) => at(dataset.keys, number)),
@@ -140,7 +139,6 @@ export function entriesOf(dataset: Dataset, { numbers, values }: BatchTrace): Ba
   };
 }
 
-/** Counts what a range delivers and keeps its last entry. */
 export class LastEntry implements Sink {
   count = 0;
   touched = 0;

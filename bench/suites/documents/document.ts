@@ -9,10 +9,8 @@ import { Random } from '../../core/generator.ts';
 export interface Person {
   readonly id: string;
   readonly email: string;
-  /** One of few: the index that is searched. */
   readonly team: string;
   readonly skills: readonly string[];
-  /** Different for each: the index that is streamed. */
   readonly joined: Date;
   readonly revision: number;
   readonly about: string;

@@ -25,12 +25,10 @@ const CALLS = { quick: 300, full: 5000 };
 const BATCH = 100;
 const FOUND = 20;
 const STREAMED = 500;
-/** Calls of a rehearsal, which measures how long one takes. */
 const REHEARSED = 20;
 /** Calls at once, in flight: S4 has so many clients. */
 const CLIENTS = 100;
 
-/** The calls, and what a row says of each. */
 const CALLS_TEXTS = {
   insert: 'insert',
   insertMany: `insertMany by ${BATCH}, documents`,
@@ -41,7 +39,6 @@ const CALLS_TEXTS = {
   mix: 'mix: 50% get, 20% find, 20% update, 5% insert, 5% delete',
 } as const;
 type DocumentCall = keyof typeof CALLS_TEXTS;
-/** Those that many clients make at once. */
 const IN_FLIGHT_CALLS: readonly DocumentCall[] = ['insert', 'get', 'update', 'find', 'mix'];
 
 function callsOf(access: Access): readonly DocumentCall[] {
@@ -101,7 +98,6 @@ registerThresholds(
   atLeast('documents, many clients, calls a second', 100, rate, ofClients('opsPerSecond')),
 );
 
-/** One engine, its store, and the documents that must be in it. */
 class Contender {
   readonly #count: number;
   /** Revisions by number; undefined for a document that was deleted. */

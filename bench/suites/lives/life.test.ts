@@ -84,7 +84,6 @@ test.each(LIVES)('$name: an honest store is right from its first step to its las
   expect(story.idle === undefined).toBe(life.idles !== true);
 });
 
-/** Loses each `every`-th set. */
 const forgetful =
   (every: number): Spoil =>
   (session) => {

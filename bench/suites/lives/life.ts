@@ -19,7 +19,6 @@ import { verifyEntries } from '../../core/verify.ts';
 
 export type Pair = readonly [key: string, value: Uint8Array];
 
-/** A store that is opened and closed in the course of its life. */
 export class LifeStore {
   readonly name: string;
   opened: Session | undefined;
@@ -37,7 +36,6 @@ export class LifeStore {
     return this.opened;
   }
 
-  /** Opens it, new or as `close` left it. */
   async open(): Promise<void> {
     this.opened = await this.engine.open(this.name, this.options);
   }
@@ -68,7 +66,6 @@ export interface LifeCall {
   check?(given: unknown): boolean;
 }
 
-/** One life under way: the model of its store. */
 export interface Course {
   /** The entries of the store now, in the order of keys; before the first step, those that it begins with. */
   holds(): Pair[];
@@ -98,7 +95,6 @@ export interface Life {
 interface Lived {
   readonly parts: readonly { readonly phase: string | undefined; readonly round: Round; readonly groupSize: number }[];
   readonly story: LifeStory;
-  /** The fault that the pass over the whole store found. */
   readonly problem: string | undefined;
 }
 
@@ -163,7 +159,6 @@ async function fill(store: LifeStore, pairs: readonly Pair[]): Promise<void> {
   await turn();
 }
 
-/** The calls of one part of a life so far. */
 class Part extends JoinedRounds {
   groupSize = 1;
   writtenBytes = 0;
@@ -193,7 +188,6 @@ class Part extends JoinedRounds {
     return round;
   }
 
-  /** Its result. Throws when nothing was measured. */
   result(): Lived['parts'][number] {
     const { phase, groupSize } = this;
     if (this.tally.ops === 0) throw new Error(`Of ${phase ?? 'a life'} nothing was measured.`);

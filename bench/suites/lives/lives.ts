@@ -46,7 +46,6 @@ const get = (key: string, expected: Uint8Array): LifeCall => ({
 const remove = (key: string): LifeCall => writing(key.length, ({ session }) => session.delete(key));
 const removeRange = (gte: string, lt: string): LifeCall =>
   writing(gte.length + lt.length, ({ session }) => session.deleteRange?.(gte, lt));
-/** As many entries from a key on as are expected. */
 const range = (gte: string, expected: readonly Pair[]): LifeCall => ({
   bytes: expected.reduce((bytes, [key, value]) => bytes + key.length + value.length, 0),
   writes: false,

@@ -26,7 +26,6 @@ export interface RemoteTab {
 export class House {
   readonly #tabs = new Set<RemoteTab>();
 
-  /** Opens a tab; resolves when it listens. */
   async open(): Promise<RemoteTab> {
     const name = crypto.randomUUID();
     const address = `./tab.html?channel=${name}`;
@@ -42,7 +41,6 @@ export class House {
     return tab;
   }
 
-  /** Ends a tab; resolves when that was done. */
   async end(tab: RemoteTab, cause: Cause): Promise<void> {
     this.#tabs.delete(tab);
     await globalThis.varveBenchTabs?.(cause, tab.address);

@@ -19,16 +19,13 @@ export type Call = 'get' | 'set';
 export interface Work {
   readonly engine: string;
   readonly call: Call;
-  /** 100 calls in flight rather than one awaited after another. */
   readonly waves: boolean;
   /** Writes go to each `of`-th key from the `index`-th on, so that no two tabs write the same. */
   readonly index: number;
   readonly of: number;
   readonly calls: number;
   readonly budget_ms: number;
-  /** Awaited calls that are timed as one. */
   readonly group: number;
-  /** Varies what is drawn at random. */
   readonly round: number;
 }
 

@@ -47,7 +47,6 @@ function enginesOf(engines: readonly Engine[]): Engine[] {
   return SHARED.flatMap((name) => engines.find((engine) => engine.name === name) ?? []);
 }
 
-/** Tabs are closed at the end, also when the run is cancelled. */
 async function run(context: Context): Promise<void> {
   const house = new House();
   try {
@@ -75,7 +74,6 @@ class TabSuite {
   readonly #mode: 'quick' | 'full';
   readonly #engines: readonly Engine[];
   readonly #waves: boolean;
-  /** Groups of awaited calls, by engine and call. */
   readonly #groups = new Map<string, number>();
 
   constructor(
@@ -96,7 +94,6 @@ class TabSuite {
     for (const tab of tabs) await this.house.end(tab, 'close');
   }
 
-  /** All rows of one number of tabs, on new stores. */
   async #measure(tabs: readonly RemoteTab[]): Promise<void> {
     const entries = ENTRIES[this.#mode];
     const store = ({ name }: Engine): string => `bench-tabs-${name}-${tabs.length}`;
@@ -152,7 +149,6 @@ class TabSuite {
     }
   }
 
-  /** Has tabs make their calls at the same time. */
   async #go(making: Making, who: readonly RemoteTab[], round: number): Promise<Round[]> {
     this.context.signal.throwIfAborted();
     await Promise.all(

@@ -18,7 +18,6 @@ import { type Acknowledged, epochMs, type Work, type Written } from './protocol.
 
 const VALUE_BYTES = 100;
 const REHEARSAL_CALLS = 60;
-/** Keys asked for at once when writes are counted. */
 const CHECKED_TOGETHER = 500;
 
 interface OpenStore {
@@ -54,7 +53,6 @@ export class Tab {
     return report?.sharing?.leads;
   }
 
-  /** How many awaited calls last long enough for the timer. */
   async rehearse(work: Work): Promise<number> {
     const task = this.#taskOf({ ...work, calls: REHEARSAL_CALLS });
     const { latencies } = await measure(task, limits({ ...work, calls: REHEARSAL_CALLS, group: 1, budget_ms: 1000 }));
@@ -147,7 +145,6 @@ export class Tab {
   }
 }
 
-/** The same writes, to the keys of one tab. */
 function ownOf(trace: PointTrace, { index, of }: Work): PointTrace {
   const own = Math.floor(trace.keys.length / of);
   return { ...trace, numbers: trace.numbers.map((number) => (number % own) * of + index) };

@@ -19,10 +19,8 @@ export interface Flags {
   readonly peers?: string;
   readonly json?: string;
   readonly markdown?: string;
-  /** Runs of the whole, each in a browser of its own. */
   readonly runs: number;
   readonly compare?: string;
-  /** The share by which a row may be slower. */
   readonly failOver: number;
   readonly saveBaseline?: string;
   readonly profile?: string;
@@ -52,7 +50,7 @@ export function benchCommand(): Command {
     .option('--list', 'Prints the suites and engines.')
     .addHelpText(
       'after',
-      '\nOther benchmarks: npm run bench -- NAME, where NAME is one of scale, micro, fs, http, results.\n' +
+      '\nOther benchmarks: npm run bench -- NAME, where NAME is one of scale, micro, fs, http, visit, results.\n' +
         'bench/README.md says what each measures.',
     );
 }
@@ -78,7 +76,6 @@ function shareOf(text: string): number {
   throw new InvalidArgumentError('It must be a share such as 10% or 0.1.');
 }
 
-/** The plan that parameters ask for. Throws what is wrong with them. */
 export function planOf(params: URLSearchParams): Plan {
   const { plan, problems } = planFrom(params);
   if (problems.length > 0) throw new Error(`${problems.join('\n')}\n${SEE_HELP}`);

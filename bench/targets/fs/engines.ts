@@ -23,9 +23,7 @@ import { varveSession } from '../../peers/varve-page.ts';
 import { syncSession } from '../../peers/varve-sync.ts';
 import { versionOf } from '../command.ts';
 
-/** Enough for all entries of a range of LevelDB at once. */
 const RANGE_BYTES = 1 << 20;
-/** After every key of the bench. */
 const LAST = '\u{10ffff}';
 /** libsql 0.5 keeps some two files open of each database that was closed, and a process may have as few as 1024. */
 const LIBSQL_OPENS_MAX = 200;

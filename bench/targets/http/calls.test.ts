@@ -23,6 +23,12 @@ test('every connection writes keys of its own', () => {
   }
 });
 
+test('keys sort as their numbers do, and give them back', () => {
+  const numbers = [0, 9, 10, 99, 100, 123_456];
+  expect(numbers.map(keyOf)).toEqual(numbers.map(keyOf).sort());
+  expect(numbers.map((number) => numberOf(keyOf(number)))).toEqual(numbers);
+});
+
 test('an insert takes a key that was never written, a new one each time', () => {
   const share = shareOf(3);
   const numbers = [insert(share), insert(share)].flatMap(({ writes }) => writes.map(({ number }) => number));

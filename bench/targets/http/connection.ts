@@ -47,7 +47,6 @@ export class Outcomes {
   }
 }
 
-/** The sequence of a receipt; 0 of an answer that is none. */
 function sequenceOf(body: string): number {
   return Number(/^\{"sequence":(\d+)/.exec(body)?.[1] ?? 0);
 }

@@ -35,7 +35,6 @@ export function valueText({ number, version }: Write): string {
   return `{"id":${number},"version":${version},"text":"${texts[(number * 31 + version) % TEXTS]}"}`;
 }
 
-/** The last acknowledged state of every key of a store. */
 export class Ledger {
   readonly #versions: number[];
   /** The sequence of the entry where a receipt gave it, 0 elsewhere. */
@@ -57,7 +56,6 @@ export class Ledger {
     return this.#versions[number] ?? 0;
   }
 
-  /** The sequence that the entry is known to have, else 0. */
   sequence(number: number): number {
     return this.#sequences[number] ?? 0;
   }
@@ -85,7 +83,6 @@ export class Ledger {
     return this.#versions.filter((version) => version !== 0).length;
   }
 
-  /** Whether an entry is exactly what must be there. */
   matches(key: string, value: unknown): boolean {
     const number = numberOf(key);
     const version = this.version(number);
@@ -95,7 +92,6 @@ export class Ledger {
 
 /** The keys that one connection of a row may write, and its own random numbers. */
 export class Share {
-  /** A share for each of so many connections. */
   static ofAll(ledger: Ledger, connections: number, seed: number): Share[] {
     return Array.from({ length: connections }, (_, i) => new Share(ledger, i, connections, seed));
   }

@@ -40,9 +40,7 @@ interface ServerRound extends Round {
   readonly rows: number;
 }
 
-/** A server, its store, and what that must hold. */
 export class Runner {
-  /** Another seed for every round. */
   #seed = 1;
 
   private constructor(
@@ -153,7 +151,6 @@ function lengthOf({ seconds: whole = SECONDS, requests, connections }: Phase, se
 const perSecond = (rounds: readonly ServerRound[]): number =>
   median(rounds.map(({ outcomes, elapsed_ms }) => (outcomes.requests * 1000) / elapsed_ms));
 
-/** Reports the row of some work, and that of its floor. */
 function conclude(emit: Emit, suite: string, work: Work, problem: string | undefined): void {
   const { runner, phase, rounds, floor, due } = work;
   const { connections, published, isOfLevel } = phase;

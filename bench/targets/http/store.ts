@@ -23,7 +23,6 @@ export class RemoteStore {
     await this.#write(Array.from({ length: this.ledger.base }, (_, number) => ({ number, version: 1 })));
   }
 
-  /** After a row: writes deleted keys of the base again. */
   async restore(): Promise<void> {
     await this.#write(this.ledger.missing().map((number) => this.ledger.next(number)));
   }

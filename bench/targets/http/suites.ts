@@ -32,7 +32,6 @@ export const SINGLE: readonly Work[] = [
   { title: 'transaction (3 sets and a delete)', kind: calls.transaction, published: '60/s, 16 ms' },
 ];
 
-/** `http-batch`: many operations a request, beside one a request. */
 export const BATCH: readonly Work[] = [
   { title: 'gets, one a request', kind: calls.get },
   { title: 'sets, one a request', kind: calls.put },

@@ -8,7 +8,6 @@
 import process from 'node:process';
 import type { Durability } from 'varve';
 
-/** The first argument of a program, as JSON. */
 export interface Options {
   readonly directory: string;
   /** The level of writes that name none; a Durable Object knows only `strict`. */
@@ -19,7 +18,6 @@ export interface Options {
 
 export interface Address {
   readonly url: string;
-  /** The version of the runtime, if it reports one. */
   readonly versions: string;
 }
 
