@@ -11,7 +11,7 @@ import { bundlingOfPeers, copyPeers } from './peers.mjs';
 import { publishedFigures } from './results.mjs';
 import { root } from './tools.mjs';
 
-/** What a static host would serve. */
+/** The files that a static host would serve. */
 export const SITE = join(root, 'build', 'site');
 const STATIC = new Set(['.css', '.svg', '.png', '.ico', '.json', '.woff2']);
 

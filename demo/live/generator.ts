@@ -47,8 +47,6 @@ export class Generator {
   wishes: Wishes;
   /** Entries acknowledged, since the page was opened. */
   written = 0;
-  /** Keys looked up, those that are not there included. */
-  read = 0;
 
   constructor(store: SampleStore, wishes: Wishes, events: GeneratorEvents) {
     this.#store = store;
@@ -59,11 +57,6 @@ export class Generator {
 
   get isRunning(): boolean {
     return this.#running !== undefined;
-  }
-
-  /** New keys so far: after `KEYS` of them there are no more. */
-  get made(): number {
-    return this.#next;
   }
 
   async start(): Promise<void> {
@@ -130,7 +123,6 @@ export class Generator {
         // One in ten is not there: a look into a table is useless then, unless its filter prevents it.
         const keys = Array.from({ length: count }, () => (Math.random() < ABSENT ? this.#absent() : this.#known()));
         await this.#store.getMany(keys);
-        this.read += count;
       }
       await pause(count > 0 ? Math.max(TICK_MS, (1000 * count) / Math.max(1, rate)) : TICK_MS);
     }

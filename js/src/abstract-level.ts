@@ -243,7 +243,7 @@ export async function migrate<K, V>(db: VarveLevel<K, V>, options: MigrateOption
   return moveOnce(move, options);
 }
 
-/** What browser-level stored. Versions before 5, called level-js, stored text as text. */
+/** A value as browser-level stored it. Versions before 5, called level-js, stored text as text. */
 function bytesOf(stored: unknown): Uint8Array {
   if (stored instanceof ArrayBuffer) return new Uint8Array(stored);
   return stored instanceof Uint8Array ? stored : new TextEncoder().encode(String(stored));

@@ -117,7 +117,7 @@ export function asyncStorage<V = string>(
   };
 }
 
-/** What the caller wants for an absent key: the argument, also if it is undefined, or null if there is no argument. */
+/** The value for an absent key: the argument, also if it is undefined, or null if there is no argument. */
 function absentOf(given: readonly unknown[]): unknown {
   return given.length > 0 ? given[0] : null;
 }

@@ -55,7 +55,7 @@ export interface KVStore {
   readonly closed: boolean;
 }
 
-/** What the option `kvStore` of Zero and Replicache takes. */
+/** A value for the option `kvStore` of Zero and Replicache. */
 export interface StoreProvider {
   create(name: string): KVStore;
   /** Deletes a database. */

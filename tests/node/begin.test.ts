@@ -12,7 +12,7 @@ import { add, code, collect, conflict, openAsync, openSync } from './support/tra
 
 type Either = Store<Key, unknown> | SyncStore<Key, unknown>;
 
-/** What a call does: its result, or the code of its error. A synchronous call throws at once. */
+/** The outcome of a call: its result, or the code of its error. A synchronous call throws at once. */
 async function outcome(call: () => unknown): Promise<unknown> {
   try {
     return await call();

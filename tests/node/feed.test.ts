@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { Feed, Reader } from '../../js/src/changes/feed.ts';
-import { pageWanted } from '../../js/src/changes/page.ts';
+import { pageWanted } from '../../js/src/protocol/change-page.ts';
 import { FeedModel } from './support/feed-model.ts';
 import { Random } from './support/random.ts';
 

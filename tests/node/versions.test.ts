@@ -211,7 +211,8 @@ test('a tab that the leader refuses does not count as one with newer code', asyn
   server.receive({ ...join, client: 3, isLogged: false, version: 1 }, older);
   await expect.poll(() => sent[2]).toMatchObject([{ type: 'opened' }, { type: 'versionchange', version: 0 }]);
   expect(sent[1]).toMatchObject([{ type: 'failed', error: { code: 'VARVE_LOCKED' } }]);
-  expect(server.clients).toBe(2);
+  server.receive({ type: 'call', id: 3, method: 'stats', args: [] }, older);
+  await expect.poll(() => sent[2]?.at(-1)).toMatchObject({ type: 'result', value: { sharing: { clients: 2 } } });
   await server.retire();
 });
 

@@ -1,5 +1,5 @@
 /**
- * `varve/yjs`. What y-indexeddb does too is tested with both, over an IndexedDB in memory; then several tabs, and what can go wrong.
+ * `varve/yjs`. Tests of features that y-indexeddb has, too, run with both, over an IndexedDB in memory. Then several tabs, and failures.
  */
 
 import 'fake-indexeddb/auto';

@@ -14,7 +14,7 @@ const REPORT = `
   await db.close();
 `;
 
-/** What a page imports. It must not use anything that a server lacks, nor keep its process alive. */
+/** The imports of a page. They must not use anything that a server lacks, nor keep its process alive. */
 const IMPORTED = `
   const used = [];
   for (const name of ['Worker', 'SharedWorker', 'BroadcastChannel', 'MessageChannel', 'fetch', 'indexedDB', 'setInterval']) {

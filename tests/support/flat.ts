@@ -58,7 +58,7 @@ export function growthOf(laps: readonly Lap[]): string[] {
 }
 
 /** The median. */
-export function median(numbers: readonly number[]): number {
+function median(numbers: readonly number[]): number {
   const sorted = [...numbers].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }

@@ -36,7 +36,7 @@ export interface Found {
 }
 
 /** The value of a key: noise. */
-export function noiseOf(key: number): Uint8Array {
+function noiseOf(key: number): Uint8Array {
   const words = new Uint32Array(VALUE_BYTES / 4);
   let state = (key + 1) * 0x9e37_79b1;
   for (let i = 0; i < words.length; i++) {

@@ -9,7 +9,7 @@
 import { randomFrom } from './random.ts';
 
 /** Keys are numbers below this: few enough to be overwritten and deleted often. */
-export const KEY_COUNT = 3000;
+const KEY_COUNT = 3000;
 const ROUND = 0x1_0000_0000;
 
 export type Op =

@@ -7,7 +7,7 @@
 /** Takes a test. Rejects with the first assertion that failed. */
 type Register = (name: string, run: () => Promise<void>) => void;
 
-/** What tape calls `test`. */
+/** The `test` of tape. */
 export function tape(register: Register): (name: string, body: (t: Assertions) => unknown) => void {
   return (name, body) => register(name, () => new Assertions().run(body));
 }

@@ -1,4 +1,4 @@
-/** What adapters take: types only. */
+/** The stores that adapters take: types only. */
 
 import type { View } from '../store/view.ts';
 

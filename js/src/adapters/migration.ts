@@ -26,7 +26,7 @@ export interface MigrateOptions {
 
 type Entry<V> = readonly [key: Key, value: V];
 
-/** What is moved. */
+/** The data to move. */
 export interface Move<V> {
   /** The name of the database. */
   readonly database: string;

@@ -6,8 +6,8 @@
  * aborts.
  */
 
+import type { PageWanted, RawChange } from '../protocol/change-page.ts';
 import { type Feed, type Moved, Reader } from './feed.ts';
-import type { PageWanted, RawChange } from './page.ts';
 import type { Change } from './types.ts';
 
 /** The source and the start of an iterator. */

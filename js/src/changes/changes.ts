@@ -7,10 +7,10 @@
 import type { Client } from '../client/client.ts';
 import type { Operations } from '../client/operations.ts';
 import { type ByteRange, halfOpen } from '../codec/range.ts';
+import { ChangeKind, type PageWanted, pageWanted, type RawChange } from '../protocol/change-page.ts';
 import { ChangeSource } from './change-source.ts';
 import { deletedRange } from './deleted-range.ts';
 import { Feed } from './feed.ts';
-import { ChangeKind, type PageWanted, pageWanted, type RawChange } from './page.ts';
 import type { Change } from './types.ts';
 
 /** The parts that the store passes in. */

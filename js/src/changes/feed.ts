@@ -16,8 +16,15 @@
 import type { Client } from '../client/client.ts';
 import { compareBytes } from '../codec/range.ts';
 import { hasCode } from '../errors.ts';
+import {
+  ChangeKind,
+  type Page,
+  type PageWanted,
+  pageOperation,
+  pageWanted,
+  type RawChange,
+} from '../protocol/change-page.ts';
 import type { StoreState } from '../protocol/messages.ts';
-import { ChangeKind, type Page, type PageWanted, pageOperation, pageWanted, type RawChange } from './page.ts';
 
 /** The result for a reader when its position has moved. */
 export interface Moved {

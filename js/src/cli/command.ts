@@ -12,7 +12,7 @@ import { parseKeyText, shown } from './text.ts';
 
 /** An option of a command. */
 export interface Option {
-  /** What its value is, in capitals; undefined for a flag without a value. */
+  /** The name of its value, in capitals; undefined for a flag without a value. */
   readonly value?: string;
   readonly help: string;
 }
@@ -24,7 +24,7 @@ export interface Command {
   readonly name: string;
   /** Its arguments; those in brackets can be left out, and the last one can be repeated if it ends with dots. */
   readonly usage: string;
-  /** What it does, in one line. */
+  /** A summary of one line. */
   readonly summary: string;
   readonly options: Options;
   /** More lines for its help. */

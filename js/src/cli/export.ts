@@ -35,7 +35,7 @@ export function formatOfName(file: string): Format | undefined {
   return format[extname(file).toLowerCase()];
 }
 
-/** What was written so far. */
+/** The bytes and entries written so far. */
 interface Written {
   entries: number;
   bytes: number;

@@ -26,7 +26,7 @@ const BATCH_CHARS = 1024 * 1024;
 /** How many bad rows are listed. */
 const LISTED_MAX = 10;
 
-/** What is in the store so far. */
+/** The progress of the import. */
 interface Imported {
   entries: number;
   /** The last line that is in the store. */

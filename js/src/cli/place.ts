@@ -15,7 +15,7 @@ import { CommandError, Exit, wrong } from './exit.ts';
 import { RemoteStore } from './remote.ts';
 import { shown } from './text.ts';
 
-/** What the commands need of a store: one in files has all of it, one behind `varve/http` as well. */
+/** The calls of a store that the commands use. A store in files has all of them, and one behind `varve/http` as well. */
 export type AnyStore = Pick<
   Store<Key, unknown>,
   'getEntry' | 'set' | 'setMany' | 'delete' | 'deleteRange' | 'keys' | 'entries' | 'count' | 'close'
@@ -28,7 +28,7 @@ export interface Folder {
   readonly name: string;
   /** The store's folder, as a person would write it. */
   readonly path: string;
-  /** What the person wrote. */
+  /** The argument as it was written. */
   readonly place: string;
 }
 

@@ -23,7 +23,7 @@ import { parseKeyText, shown } from './text.ts';
 export interface KeyRule {
   /** The field or the column that is the key; undefined: rows have keys of their own. */
   readonly column: string | undefined;
-  /** What comes before each key. */
+  /** Stands before each key. */
   readonly prefix: readonly Key[] | undefined;
 }
 

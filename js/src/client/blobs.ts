@@ -6,7 +6,7 @@
 
 import { bytesOf } from '../codec/blobs.ts';
 import { VarveError } from '../errors.ts';
-import { FRAME_HEADER_BYTES, OP_HEADER_BYTES } from '../protocol/frame.ts';
+import { operationsOf, requestOf } from '../protocol/frame-bytes.ts';
 import type { PendingFrame } from './pending-frame.ts';
 
 /** How long closing waits for the bytes of Blobs. A file on a disk or a network that is gone may never return them. */
@@ -18,9 +18,8 @@ export async function readInto(pending: PendingFrame): Promise<void> {
     try {
       const bytes = await Promise.race([bytesOf(blob), pending.aborted(request)]);
       if (pending.frame === undefined) continue;
-      const frame = new Uint8Array(pending.frame);
-      const at = startOf(frame, request);
-      if (at !== undefined) frame.set(bytes, at + offset);
+      const operations = operationsOf(new Uint8Array(pending.frame));
+      operations.find((operation) => requestOf(operation) === request)?.bytes.set(bytes, offset);
     } catch (error) {
       pending.drop(request, error);
     }
@@ -36,15 +35,4 @@ export function limit(frames: readonly PendingFrame[], closed: Promise<unknown>)
   }, CLOSING_MS);
   const end = (): void => clearTimeout(timer);
   closed.then(end, end);
-}
-
-/** Where an operation of a frame begins. */
-function startOf(bytes: Uint8Array, request: number): number | undefined {
-  const view = new DataView(bytes.buffer);
-  for (let at = FRAME_HEADER_BYTES; at < bytes.length; ) {
-    if (view.getUint32(at, true) === request) return at;
-    const length = OP_HEADER_BYTES + view.getUint32(at + 8, true) + view.getUint32(at + 12, true);
-    at += (length + 3) & ~3;
-  }
-  return undefined;
 }

@@ -30,7 +30,7 @@ import {
 import { readUtf8 } from './text.ts';
 
 /** Thrown for bytes that are not a structured value. */
-export class Malformed extends Error {}
+class Malformed extends Error {}
 
 type TypedArrayConstructor = new (buffer: ArrayBuffer) => ArrayBufferView;
 type ErrorConstructor = new (message: string) => Error;

@@ -99,7 +99,7 @@ export class KeyFormat<K> {
 }
 
 /** The Varve key that a codec returns. Throws `VARVE_INVALID_KEY` when the codec refuses. */
-export function mappedKey<K>(codec: KeyCodec<K>, key: K): Key {
+function mappedKey<K>(codec: KeyCodec<K>, key: K): Key {
   try {
     return codec.encode(key);
   } catch (error) {

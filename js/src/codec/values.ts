@@ -44,7 +44,7 @@ const cborWriter = new CborWriter(scratch);
 const cborReader = new CborReader();
 
 /** A codec that comes with Varve. Its `encode` returns the bytes as they are stored, tag byte first. */
-export abstract class BuiltInCodec<V> implements ValueFormat<V> {
+abstract class BuiltInCodec<V> implements ValueFormat<V> {
   abstract readonly name: string;
   abstract write(value: V, sink: ByteSink): void;
   abstract read(bytes: Uint8Array, start: number, end: number): V;

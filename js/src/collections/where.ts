@@ -28,7 +28,7 @@ export interface LooseWhere {
 /** Conditions on values. */
 export const VALUES: Known<Omit<LooseWhere, 'after'>> = { eq: 1, ...SCAN };
 /** Conditions on documents. */
-export const DOCUMENTS: Known<LooseWhere> = { ...VALUES, after: 1 };
+const DOCUMENTS: Known<LooseWhere> = { ...VALUES, after: 1 };
 
 /**
  * The conditions of a query, with copies of keys that nobody else can change. A plain value stands for itself. Throws

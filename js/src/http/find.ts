@@ -66,7 +66,7 @@ export function countIn(collections: Collections) {
   };
 }
 
-/** What a page says behind its results. */
+/** The end of a page, behind its results. */
 const moreOf = (last: Line | undefined) => ({ member: `"more":${last !== undefined}` });
 
 /** The parameters that both endpoints take, and the reads of the collection. */

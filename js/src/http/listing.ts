@@ -11,7 +11,7 @@ import { type Line, lineStream } from './line-stream.ts';
 import { JSON_TYPE, NDJSON_TYPE, preferred } from './media.ts';
 import { Refusal } from './refusal.ts';
 
-/** What a page says besides its results. */
+/** The fields of a page besides its results. */
 interface PageEnd {
   /** A member of the page, as JSON without braces. */
   readonly member: string;

@@ -21,7 +21,7 @@ import { Refusal } from './refusal.ts';
 
 export const JSON_TYPE = 'application/json';
 export const BYTES_TYPE = 'application/octet-stream';
-export const CBOR_TYPE = 'application/cbor';
+const CBOR_TYPE = 'application/cbor';
 export const NDJSON_TYPE = 'application/x-ndjson';
 
 /** The most levels of arrays and objects that are sent as JSON; deeper values are sent as CBOR. */

@@ -60,7 +60,7 @@ const STORE_METRICS: readonly (readonly [NumberOf, string, Kind, string])[] = [
     'Bytes written to tables for each byte flushed to one.',
   ],
   [({ stalled }) => Number(stalled), 'stalled', 'gauge', '1 while writers wait.'],
-  [({ disk }) => disk.bytes, 'disk_bytes', 'gauge', 'What the store takes on disk.'],
+  [({ disk }) => disk.bytes, 'disk_bytes', 'gauge', 'Bytes of the store on disk.'],
   [({ scans }) => scans, 'scans', 'gauge', 'Scans that are open.'],
   [({ snapshots }) => snapshots, 'snapshots', 'gauge', 'Snapshots that are open.'],
   [({ snapshotAge = 0 }) => snapshotAge, 'snapshot_age_milliseconds', 'gauge', 'Age of the oldest snapshot.'],

@@ -3,7 +3,7 @@
  * Invariant: text reaches the page as text, never as markup.
  */
 
-/** What an element is made with. */
+/** The properties of a new element. */
 export interface Traits {
   readonly id?: string;
   readonly class?: string;

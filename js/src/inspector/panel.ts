@@ -34,7 +34,7 @@ const LOOK_SELDOM_MS = 1000;
 const CODECS = { structured, json, utf8, bytes } as Readonly<Record<string, ValueCodec<unknown>>>;
 const CODEC_WORDS = { structured: 'structured', json: 'JSON', utf8: 'text', bytes: 'bytes' };
 
-/** What to show. */
+/** The view to show. */
 export interface Wanted {
   /** An open store of the page. */
   readonly store: AnyStore | undefined;

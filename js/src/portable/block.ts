@@ -17,7 +17,7 @@ import { joined } from '../codec/joined.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { VarveError } from '../errors.ts';
 
-export const FORMAT_VERSION = 1;
+const FORMAT_VERSION = 1;
 export const HEADER_BYTES = 72;
 export const HEAD_BYTES = 16;
 export const DIGEST_BYTES = 32;

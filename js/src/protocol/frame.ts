@@ -53,7 +53,7 @@ export const Op = {
   snapshotClose: 14,
   /** opens the snapshot of the header, which was taken in another process, again; value and answer: its read point */
   snapshotRestore: 15,
-  /** value: see changes/page.ts */
+  /** value: see change-page.ts */
   changes: 16,
 } as const;
 export type OpCode = (typeof Op)[keyof typeof Op];

@@ -123,11 +123,6 @@ export class EngineServer implements FrameOwner {
     this.#leases?.clientClosed(client);
   }
 
-  /** How many clients it has. */
-  get clients(): number {
-    return this.#clients.size;
-  }
-
   /** Handles a message or a frame. */
   receive(data: Incoming, from: Connection = this.own): void {
     if (this.#isDead || this.#isRetiring || from.isGone) return;

@@ -30,7 +30,7 @@ export interface ShardWriteOptions extends WriteOptions {
   atomic?: boolean | undefined;
 }
 
-export const SHARD_WRITE: Known<ShardWriteOptions> = { ...WRITE, atomic: 1 };
+const SHARD_WRITE: Known<ShardWriteOptions> = { ...WRITE, atomic: 1 };
 
 /** The writes of a batch, by the number of the shard that they go to. */
 export type ShardParts<K, V> = Map<number, BatchItem<K, V>[]>;

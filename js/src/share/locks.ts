@@ -9,26 +9,18 @@ export type Release = () => Promise<void>;
 
 /** Waits for a lock; rejects when the signal aborts, and when the browser refuses locks. */
 export function hold(name: string, signal?: AbortSignal, mode: LockMode = 'exclusive'): Promise<Release> {
-  return new Promise((resolve, reject) => {
-    const ended: Promise<void> = navigator.locks
-      .request(name, signal === undefined ? { mode } : { mode, signal }, () => {
-        return new Promise<void>((end) => {
-          resolve(() => {
-            end();
-            return ended;
-          });
-        });
-      })
-      .then(() => undefined);
-    ended.catch(reject);
-  });
+  return request(name, signal === undefined ? { mode } : { mode, signal }) as Promise<Release>;
 }
 
 /** Takes a lock if it is free; otherwise resolves with undefined. */
 export function holdIfFree(name: string): Promise<Release | undefined> {
+  return request(name, { ifAvailable: true });
+}
+
+function request(name: string, options: LockOptions): Promise<Release | undefined> {
   return new Promise((resolve, reject) => {
     const ended: Promise<void> = navigator.locks
-      .request(name, { ifAvailable: true }, (lock) => {
+      .request(name, options, (lock) => {
         if (lock === null) return resolve(undefined);
         return new Promise<void>((end) => {
           resolve(() => {

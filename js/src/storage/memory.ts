@@ -29,18 +29,13 @@ export class MemoryDevice implements ManagedDevice {
   readonly lendable = false;
   readonly slotsMax: number;
   readonly #slots: Slot[] = [];
-  #maxBytes: number;
+  readonly #maxBytes: number;
   #bytesUsed = 0;
 
   constructor(options: MemoryDeviceOptions = {}) {
     this.slotsMax = options.slotsMax ?? 128;
     this.#maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY;
     this.#add(options.slots ?? 8);
-  }
-
-  /** Changes the quota; what is already written stays. */
-  setBytesMax(bytes: number): void {
-    this.#maxBytes = bytes;
   }
 
   count(): number {

@@ -61,11 +61,6 @@ export class Batch<K, V, R = Promise<Receipt>> implements BatchWrites<K, V> {
     return this.#items.writer.count;
   }
 
-  /** Bytes of the writes added so far. */
-  get bytes(): number {
-    return this.#items.writer.bytes;
-  }
-
   set(key: K, value: V, options?: SetItemOptions): this {
     this.#ensureOpen();
     checkOptions(options, SET_ITEM);

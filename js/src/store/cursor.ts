@@ -18,8 +18,8 @@ import { ScanProgress } from './scan-progress.ts';
 import { levelOfSnapshot, releaseSnapshot } from './snapshot-handle.ts';
 
 /** Sizes of batches, in bytes. */
-export const BATCH_BYTES_MIN = 16 * 1024;
-export const BATCH_BYTES_MAX = 256 * 1024;
+const BATCH_BYTES_MIN = 16 * 1024;
+const BATCH_BYTES_MAX = 256 * 1024;
 const BATCH_GROWTH = 2;
 /** Assumed size of an entry when nothing is known, for the first batch of a limited scan. */
 const ENTRY_BYTES_GUESS = 128;

@@ -17,7 +17,7 @@ import type { CommonOpenOptions, DeleteOptions, ListOptions } from '../types.ts'
 import type { OpenOptions } from './open-options.ts';
 
 /** Longest name of a store, in the percent-encoded form that names its directory. */
-export const NAME_BYTES_MAX = 200;
+const NAME_BYTES_MAX = 200;
 /** Bounds of the memory budget, in bytes. */
 const MEMORY_BYTES_MIN = 2 ** 20;
 const MEMORY_BYTES_MAX = 2 ** 31;

@@ -102,7 +102,7 @@ function isEmpty(device: ManagedDevice): boolean {
 }
 
 /** Salvages the slots of one device into the empty slots of another. */
-export async function salvage(
+async function salvage(
   module: WebAssembly.Module,
   source: ManagedDevice,
   target: ManagedDevice,

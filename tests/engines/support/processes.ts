@@ -22,17 +22,10 @@ export function groupOf(leader: number, word: string): number[] {
   return processes().flatMap(({ id, group, command }) => (group === leader && command.includes(word) ? [id] : []));
 }
 
-/** How much processor time a process has taken so far, in the system's ticks. */
-export function ticksOf(id: number): number {
-  const stat = readFileSync(`/proc/${id}/stat`, 'utf8');
-  // The name, in parentheses, may have spaces; user and system time are the 12th and 13th field after it.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return Number(fields[11]) + Number(fields[12]);
-}
-
 /** Whether a process has not ended. */
 export function lives(id: number): boolean {
   try {
+    // The name, in parentheses, may have spaces.
     const stat = readFileSync(`/proc/${id}/stat`, 'utf8');
     // An ended process stays as a zombie until its parent has noticed.
     return stat.charAt(stat.lastIndexOf(')') + 2) !== 'Z';

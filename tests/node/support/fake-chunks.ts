@@ -39,7 +39,6 @@ export class FakeChunks implements ChunkStore {
   reads = 0;
   /** Chunks that these transactions requested. */
   chunksRead = 0;
-  isClosed = false;
   /** The error that the next commit fails with. */
   failure: SlotError | undefined;
   /** Whether there is no room for a commit. */
@@ -135,9 +134,7 @@ export class FakeChunks implements ChunkStore {
     if (commit.isStrict) state.keep();
   }
 
-  async close(): Promise<void> {
-    this.isClosed = true;
-  }
+  async close(): Promise<void> {}
 
   #found(names: readonly ChunkName[]): (Uint8Array | undefined)[] {
     return names.map(({ slot, index }) => this.state.chunks.get(`${slot}/${index}`)?.slice());

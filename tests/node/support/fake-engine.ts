@@ -382,7 +382,7 @@ class Reader {
 }
 
 /** Writes the little-endian layouts of frames. */
-export class Writer {
+class Writer {
   readonly #bytes: number[] = [];
 
   get size(): number {

@@ -5,8 +5,8 @@
  * committed. The report of `after` may still be undone. No storage does more than that.
  */
 
-import { ChangeKind, type Page, type PageRequest } from '../../../js/src/changes/page.ts';
 import type { Client } from '../../../js/src/client/client.ts';
+import { ChangeKind, type Page, type PageRequest } from '../../../js/src/protocol/change-page.ts';
 import type { StoreState } from '../../../js/src/protocol/messages.ts';
 
 interface Asked<A> {

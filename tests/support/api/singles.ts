@@ -40,7 +40,7 @@ const BELOW: KeyCodec<Key> = {
   decode: (own) => ['k', ...(Array.isArray(own) ? own : [own])],
 };
 
-/** What calls with this tag use: the store or the view, in turn. */
+/** The store or the view, in turn, for calls with this tag. */
 function partOf(db: AnyStore, tag: number): Part {
   if (tag % 2 === 0) return { db, range: rangeOf };
   const range = (spec: RangeSpec): KeyRange => ({ ...rangeOf(spec), prefix: PREFIXES[spec.prefix]?.slice(1) });

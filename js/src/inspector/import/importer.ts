@@ -30,7 +30,7 @@ import { type Rows, readRows } from './rows.ts';
 const BATCH_ENTRIES = 500;
 const BAD_SHOWN = 50;
 
-/** What the dialog for files offers. */
+/** The file types that the dialog offers. */
 const KINDS = '.csv,.tsv,.json,.ndjson,.jsonl,.varve,text/csv,application/json';
 
 export interface ImporterEvents {

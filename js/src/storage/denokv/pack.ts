@@ -7,8 +7,6 @@
 
 import type { KvKey, KvKeyPart } from './platform.ts';
 
-/** Longest value. Bytes are stored as they are, so a value of bytes may be this long. */
-export const VALUE_BYTES_MAX = 64 * 1024;
 /** Longest key. */
 export const KEY_BYTES_MAX = 2048;
 /** Keys that one `getMany` may have. */

@@ -27,7 +27,7 @@ export interface StoreSchema extends DBSchema {
 export type StoreDatabase = IDBPDatabase<StoreSchema>;
 
 /** IndexedDB is unavailable here; the message gives the reason. */
-export class IndexedDbUnavailable extends Unavailable {
+class IndexedDbUnavailable extends Unavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'IndexedDbUnavailable';

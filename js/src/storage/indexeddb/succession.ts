@@ -16,7 +16,7 @@ const FENCES_MAX = 256;
 /** So many fences are read with the rows of commits around them: another request would take longer. */
 const FENCES_READ_MAX = 8;
 
-/** What the next holder does. */
+/** The work of the next holder. */
 export interface Succession {
   /** The last row; undefined for a new store. */
   readonly last: RowKey | undefined;

@@ -9,9 +9,9 @@
  * Invariant: a change is handed out only when all of it lies inside the answer. A batch is never split between two answers.
  */
 
-import { Op } from '../protocol/frame.ts';
-import { type FrameReader, malformed } from '../protocol/frame-reader.ts';
-import type { Operation } from '../protocol/frame-writer.ts';
+import { Op } from './frame.ts';
+import { type FrameReader, malformed } from './frame-reader.ts';
+import type { Operation } from './frame-writer.ts';
 
 /** The request of a page. */
 export interface PageRequest {
