@@ -66,7 +66,7 @@ export function asyncStorage<V = string>(
   };
 
   const read = async (key: string, absent: unknown): Promise<unknown> => {
-    const value = await (await opening).get(key);
+    const value = await repeated(async () => (await opening).get(key));
     return value === undefined ? absent : value;
   };
 
@@ -94,12 +94,13 @@ export function asyncStorage<V = string>(
     getItem: (key: string, ...absent: unknown[]) => read(key, absentOf(absent)) as Promise<never>,
     setItem: (key, value) => write(key, (view) => view.set(key, value)),
     removeItem: (key) => write(key, (view) => view.delete(key)),
-    async entries() {
-      const found: [string, V][] = [];
-      for await (const entry of (await opening).entries({ prefix: '' }))
-        if (typeof entry[0] === 'string') found.push(entry);
-      return found;
-    },
+    entries: () =>
+      repeated(async () => {
+        const found: [string, V][] = [];
+        for await (const entry of (await opening).entries({ prefix: '' }))
+          if (typeof entry[0] === 'string') found.push(entry);
+        return found;
+      }),
     subscribe(key: string, callback: (value: never) => void, ...absent: unknown[]) {
       const ending = new AbortController();
       const subscription: Subscription = { key, own: undefined };
@@ -128,5 +129,15 @@ async function sequenceOfOwn(subscription: Subscription): Promise<number> {
     const { own } = subscription;
     const receipt = await own?.catch(() => undefined);
     if (own === subscription.own) return receipt?.sequence ?? 0;
+  }
+}
+
+/** Reads, and reads again whenever the read point is gone (`adapters/repeated.ts`, which would be a second file here). */
+async function repeated<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if ((error as Partial<VarveError>).code !== 'VARVE_RETRY') throw error;
+    return repeated(read);
   }
 }

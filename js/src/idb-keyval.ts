@@ -11,6 +11,7 @@ import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
 import { END, fromKey, type IdbKey, toKey } from './adapters/idb-keys.ts';
 import { type MigrateOptions as CommonMigrateOptions, type MigrationProgress, moveOnce } from './adapters/migration.ts';
 import { storeOf } from './adapters/named-stores.ts';
+import { repeated } from './adapters/repeated.ts';
 import { hasCode } from './errors.ts';
 import type { View } from './store/view.ts';
 import type { Key } from './types.ts';
@@ -72,7 +73,8 @@ export async function migrate(options: MigrateOptions = {}, customStore?: UseSto
 
 /** The value of a key, or undefined if the key is absent. Rejects with a `DataError` if the key is no key of IndexedDB, as all functions do. */
 export async function get<T = any>(key: IdbKey, customStore: UseStore = defaultStore): Promise<T | undefined> {
-  return (await (await customStore()).get(toKey(key)))?.[0] as T | undefined;
+  const kept = await repeated(async () => (await customStore()).get(toKey(key)));
+  return kept?.[0] as T | undefined;
 }
 
 /** Sets a value. Rejects with a `DataCloneError` if the value cannot be stored. */
@@ -92,8 +94,7 @@ export async function getMany<T = any>(
   keys: IdbKey[],
   customStore: UseStore = defaultStore,
 ): Promise<(T | undefined)[]> {
-  const view = await customStore();
-  const found = await view.getMany(keys.map((key) => toKey(key)));
+  const found = await repeated(async () => (await customStore()).getMany(keys.map((key) => toKey(key))));
   return found.map((kept) => kept?.[0] as T | undefined);
 }
 
@@ -128,28 +129,34 @@ export async function clear(customStore: UseStore = defaultStore): Promise<void>
 }
 
 /** All keys, in the order of IndexedDB. */
-export async function keys<KeyType extends IdbKey>(customStore: UseStore = defaultStore): Promise<KeyType[]> {
-  const found: KeyType[] = [];
-  for await (const key of (await customStore()).keys({ lt: END })) found.push(fromKey(key) as KeyType);
-  return found;
+export function keys<KeyType extends IdbKey>(customStore: UseStore = defaultStore): Promise<KeyType[]> {
+  return repeated(async () => {
+    const found: KeyType[] = [];
+    for await (const key of (await customStore()).keys({ lt: END })) found.push(fromKey(key) as KeyType);
+    return found;
+  });
 }
 
 /** All values, in the order of their keys. */
-export async function values<T = any>(customStore: UseStore = defaultStore): Promise<T[]> {
-  const found: T[] = [];
-  for await (const [value] of (await customStore()).values({ lt: END })) found.push(value as T);
-  return found;
+export function values<T = any>(customStore: UseStore = defaultStore): Promise<T[]> {
+  return repeated(async () => {
+    const found: T[] = [];
+    for await (const [value] of (await customStore()).values({ lt: END })) found.push(value as T);
+    return found;
+  });
 }
 
 /** All entries, in the order of their keys. */
-export async function entries<KeyType extends IdbKey, ValueType = any>(
+export function entries<KeyType extends IdbKey, ValueType = any>(
   customStore: UseStore = defaultStore,
 ): Promise<[KeyType, ValueType][]> {
-  const found: [KeyType, ValueType][] = [];
-  for await (const [key, [value]] of (await customStore()).entries({ lt: END })) {
-    found.push([fromKey(key) as KeyType, value as ValueType]);
-  }
-  return found;
+  return repeated(async () => {
+    const found: [KeyType, ValueType][] = [];
+    for await (const [key, [value]] of (await customStore()).entries({ lt: END })) {
+      found.push([fromKey(key) as KeyType, value as ValueType]);
+    }
+    return found;
+  });
 }
 
 /** Turns the refusal of a value into IndexedDB's error. */

@@ -78,7 +78,7 @@ export function varveDriver(options: DriverOptions): VarveDriver {
   const watches = new Set<AbortController>();
 
   const getItem = async (key: string): Promise<StorageValue> =>
-    ((await (await opening).get(key)) ?? null) as StorageValue;
+    ((await repeated(async () => (await opening).get(key))) ?? null) as StorageValue;
 
   const setItem = async (key: string, value: unknown, options?: ItemOptions): Promise<void> => {
     await (await opening).set(key, value, lifetimeOf(options));
@@ -105,10 +105,10 @@ export function varveDriver(options: DriverOptions): VarveDriver {
   return {
     name: 'varve',
     options,
-    hasItem: async (key) => (await opening).has(key),
+    hasItem: (key) => repeated(async () => (await opening).has(key)),
     getItem,
     async getItems(items) {
-      const values = await (await opening).getMany(items.map(({ key }) => key));
+      const values = await repeated(async () => (await opening).getMany(items.map(({ key }) => key)));
       return items.map(({ key }, index) => ({ key, value: (values[index] ?? null) as StorageValue }));
     },
     getItemRaw: getItem,
@@ -122,11 +122,12 @@ export function varveDriver(options: DriverOptions): VarveDriver {
     async removeItem(key) {
       await (await opening).delete(key);
     },
-    async getKeys(base = '') {
-      const keys: string[] = [];
-      for await (const key of (await opening).keys({ prefix: base })) if (typeof key === 'string') keys.push(key);
-      return keys;
-    },
+    getKeys: (base = '') =>
+      repeated(async () => {
+        const keys: string[] = [];
+        for await (const key of (await opening).keys({ prefix: base })) if (typeof key === 'string') keys.push(key);
+        return keys;
+      }),
     async clear(base = '') {
       await (await opening).deleteRange({ prefix: base });
     },
@@ -152,4 +153,14 @@ export function varveDriver(options: DriverOptions): VarveDriver {
 /** The lifetime that unstorage's `ttl` gives. Other drivers take 0 for none, too. */
 function lifetimeOf(options: ItemOptions | undefined): Lifetime {
   return options?.ttl ? { expiresIn: options.ttl * 1000 } : {};
+}
+
+/** Reads, and reads again whenever the read point is gone (`adapters/repeated.ts`, which would be a second file here). */
+async function repeated<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if ((error as Partial<VarveError>).code !== 'VARVE_RETRY') throw error;
+    return repeated(read);
+  }
 }

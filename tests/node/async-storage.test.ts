@@ -16,6 +16,7 @@ import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { spawnServer, wasm } from './support/engine.ts';
+import { goneOnce } from './support/gone.ts';
 
 const stores: Store<Key, unknown>[] = [];
 
@@ -226,4 +227,14 @@ test('Jotai: atoms begin with their initial value, read what is stored, and foll
     await vi.waitFor(async () => expect(await seen.get(current)).toBe('light'));
     end();
   }
+});
+
+test('reads whose read point is gone, because another tab leads the store, are made again', async () => {
+  const storage = asyncStorage(await open());
+  await storage.setItem('a', 'one');
+  const failed = goneOnce();
+  expect(await storage.getItem('a')).toBe('one');
+  expect(await storage.entries()).toEqual([['a', 'one']]);
+  expect(failed()).toBe(2);
+  vi.restoreAllMocks();
 });

@@ -10,6 +10,7 @@ import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { spawnServer, wasm } from './support/engine.ts';
+import { goneOnce } from './support/gone.ts';
 import { Random } from './support/random.ts';
 
 const opened: string[] = [];
@@ -222,4 +223,16 @@ test('it has the functions of the original, which take the same arguments', () =
   const { promisifyRequest: _, ...functions } = original;
   expect(Object.keys(ours).sort()).toEqual([...Object.keys(functions), 'migrate'].sort());
   expectTypeOf<IDBValidKey>().toExtend<ours.IdbKey>();
+});
+
+test('reads whose read point is gone, because another tab leads the store, are made again', async () => {
+  const [, , { set, get, getMany, keys, values, entries }, store] = sides();
+  await set('a', 1, store);
+  const failed = goneOnce();
+  expect(await get('a', store)).toBe(1);
+  expect(await getMany(['a'], store)).toEqual([1]);
+  expect([await keys(store), await values(store)]).toEqual([['a'], [1]]);
+  expect(await entries(store)).toEqual([['a', 1]]);
+  expect(failed()).toBe(5);
+  vi.restoreAllMocks();
 });

@@ -10,6 +10,7 @@ import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { type VarveDriver, varveDriver } from '../../js/src/unstorage.ts';
 import { spawnServer, wasm } from './support/engine.ts';
+import { goneOnce } from './support/gone.ts';
 
 const stores: Store<Key, unknown>[] = [];
 
@@ -219,4 +220,16 @@ test('calls before the store is open wait; if it cannot be opened, they reject w
   const early = [storage.setItem('a', 'b'), storage.getItem('a'), storage.removeItem('a'), storage.hasItem('a')];
   opened(await open());
   expect(await Promise.all(early)).toEqual([undefined, 'b', undefined, false]);
+});
+
+test('reads whose read point is gone, because another tab leads the store, are made again', async () => {
+  const storage = create();
+  await storage.setItem('a', 'one');
+  const failed = goneOnce();
+  expect(await storage.hasItem('a')).toBe(true);
+  expect(await storage.getItem('a')).toBe('one');
+  expect(await storage.getItems(['a'])).toMatchObject([{ value: 'one' }]);
+  expect(await storage.getKeys()).toEqual(['a']);
+  expect(failed()).toBe(4);
+  vi.restoreAllMocks();
 });
