@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { get as httpGet, request as httpRequest, type IncomingMessage } from 'node:http';
-import { connect, constants } from 'node:http2';
+import { connect, constants, type ServerHttp2Stream } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import { createGunzip } from 'node:zlib';
 import { serve as listen } from 'srvx';
@@ -163,6 +163,25 @@ test('over HTTP/2, all requests share one connection, and one that is cancelled 
     left.stream.close(constants.NGHTTP2_CANCEL);
     await expect.poll(async () => (await http.db.stats()).scans, PATIENT).toBe(0);
   } finally {
+    client.destroy();
+  }
+});
+
+// A client that ended its session left its scan open: Node does not close a stream that its client ends with NO_ERROR. The guide has the listener.
+test('over HTTP/2, the end of a session or of a stream ends its scan, whatever its code', async () => {
+  const url = await address({}, http.db, certificate);
+  const { server } = (servers.at(-1) as ReturnType<typeof listen>).node ?? {};
+  server?.on('stream', (stream: ServerHttp2Stream) => stream.once('aborted', () => stream.destroy()));
+  await http.db.setMany(Array.from({ length: 4000 }, (_, i): [Key, unknown] => [i, 'x'.repeat(2000)]));
+  for (const end of ['session', 'stream']) {
+    const client = connect(url, { rejectUnauthorized: false });
+    const stream = client.request({ ':path': '/range', accept: 'application/x-ndjson' });
+    stream.on('error', () => undefined);
+    await once(stream, 'readable');
+    expect((await http.db.stats()).scans).toBe(1);
+    if (end === 'session') client.destroy();
+    else stream.close(constants.NGHTTP2_NO_ERROR);
+    await expect.poll(async () => (await http.db.stats()).scans, PATIENT).toBe(0);
     client.destroy();
   }
 });
