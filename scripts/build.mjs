@@ -225,7 +225,7 @@ async function bundleEntries(dir) {
     transform: { target: TARGET, define: WITHOUT_STREAMS },
     // Other entries may import from index.js what they share with it alone.
     preserveEntrySignatures: 'allow-extension',
-    plugins: [wasmAsModule, cssAsText, importsAtOnce],
+    plugins: [wasmAsModule, cssAsText, constantsArePure, importsAtOnce],
   });
   const { output } = await bundle.write({
     dir,
@@ -241,7 +241,7 @@ async function bundleEntries(dir) {
 
 /**
  * The chunk of a module, by the entries that load it at once. A page without a bundler fetches each file, so they are few: one has
- * what a page alone needs, three have what it shares with other entries, and the code that a page may never use is one file more. The
+ * what a page alone needs, one has what it shares with other entries, and the code that a page may never use is one file more. The
  * cache is a file of its own: a page loads it when its store is open.
  * The entries themselves import and export: a bundler leaves out each file of which nothing is used.
  * @param {string} id
@@ -252,13 +252,13 @@ function chunkOf(id, context) {
   const loads = (/** @type {string[]} */ ...files) =>
     files.some((file) => reach(join(SOURCES, file), importedBy).includes(id));
   if (ENTRIES.some((file) => id === join(SOURCES, file))) return null;
-  if (loads('fs.ts') && loads('inline.ts')) return 'chunk-base';
+  if (loads('fs.ts') && loads('inline.ts')) return 'chunk-common';
   if (loads('index.ts')) {
-    if (loads('deno-kv.ts', 'collections.ts')) return 'chunk-base';
-    if (loads('http.ts', 'shards.ts')) return 'chunk-codec';
-    return loads('synchronous.ts', 'cloudflare.ts') ? 'chunk-common' : 'chunk-client';
+    return loads('deno-kv.ts', 'collections.ts', 'http.ts', 'shards.ts', 'synchronous.ts', 'cloudflare.ts')
+      ? 'chunk-common'
+      : 'chunk-client';
   }
-  if (loads('cache/read-cache.ts')) return loads('http.ts', 'collections.ts') ? 'chunk-base' : 'chunk-cache';
+  if (loads('cache/read-cache.ts')) return loads('http.ts', 'collections.ts') ? 'chunk-common' : 'chunk-cache';
   if (loads('http.ts', 'collections.ts')) return loads('inline.ts') ? 'chunk-turns' : null;
   if (loads('deno-kv.ts')) return loads('inline.ts') ? 'chunk-journal' : null;
   if (loads('server/inline.ts')) return loads('synchronous.ts', 'cloudflare.ts') ? 'chunk-engine' : 'chunk-inline';
@@ -305,6 +305,47 @@ const importsAtOnce = {
     }
   },
 };
+
+/**
+ * The constants of a module are marked as pure, so that a bundle contains only those that it uses. Otherwise bundlers keep all whose
+ * values are computed, and a file that many entries share would bring all of them into every bundle.
+ */
+const constantsArePure = {
+  name: 'constants-are-pure',
+  /**
+   * @this {import('rolldown').TransformPluginContext}
+   * @param {string} code
+   * @param {string} module
+   */
+  transform(code, module) {
+    if (!module.startsWith(SOURCES) || !module.endsWith('.ts')) return undefined;
+    let [marked, at] = ['', 0];
+    for (const node of this.parse(code, { lang: 'ts' }).body) {
+      const declaration = node.type === 'ExportNamedDeclaration' ? node.declaration : node;
+      for (const { id, init } of declaration?.type === 'VariableDeclaration' ? declaration.declarations : []) {
+        if (init === null || id.type !== 'Identifier') continue;
+        const text = code.slice(init.start, init.end);
+        marked += code.slice(at, init.start) + asPure(text, init.type);
+        at = init.end;
+      }
+    }
+    // No line moves, so the map of the sources stays as it is.
+    return { code: marked + code.slice(at), map: null };
+  },
+};
+
+/**
+ * The value of a constant, marked as pure if a bundler takes it for computed. A mark on a call does not cover what its arguments read,
+ * so the call gets a function around it.
+ * @param {string} text
+ * @param {string} type
+ */
+function asPure(text, type) {
+  if (/^(new )?[\w.]+(<[^()]*>)?\([^.()]*\)$/.test(text)) return `/* @__PURE__ */ ${text}`;
+  const isComputed =
+    type === 'ObjectExpression' ? text.includes('...') : /^(Call|New|Member|Conditional)Exp/.test(type);
+  return isComputed ? `/* @__PURE__ */ (function () { return ${text}; })()` : text;
+}
 
 /** The styles of the inspector are texts in its code: `import { css } from './panel.css'`. */
 const cssAsText = {

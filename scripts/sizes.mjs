@@ -17,13 +17,13 @@ export const CLOSURES = join(root, 'build', 'closures.json');
  * nothing one after the other, when it got views, because each store is one, and when it kept the order of writes whose Blobs are still
  * being read. The engine's was 100 KiB; the engine outgrew it when it began to apply writes once for many tabs, to report changes, to put
  * many files into a slot, to skip dead entries, to report whether a deleted key was there, and to drop the claims of deleted files. The
- * budget of every other file is its size plus a tenth.
+ * budget of every other file is its size plus a tenth. All entries share one chunk, which a page loads once, and each of them counts it.
  */
 export const GZIP_BYTES_MAX = new Map([
   ['varve.wasm', 122.75 * 1024],
-  ['index.js', 27 * 1024],
-  ['http.js', 23 * 1024],
-  ['collections.js', 12.75 * 1024],
+  ['index.js', 27.25 * 1024],
+  ['http.js', 29.75 * 1024],
+  ['collections.js', 26.25 * 1024],
   ['async-storage.js', 1024],
   ['react.js', 28 * 1024],
   ['unstorage.js', 1024],
@@ -33,7 +33,7 @@ export const GZIP_BYTES_MAX = new Map([
   ['automerge.js', 28.5 * 1024],
   ['zero.js', 28.5 * 1024],
   ['inspector.js', 1.25 * 1024],
-  ['deno-kv.js', 13.5 * 1024],
+  ['deno-kv.js', 27 * 1024],
   ['varve-tools.wasm', 80 * 1024],
   ['engine-worker.js', 25.75 * 1024],
   ['indexeddb-worker.js', 11.25 * 1024],
@@ -42,9 +42,9 @@ export const GZIP_BYTES_MAX = new Map([
   ['file-compactor-worker.js', 8 * 1024],
   ['synchronous.js', 40 * 1024],
   ['inline.js', 74 * 1024],
-  ['fs.js', 8.25 * 1024],
+  ['fs.js', 21.5 * 1024],
   ['cloudflare.js', 48 * 1024],
-  ['shards.js', 13.5 * 1024],
+  ['shards.js', 20 * 1024],
   ['storage-adapter.js', 1024],
   ['testing.js', 59.5 * 1024],
   ['cli.js', 31 * 1024],
@@ -52,6 +52,8 @@ export const GZIP_BYTES_MAX = new Map([
 
 /** The files that a page loads at its first visit, each with all that it loads at once. Their budgets are the budget of the visit. */
 const FIRST_VISIT = ['index.js', 'engine-worker.js', 'varve.wasm'];
+/** That many files: a page without a bundler makes a request for each. */
+const FIRST_VISIT_FILES_MAX = 5;
 
 /** @typedef {{ name: string, files: number, raw: number, gzip: number, brotli: number, budget: number | undefined }} Size in bytes */
 
@@ -86,10 +88,22 @@ export function sizesOf(folder, closures, budgets = GZIP_BYTES_MAX) {
  * @param {readonly Size[]} sizes
  */
 export function problemsOf(sizes) {
-  return sizes.flatMap(({ name, gzip, budget }) => {
+  const problems = sizes.flatMap(({ name, gzip, budget }) => {
     if (budget === undefined) return [`${name} has no budget.`];
     return gzip > budget ? [`${name} is ${gzip - budget} bytes over its budget.`] : [];
   });
+  const { files } = visitOf(sizes);
+  return files > FIRST_VISIT_FILES_MAX ? [...problems, `A first visit loads ${files} files.`] : problems;
+}
+
+/**
+ * The files of a first visit, and their bytes after gzip.
+ * @param {readonly Size[]} sizes
+ */
+function visitOf(sizes) {
+  const visit = sizes.filter(({ name }) => FIRST_VISIT.includes(name));
+  const total = (/** @type {'files' | 'gzip'} */ what) => visit.reduce((sum, size) => sum + size[what], 0);
+  return { files: total('files'), gzip: total('gzip') };
 }
 
 /**
@@ -105,9 +119,8 @@ export function printSizes(folder) {
     const mark = budget === undefined ? '      none' : `${cell(budget)}${gzip > budget ? '  over' : ''}`;
     console.log(`${name.padEnd(26)}${cell(raw)}${cell(gzip)}${cell(brotli)}${mark}`);
   }
-  const visit = sizes.filter(({ name }) => FIRST_VISIT.includes(name));
-  const total = (/** @type {'files' | 'gzip'} */ what) => visit.reduce((sum, size) => sum + size[what], 0);
-  console.log(`\nfirst visit: ${total('files')} files, ${total('gzip').toLocaleString('en-US')} bytes (gzip)`);
+  const visit = visitOf(sizes);
+  console.log(`\nfirst visit: ${visit.files} files, ${visit.gzip.toLocaleString('en-US')} bytes (gzip)`);
   const problems = problemsOf(sizes);
   return {
     failIfOver: () => {

@@ -45,6 +45,15 @@ describe('sizes', () => {
     expect(judge(gzip - 7)).toEqual(['index.js is 7 bytes over its budget.']);
   });
 
+  test('of a first visit are a problem when it loads too many files', () => {
+    const chunks = ['A', 'B', 'C', 'D', 'E'].map((letter) => `chunk-${letter}.js`);
+    for (const name of ['index.js', ...chunks]) writeFileSync(join(folder, name), noise(10));
+    const judge = (/** @type {number} */ count) =>
+      problemsOf(sizesOf(folder, { 'index.js': ['index.js', ...chunks.slice(0, count)] }));
+    expect(judge(4)).toEqual([]);
+    expect(judge(5)).toEqual(['A first visit loads 6 files.']);
+  });
+
   test('without a budget are a problem', () => {
     writeFileSync(join(folder, 'new.js'), noise(10));
     expect(problemsOf(sizesOf(folder, {}))).toEqual(['new.js has no budget.']);

@@ -90,14 +90,14 @@ test('every declaration is reached from an entry, and imports what is there', ()
   expect(declarations.sort()).toEqual([...imported].sort());
 });
 
-test('a page without a bundler loads five scripts, and no code of later use', () => {
+test('a page without a bundler loads three scripts, and no code of later use', () => {
   const loaded = new Set(['dist/index.js']);
   for (const name of loaded) {
     for (const [, path = ''] of text(name).matchAll(/\b(?:from|import)\s*["'](\.\/[^"']+)["']/g))
       loaded.add(join('dist', path));
   }
   expect([...loaded].filter((name) => !names.includes(name))).toEqual([]);
-  expect(loaded.size).toBe(5);
+  expect(loaded.size).toBe(3);
 });
 
 test('source maps carry their sources, by relative paths', () => {
