@@ -143,6 +143,16 @@ fn scans_that_see_what_came_after_them() {
 }
 
 #[test]
+fn scans_that_do_not_see_the_last_write() {
+    shows(Mutant::OlderVersionsSeen, "", runs);
+}
+
+#[test]
+fn scans_that_skip_the_key_behind_old_versions() {
+    shows(Mutant::OldVersionsTooLong, "", runs);
+}
+
+#[test]
 fn a_manifest_that_was_read_and_is_not_synced_before_the_log_goes_on() {
     shows(Mutant::ManifestNotKept, "", crashes);
 }

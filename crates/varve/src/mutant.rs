@@ -57,6 +57,10 @@ pub enum Mutant {
     GapsTooLong,
     /// A scan of a memtable sees the newest version of each key at every read point.
     NewestVersionsSeen,
+    /// A scan does not see the last write before its read point.
+    OlderVersionsSeen,
+    /// A scan that seeks over the old versions of a key in a memtable also skips the key behind them.
+    OldVersionsTooLong,
 }
 
 #[cfg(feature = "mutants")]

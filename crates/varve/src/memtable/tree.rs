@@ -10,6 +10,7 @@ use core::ops::ControlFlow;
 
 use super::node::{Found, Item, Node, Probe, WIDTH};
 use crate::codec::bytes::equal;
+use crate::mutant::{self, Mutant};
 use crate::wal::key_at;
 
 /// No leaf.
@@ -263,7 +264,7 @@ impl Tree {
         let found = self.lower_bound(image, oldest)?;
         *steps = if found.leaf == place.leaf { STEPS_TO_SEEK } else { 1 };
         let is_first = self.item(found).delta == 0 && self.is_same_key(image, place, found);
-        if is_first { self.next(found) } else { Some(found) }
+        if is_first || mutant::has(Mutant::OldVersionsTooLong) { self.next(found) } else { Some(found) }
     }
 
     /// Whether two items are versions of one key. Nearly always their heads already show that they are not.

@@ -226,7 +226,11 @@ impl Cursor {
         let borrows: Vec<_> = view.memtables.iter().map(|memtable| memtable.borrow()).collect();
         let mut sources: Vec<Source<'_>> = Vec::with_capacity(borrows.len() + 8);
         let mut deleting: Vec<Deleting<'_>> = Vec::new();
-        let seen = if mutant::has(Mutant::NewestVersionsSeen) { SEQUENCE_MAX } else { self.snapshot };
+        let seen = match self.snapshot {
+            _ if mutant::has(Mutant::NewestVersionsSeen) => SEQUENCE_MAX,
+            last if mutant::has(Mutant::OlderVersionsSeen) => last.saturating_sub(1),
+            last => last,
+        };
         for memtable in &borrows {
             if memtable.range_tombstones().next().is_some() {
                 deleting.push(Deleting::Memtable(memtable));
