@@ -34,7 +34,7 @@ const PAGE = {
     for (const [key, value] of db.entries({ gt: 0, reverse: true })) console.log(key.toFixed(), value.getTime());
     const inline = await openInline('inbox', { storage: 'indexeddb' });
     export const all = [time, await inline.get('message')];`,
-  'collections.ts': `${readmeBlock('ts', "from 'varve/collections'")}
+  'collections.ts': `${readmeBlock('ts', "uuid7 } from 'varve/collections'")}
     export const found: [Note[], Note | undefined] = [lakes, silt];
     // @ts-expect-error: a value of another type
     notes.find('edited', 'today');`,

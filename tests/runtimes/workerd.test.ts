@@ -190,6 +190,16 @@ test('open of varve keeps a store in an object, its jobs in slices behind the tu
   expect((result as { flushes: number }).flushes).toBeGreaterThan(0);
 });
 
+test('such a store has collections, Blobs and exclusive transactions, and all of them again after the process was killed', async () => {
+  const existed = expect.objectContaining({ existed: false });
+  const first = await start('documents');
+  const once = await (await first.object<TestStore>('one')).documents(1, 'silt');
+  expect(once).toEqual({ found: [1], texts: ['silt'], existed });
+  await stop(first);
+  const again = await (await (await start('documents')).object<TestStore>('one')).documents(2, 'clay');
+  expect(again).toEqual({ found: [1, 2], texts: ['silt', 'clay'], existed });
+});
+
 test('values of megabytes', async () => {
   const workerd = await start('large');
   const store = await workerd.object<TestStore>('one');

@@ -16,6 +16,7 @@ const DIST = path('../../../dist/');
 /** The entries of the package, the longer names first: an alias matches every name that begins with it. */
 const ENTRIES = {
   'varve/cloudflare': 'cloudflare.js',
+  'varve/collections': 'collections.js',
   'varve/shards': 'shards.js',
   'varve/testing': 'testing.js',
   varve: 'index.js',
