@@ -46,21 +46,6 @@ test('Varve over IndexedDB stands beside what is over IndexedDB', () => {
   expect(ratios(...rows)).toEqual([['varve-indexeddb', 'dexie', 0.5]]);
 });
 
-test('the groups are kept apart', () => {
-  const at = (phase: string, rate: number): Row[] => [
-    row('varve-sync', 'varve', rate, { phase }),
-    row('peer', 'peer', 50, { phase }),
-  ];
-  const found = bestPeers(comparisonsOf([at('before', 100), at('after', 400)])).map(({ varve: own, ratio }) => [
-    own.phase,
-    Number(ratio.toFixed(3)),
-  ]);
-  expect(found).toEqual([
-    ['before', 2],
-    ['after', 8],
-  ]);
-});
-
 test('Varve is slower where the whole interval says so, and a ratio below one never reads as one', () => {
   const slow = row('varve-sync', 'varve', 50, { rounds: [50, 51, 49] });
   const peer = row('peer', 'peer', 100, { rounds: [100, 101, 99] });

@@ -52,6 +52,15 @@ export interface Loop {
   readonly whole?: true;
   /** The store is closed and opened before each round. */
   readonly reopened?: true;
+  readonly beside?: Beside;
+}
+
+/** Something that goes on beside the calls of a round, such as another tab. It leaves the content of the store as it is. */
+export interface Beside {
+  /** Whether it is possible here. */
+  can(engine: Engine): boolean;
+  /** Begins; resolves with what ends it. */
+  begin(stage: Stage): Promise<() => Promise<void>>;
 }
 
 type About = Pick<Suite, 'name' | 'title' | 'quick' | 'asked'>;
@@ -154,6 +163,7 @@ function ableOf(engines: readonly Engine[], loop: Tailored, access: Access): [En
   return engines.flatMap((engine): [Engine, Durability][] => {
     // Varve's engines with the name of a storage are of that one.
     if (loop.storage !== undefined && engine.name.endsWith('indexeddb')) return [];
+    if (loop.beside?.can(engine) === false) return [];
     const durability = levelOf(engine, loop, access);
     return durability === undefined ? [] : [[engine, durability]];
   });
@@ -210,7 +220,7 @@ class LoopRun {
 
   async #round(runner: Runner, round: number, text: string): Promise<void> {
     const { plan, access, stages, signal, say } = this.context;
-    const { work, calls, fresh, reserve, whole, reopened } = this.loop;
+    const { work, calls, fresh, reserve, whole, reopened, beside } = this.loop;
     const isRehearsal = round < 0;
     const loading = (percent: number): void => say(`${text}, ${percent} % loaded`);
     runner.stage ??= await stages.take(this.#fixture, runner.engine, runner.durability, loading);
@@ -240,7 +250,9 @@ class LoopRun {
         signal,
         sample: whole && progress,
       });
-    const result = work.kind === 'open' ? await stage.reopen(timed) : await timed();
+    const end = await beside?.begin(stage);
+    const made = work.kind === 'open' ? stage.reopen(timed) : timed();
+    const result = await made.finally(end);
     if (isRehearsal) runner.group = together ? joined : this.#groupFor(task, result);
     else runner.rounds.push(result);
     if (!fresh) return;

@@ -65,13 +65,6 @@ export function engines(): readonly Engine[] {
   return known;
 }
 
-/** The engine of the suites that run on one engine alone. */
-export const SYNC = { name: 'varve-sync', role: 'varve' } as const;
-
-export function hasSync(engines: readonly Engine[]): boolean {
-  return engines.some(({ name }) => name === SYNC.name);
-}
-
 /** Reports the row of some rounds on an engine, and a problem where a check failed. `wrong`: the failure of a check of the whole store. */
 export function report(
   { emit, place }: Pick<Context, 'emit' | 'place'>,

@@ -2,4 +2,5 @@
 
 import './all.ts';
 import './documents/suite.ts';
+import './tabs/cached.ts';
 import './tabs/suite.ts';

@@ -17,7 +17,7 @@ import { at, KEY_CHARS, makeDataset } from '../core/generator.ts';
 import { groupFor, type Round, roundOf } from '../core/measure.ts';
 import type { Row, RowHead } from '../core/row.ts';
 import { Stage } from '../core/stage.ts';
-import { type Context, type Count, count, hasSync, register, report, SYNC } from '../core/suite.ts';
+import { type Context, type Count, count, register, report } from '../core/suite.ts';
 import { makeTask } from '../core/tasks/make.ts';
 import { entriesOf } from '../core/tasks/task.ts';
 import { ABSENT, liveInOrder } from '../core/trace.ts';
@@ -208,7 +208,7 @@ class Compaction {
   }
 
   row(head: Pick<RowHead, 'phase' | 'unit' | 'note'>, rounds: readonly Round[], wrong: string | undefined): void {
-    report(this.context, SYNC, { suite: NAME, ...head }, rounds, wrong);
+    report(this.context, varveSync, { suite: NAME, ...head }, rounds, wrong);
   }
 }
 
@@ -228,6 +228,6 @@ register({
   name: NAME,
   title: 'before and after a full compaction',
   accesses: ['worker'],
-  steps: (_, engines) => (hasSync(engines) ? 4 : 0),
+  steps: (_, engines) => (engines.some(({ name }) => name === varveSync.name) ? 4 : 0),
   run: (context) => runCompaction(context),
 });

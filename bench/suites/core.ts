@@ -30,14 +30,6 @@ suite('mixed-70', '70% reads', { ...mixed, work: points({ reads: 0.7 }) });
 suite('mixed-90', '90% reads', { ...mixed, work: points({ reads: 0.9 }) });
 suite('delete', 'delete', { ...mixed, accesses: WORKER, calls: count(10_000, 50_000), work: points('delete') });
 
-// Small enough for the cache of a tab: so after the rehearsal, all reads are answered there.
-const cached = { ...inMemory, accesses: ['page'], entries: count(1000, 1000), cache: true } as const;
-registerLoops(
-  { name: 'page-cached', title: 'reads that the tab answers', quick: true },
-  { ...cached, phase: 'get' },
-  { ...cached, phase: '90% reads', work: points({ reads: 0.9 }) },
-);
-
 const few = count(1000, 5000);
 const strict = { durability: 'strict', accesses: AWAITED, entries: few, calls: few } as const;
 suite('strict-set', 'strict set (flushed before it resolves)', { ...writes, ...strict });

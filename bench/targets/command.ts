@@ -127,16 +127,6 @@ export async function command(run: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Gives `use` a folder that is removed afterwards. */
-export async function inFolder<T>(parent: string, use: (folder: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(parent, 'varve-bench-'));
-  try {
-    return await use(folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
 /** A command of the benchmark; `name` is empty for that of the browser. */
 export const commandOf = (name: string, about: string): Command =>
   new Command(`npm run bench -- ${name}`).usage('[flags]').description(about).allowExcessArguments(false);
@@ -170,8 +160,9 @@ export function runTarget<Own extends string>({ name, place, flags, run }: Targe
       gathered.take(event);
       print(event);
     };
-    const made = await inFolder(values.directory, (folder) => run(program.opts(), folder, emit));
-    const { versions, engines = [] } = made;
+    const folder = mkdtempSync(join(values.directory, 'varve-bench-'));
+    const remove = (): void => rmSync(folder, { recursive: true, force: true });
+    const { versions, engines = [] } = await run(program.opts(), folder, emit).finally(remove);
     const { rows, problems } = gathered;
     const result: ServerResult = { date: new Date().toISOString(), ...provenance(), versions, rows, problems };
     const named = Object.entries(versions).map(([name, version]) => `${name}: ${version}`);

@@ -110,9 +110,9 @@ function reportOf(result: Result): string {
   return markdown(result, ENGINES, environmentLine(result.environment, result.plan));
 }
 
-function save(ending: string, type: string, textOf: (result: Result) => string): void {
+function save(): void {
   const day = saved?.environment.date.slice(0, 16).replaceAll(':', '') ?? '';
-  if (saved !== undefined) download(`varve-bench-${day}.${ending}`, type, textOf(saved));
+  download(`varve-bench-${day}.json`, 'application/json', JSON.stringify(saved, undefined, 2));
 }
 
 byId('choice').onsubmit = (event) => {
@@ -120,8 +120,7 @@ byId('choice').onsubmit = (event) => {
   void run(chosenPlan());
 };
 byId('cancel').onclick = () => running?.abort(new DOMException('The run was cancelled.', 'AbortError'));
-byId('save-json').onclick = () => save('json', 'application/json', (result) => JSON.stringify(result, undefined, 2));
-byId('save-markdown').onclick = () => save('md', 'text/markdown', reportOf);
+byId('save-json').onclick = save;
 setText(byId('published-where'), `Measured on ${PUBLISHED.where}`);
 byId('published').replaceChildren(chartOf(TIMES, PUBLISHED.groups));
 setText(byId('slower'), `Varve is ${PUBLISHED.count}. The worst case of each of the worst suites:`);

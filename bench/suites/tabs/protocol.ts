@@ -14,6 +14,9 @@ export const overChannel = (channel: BroadcastChannel) => ({
   },
 });
 
+/** Engines that several tabs can use at once, Varve first. */
+export const SHARED: readonly string[] = ['varve', 'indexeddb'];
+
 export type Call = 'get' | 'set';
 
 export interface Work {

@@ -12,11 +12,9 @@ import { JoinedRounds, type Round } from '../../core/measure.ts';
 import { type Context, register, report } from '../../core/suite.ts';
 import { failoverSteps, runFailovers } from './failover.ts';
 import { House, type RemoteTab } from './house.ts';
-import { type Call, epochMs, type Work } from './protocol.ts';
+import { type Call, epochMs, SHARED, type Work } from './protocol.ts';
 
 const NAME = 'multi-tab';
-/** Engines that several tabs can use at once, Varve first. */
-const SHARED = ['varve', 'indexeddb'];
 const ENTRIES = { quick: 5000, full: 20_000 };
 const TABS = { quick: [1, 2, 4], full: [1, 2, 4, 8] };
 const BUDGET_MS = { quick: 100, full: 600 };

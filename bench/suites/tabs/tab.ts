@@ -6,7 +6,7 @@
  */
 
 import { type AsyncSession, type Engine, IN_FLIGHT, type PointCall } from '../../core/engine.ts';
-import { type Dataset, makeDataset } from '../../core/generator.ts';
+import { at, type Dataset, type Key, makeDataset } from '../../core/generator.ts';
 import { groupFor, measure, type Round } from '../../core/measure.ts';
 import { loadedState, Stage } from '../../core/stage.ts';
 import { engines } from '../../core/suite.ts';
@@ -85,6 +85,18 @@ export class Tab {
   /** Writes until `stop`, one awaited set after another, each to a key of its own that begins with `prefix`. */
   async write({ engine, prefix }: { engine: string; prefix: string }): Promise<void> {
     const { session, dataset } = this.#store(engine);
+    this.#write((number) => session.set(keyOf(prefix, number), dataset.pool[0] as Uint8Array));
+  }
+
+  /** The same to the keys that are there, one after the other, each with the value that it has. */
+  async rewrite(engine: string): Promise<void> {
+    const { session, dataset } = this.#store(engine);
+    const entries: [Key, Uint8Array][] = [];
+    await session.range(undefined, dataset.keys.length, { take: (...entry) => void entries.push(entry) });
+    this.#write((number) => session.set(...at(entries, number % entries.length)));
+  }
+
+  #write(set: (number: number) => Promise<unknown>): void {
     const writer = { stop: false, done: Promise.resolve<Written>({ writes: [], errors: [] }) };
     const run = async (): Promise<Written> => {
       const writes: Acknowledged[] = [];
@@ -92,7 +104,7 @@ export class Tab {
       while (!writer.stop) {
         const called = epochMs();
         try {
-          await session.set(keyOf(prefix, writes.length), dataset.pool[0] as Uint8Array);
+          await set(writes.length);
           writes.push([called, epochMs()]);
         } catch (error) {
           errors.push(error instanceof Error ? error.message : String(error));
