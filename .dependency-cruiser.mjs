@@ -7,8 +7,11 @@ const ROOMS = [
   ['errors', 'errors[.]ts', ''],
   ['runtime', 'runtime/', ''],
   ['device', 'storage/(adapter|compactor-port|device)[.]ts', 'errors'],
-  ['types', '(types|api)[.]ts', 'device'],
-  ['options', 'options[.]ts', 'errors types'],
+  // The types of keys, which are options of other calls.
+  ['keys', 'encryption/types[.]ts', ''],
+  ['types', '(types|api)[.]ts', 'device keys'],
+  ['options', 'options[.]ts', 'errors keys types'],
+  ['encryption', 'encryption/(?!types[.])', 'errors keys options'],
   ['codec', 'codec/', 'errors types options'],
   ['protocol', 'protocol/', 'errors types codec'],
   ['storage', 'storage/(?!(adapter|compactor-port|device)[.])', 'errors runtime device types'],
@@ -20,13 +23,13 @@ const ROOMS = [
   ['share', 'share/', 'errors device types protocol storage client'],
   ['server', 'server/', 'errors runtime device types protocol storage wasm tools engine client share'],
   ['transaction', 'transaction/', 'errors runtime types options codec protocol'],
-  ['portable', 'portable/', 'errors types options codec protocol transaction'],
+  ['portable', 'portable/', 'errors keys types options encryption codec protocol transaction'],
   ['changes', 'changes/', 'errors runtime types codec protocol client'],
   ['cache', 'cache/', 'runtime codec protocol client'],
   [
     'store',
     'store/',
-    'errors runtime device types options codec protocol tools client share transaction portable changes cache',
+    'errors runtime device keys types options encryption codec protocol tools client share transaction portable changes cache',
   ],
   [
     'synchronous',
@@ -40,7 +43,7 @@ const ROOMS = [
   [
     'entries',
     '(cloudflare|common|deno-kv|fs|index|inline|shards|storage-adapter|synchronous)[.]ts',
-    'errors device types options codec storage wasm tools engine client share server transaction portable changes cache store synchronous cloudflare shards',
+    'errors device keys types options encryption codec storage wasm tools engine client share server transaction portable changes cache store synchronous cloudflare shards',
   ],
   [
     'adapters',

@@ -232,12 +232,18 @@ async function bundleEntries(dir) {
     entryFileNames: '[name].js',
     chunkFileNames: (chunk) => `chunk-${chunk.name.replace(/^chunk-/, '')}-[hash].js`,
     ...WRITTEN,
-    codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: chunkOf, debugName: 'shared' }] },
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: [ENCRYPTION_CHUNK, { name: chunkOf, debugName: 'shared' }],
+    },
   });
   const chunks = output.filter((file) => file.type === 'chunk');
   const entries = chunks.filter(({ isEntry }) => isEntry);
   return Object.fromEntries(entries.map(({ fileName }) => [fileName, filesOf(fileName, chunks)]));
 }
+
+/** A page with keys loads this code, and not all of the engine that uses it, too. */
+const ENCRYPTION_CHUNK = { name: 'chunk-encryption', test: /js\/src\/encryption\//, priority: 1 };
 
 /**
  * The chunk of a module, by the entries that load it at once. A page without a bundler fetches each file, so they are few: one has

@@ -14,8 +14,8 @@ export const CLOSURES = join(root, 'build', 'closures.json');
  * The largest allowed size of a file after gzip, in bytes, with all that it loads at once. The engine and the client (index.js, which
  * a page loads) had promised budgets. The client's was 20 KiB; the client outgrew it when every call began to refuse unknown options,
  * and to ask the platform for the types of keys and values, when it took in the sharing between tabs, so that an opening loads
- * nothing one after the other, when it got views, because each store is one, and when it kept the order of writes whose Blobs are still
- * being read. The engine's was 100 KiB; the engine outgrew it when it began to apply writes once for many tabs, to report changes, to put
+ * nothing one after the other, when it got views, because each store is one, when it kept the order of writes whose Blobs are still
+ * being read, and when calls took keys of encryption. The engine's was 100 KiB; the engine outgrew it when it began to apply writes once for many tabs, to report changes, to put
  * many files into a slot, to skip dead entries, to report whether a deleted key was there, and to drop the claims of deleted files. The
  * budget of every other file is its size plus a tenth. All entries share one chunk, which a page loads once, and each of them counts it.
  */
@@ -40,13 +40,13 @@ export const GZIP_BYTES_MAX = new Map([
   ['broker-worker.js', 1024],
   ['compactor-worker.js', 8 * 1024],
   ['file-compactor-worker.js', 8 * 1024],
-  ['synchronous.js', 40 * 1024],
-  ['inline.js', 74 * 1024],
+  ['synchronous.js', 46.5 * 1024],
+  ['inline.js', 83 * 1024],
   ['fs.js', 21.5 * 1024],
-  ['cloudflare.js', 48 * 1024],
+  ['cloudflare.js', 53 * 1024],
   ['shards.js', 20 * 1024],
   ['storage-adapter.js', 1024],
-  ['testing.js', 59.5 * 1024],
+  ['testing.js', 68 * 1024],
   ['cli.js', 31 * 1024],
 ]);
 

@@ -40,6 +40,7 @@ export { type ObjectStorageOptions, objectStorage, type StorageContext } from '.
 export type * from './cloudflare/platform.ts';
 export type { StoreReply, StoreRequest } from './cloudflare/rpc.ts';
 export * from './common.ts';
+export { deriveKey } from './encryption/user-key.ts';
 export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './shards/remote-batch.ts';
 export { connect, type RemoteOptions, RemoteStore } from './shards/remote-store.ts';
 export { SyncStore } from './synchronous/store.ts';

@@ -6,6 +6,7 @@
 
 export type * from './api.ts';
 export { bytes, json, structured, utf8 } from './codec/values.ts';
+export type * from './encryption/types.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
 export type * from './portable/types.ts';
 export type { StorageAdapter } from './storage/adapter.ts';

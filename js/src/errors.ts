@@ -4,7 +4,7 @@
  * the sentence in `message` may change, so programs branch on `code` only.
  */
 
-/** Every code a `VarveError` can carry. The first twelve come from the engine, the rest from TypeScript. */
+/** Every code a `VarveError` can carry. The first thirteen come from the engine, the rest from TypeScript. */
 export type VarveErrorCode =
   | 'VARVE_CORRUPT'
   | 'VARVE_STORAGE_FULL'
@@ -18,6 +18,7 @@ export type VarveErrorCode =
   | 'VARVE_INVALID_ARGUMENT'
   | 'VARVE_IO'
   | 'VARVE_RETRY'
+  | 'VARVE_KEY'
   | 'VARVE_UNSUPPORTED'
   | 'VARVE_LEADER_STALLED'
   | 'VARVE_INTERNAL';
@@ -37,6 +38,9 @@ const ENGINE_CODES: readonly VarveErrorCode[] = [
   'VARVE_INVALID_ARGUMENT',
   'VARVE_IO',
   'VARVE_RETRY',
+  // 13: bytes are missing (wasm/call.ts), which is no code of the package.
+  'VARVE_INTERNAL',
+  'VARVE_KEY',
 ];
 
 /** The advice for a damaged store. */
@@ -80,7 +84,7 @@ export class VarveError extends Error {
     this.conflict = options?.conflict;
   }
 
-  /** The error for an engine code number (1..12); an unknown number gives `VARVE_INTERNAL`. */
+  /** The error for an engine code number (1..14); an unknown number gives `VARVE_INTERNAL`. */
   static fromNumber(code: number, message: string): VarveError {
     const name = ENGINE_CODES[code] ?? 'VARVE_INTERNAL';
     return new VarveError(name, name === 'VARVE_CORRUPT' ? `${message} ${SALVAGE}` : message);
@@ -92,7 +96,7 @@ export class VarveError extends Error {
   }
 }
 
-/** The engine's number for a code: 1..12, or 0 for a code that only TypeScript uses. */
+/** The engine's number for a code: 1..14, or 0 for a code that only TypeScript uses. */
 export function codeNumber(code: VarveErrorCode): number {
   return code === 'VARVE_INTERNAL' ? 0 : Math.max(0, ENGINE_CODES.indexOf(code));
 }

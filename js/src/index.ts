@@ -6,6 +6,7 @@
  */
 
 import { lazyPort } from './client/lazy-port.ts';
+import type { DeriveKeyOptions, PassphraseKey } from './encryption/types.ts';
 import { checkOptions } from './options.ts';
 import { isAdapter } from './storage/adapter.ts';
 import { loaders } from './store/loaders.ts';
@@ -104,6 +105,19 @@ function takeWorker(): Worker {
   const worker = spare ?? newWorker();
   spare = undefined;
   return worker;
+}
+
+/**
+ * Makes a key of a passphrase, by PBKDF2 with SHA-256. Each key slot has a salt, so the work is done when the key is used: some tenths of a
+ * second. The same characters in another form of Unicode are the same passphrase. Rejects with `VARVE_INVALID_ARGUMENT` for an empty
+ * passphrase, and with `VARVE_UNSUPPORTED` where there is no WebCrypto (pages that are not served over HTTPS).
+ *
+ * @example
+ * const key = await deriveKey(passphrase);
+ * await db.export({ encryption: { key } }).pipeTo(await file.createWritable());
+ */
+export async function deriveKey(passphrase: string, options?: DeriveKeyOptions): Promise<PassphraseKey> {
+  return (await loaders.encryption()).deriveKey(passphrase, options);
 }
 
 /**

@@ -99,5 +99,6 @@ function inline<O extends { storage?: StorageKind | StorageAdapter | undefined }
   return { ...options, storage: storage as never, worker: () => inlineEngine(adapter) as unknown as Worker };
 }
 
+export { deriveKey } from './encryption/user-key.ts';
 // The functions and types of this module replace those of the same name.
 export * from './index.ts';

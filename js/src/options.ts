@@ -7,6 +7,7 @@
  * Invariant: a list has exactly the options of its type; the compiler checks that.
  */
 
+import type { EncryptionOptions } from './encryption/types.ts';
 import { invalid } from './errors.ts';
 import type {
   BeginOptions,
@@ -131,6 +132,13 @@ export function isRange<K, R extends KeyRange<K>>(
     // A proxy that threw: it is treated as a key, and refused as an invalid one.
     return false;
   }
+}
+
+/** Options whose key is as it is now: the caller may overwrite its bytes while the code that uses them is still being loaded. */
+export function withKeyOfNow<O extends { encryption?: EncryptionOptions | undefined }>(options: O): O {
+  const key = options?.encryption?.key;
+  const isBytes = key instanceof Uint8Array || key instanceof ArrayBuffer;
+  return isBytes ? { ...options, encryption: { ...options.encryption, key: new Uint8Array(key).slice() } } : options;
 }
 
 /** A value in the text of an error. */

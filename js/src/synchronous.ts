@@ -110,6 +110,7 @@ function unsupported(): VarveError {
 }
 
 export * from './common.ts';
+export { deriveKey } from './encryption/user-key.ts';
 export { SyncTransactionHandle } from './synchronous/begin.ts';
 export { SyncSnapshot, type SyncSnapshotView } from './synchronous/snapshot.ts';
 export { SyncStore } from './synchronous/store.ts';

@@ -68,7 +68,7 @@ test('a block with a batch of entries and the longest entry behind them is not t
   // The shortest entry is one byte that expires. With such entries, a block has 12 bytes and a batch 9.
   const before = (EXPORT_BATCH / 9) * 12;
   const length = Math.ceil(before) + 1 + 3 + 4 + 8 + KEY_BYTES_MAX + VALUE_BYTES_MAX;
-  expect(await decodeHead(previous, await head(length), 0)).toStrictEqual({ length, entries: 1 });
+  expect(await decodeHead(previous, await head(length), 0)).toStrictEqual({ length, entries: 1, isSealed: false });
   await expect(head(BODY_BYTES_MAX + 1).then((long) => decodeHead(previous, long, 0))).rejects.toEqual(corrupt);
 });
 
@@ -95,7 +95,7 @@ test('ends and records of other lengths are refused', () => {
 test('an export has no reserved keys and no invalid ones', async () => {
   const key = (...bytes: number[]): Uint8Array => Uint8Array.of(...bytes);
   for (const wrong of [key(), key(0xff, 1), key(0x05), key(0x30, 1), new Uint8Array(70_000).fill(0x20)]) {
-    const header = await encodeHeader({ id: new Uint8Array(16), sequence: 1, version: 0 });
+    const header = await encodeHeader({ id: new Uint8Array(16), sequence: 1, version: 0, isEncrypted: false });
     const block = new BlockWriter();
     block.begin(digestOf(header));
     block.entry(key(0x20, 97), new Uint8Array(9));

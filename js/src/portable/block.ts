@@ -1,10 +1,11 @@
 /**
  * The bytes of an export: a header, blocks of entries, an end. FORMAT.md has the same picture.
  *
- *   header 72 B  "VRVX" | u16 version 1 | u16 0 | id 16 B | u64 sequence | u64 version of the data | digest
- *   block        u32 body length | u32 entries | 8 B check | body | digest
+ *   header 72 B  "VRVX" | u16 version, 2 if it is encrypted | u16 0 | id 16 B | u64 sequence | u64 version of the data | digest
+ *   block        u32 body length | u32 entries, bit 31 if the body is encrypted | 8 B check | body | digest
  *   body         { u8 1 if an expiry follows | varint key length | varint value length | [u64 expires] | key | value }*
  *   end          a block without entries whose body is u64 entries | u64 blocks: those before it
+ *   key slots    only in an encrypted export: a block without entries behind the header, whose body is key slots (encryption/slots.ts)
  *
  *   digest       SHA-256 of the digest before it and of all of the block up to here (of a header: of the 40 B before)
  *   check        the first 8 B of the SHA-256 of the digest before and of the 8 B of the head
@@ -17,11 +18,14 @@ import { joined } from '../codec/joined.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { VarveError } from '../errors.ts';
 
+/** The format of a plain export; that of an encrypted one is the next. */
 const FORMAT_VERSION = 1;
 export const HEADER_BYTES = 72;
 export const HEAD_BYTES = 16;
 export const DIGEST_BYTES = 32;
 export const ID_BYTES = 16;
+/** The bytes before a body that its digest also covers. */
+export const ROOM_BYTES: number = DIGEST_BYTES + HEAD_BYTES;
 /** The most bytes of a body: the longest entry, 128 MiB and 64 KiB, may follow shorter entries, which are scanned 256 KiB at a time. */
 export const BODY_BYTES_MAX = 2 ** 27 + 2 ** 19;
 
@@ -38,7 +42,19 @@ export interface Header {
   readonly sequence: number;
   /** The version that its store had been opened with; 0 for none. */
   readonly version: number;
+  /** Whether key slots follow, and every block behind them is encrypted. */
+  readonly isEncrypted: boolean;
 }
+
+/** Encrypts and decrypts bodies. The number of a block is the number of blocks with entries before it. */
+export interface BodyCipher {
+  seal(number: number, entries: number, body: Uint8Array): Promise<Uint8Array>;
+  /** Rejects with anything if the body was not sealed with this key, as this block. */
+  open(number: number, entries: number, body: Uint8Array): Promise<Uint8Array>;
+}
+
+/** The bit of a block's number of entries that says that its body is encrypted. */
+const SEALED = 0x8000_0000;
 
 /** SHA-256. Rejects with `VARVE_UNSUPPORTED` if it is unavailable, which is so on pages that are not served securely. */
 export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
@@ -53,10 +69,10 @@ export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
 }
 
 /** The bytes of a header. */
-export async function encodeHeader({ id, sequence, version }: Header): Promise<Uint8Array> {
+export async function encodeHeader({ id, sequence, version, isEncrypted }: Header): Promise<Uint8Array> {
   const sink = new ByteSink(HEADER_BYTES);
   sink.append(MAGIC);
-  sink.u32(FORMAT_VERSION);
+  sink.u32(FORMAT_VERSION + Number(isEncrypted));
   sink.append(id);
   putU64(sink, sequence);
   putU64(sink, version);
@@ -76,13 +92,14 @@ export async function decodeHeader(bytes: Uint8Array): Promise<Header> {
   const digest = await sha256(bytes.subarray(0, HEADER_HASHED));
   if (!areEqual(digest, digestOf(bytes))) throw damaged(0, 'header checksum');
   const format = view.getUint32(4, true);
-  if (format !== FORMAT_VERSION) {
+  if (format !== FORMAT_VERSION && format !== FORMAT_VERSION + 1) {
     throw new VarveError(
       'VARVE_VERSION',
-      `The export has format ${format & 0xffff}; this code reads up to ${FORMAT_VERSION}.`,
+      `The export has format ${format & 0xffff}; this code reads up to ${FORMAT_VERSION + 1}.`,
     );
   }
-  return { id: bytes.slice(8, 8 + ID_BYTES), sequence: getU64(view, 24), version: getU64(view, 32) };
+  const id = bytes.slice(8, 8 + ID_BYTES);
+  return { id, sequence: getU64(view, 24), version: getU64(view, 32), isEncrypted: format !== FORMAT_VERSION };
 }
 
 /** Collects the entries of one block, after the digest of the block before it. */
@@ -119,11 +136,21 @@ export class BlockWriter {
     putU64(this.#sink, blocks);
   }
 
-  /** A copy of the bytes of the block, followed by its digest. */
-  async finish(): Promise<Uint8Array> {
+  /** Adds the contents of a block of key slots. */
+  slots(slots: Uint8Array): void {
+    this.#sink.append(slots);
+  }
+
+  /** A copy of the bytes of the block, followed by its digest. With a cipher its body is encrypted, as that of the block `number`. */
+  async finish(cipher?: BodyCipher, number = 0): Promise<Uint8Array> {
     const sink = this.#sink;
-    sink.setU32(DIGEST_BYTES, sink.at - DIGEST_BYTES - HEAD_BYTES);
-    sink.setU32(DIGEST_BYTES + 4, this.#entries);
+    if (cipher !== undefined) {
+      const sealed = await cipher.seal(number, this.#entries, sink.bytes.subarray(ROOM_BYTES, sink.at));
+      sink.at = ROOM_BYTES;
+      sink.append(sealed);
+    }
+    sink.setU32(DIGEST_BYTES, sink.at - ROOM_BYTES);
+    sink.setU32(DIGEST_BYTES + 4, (this.#entries | (cipher === undefined ? 0 : SEALED)) >>> 0);
     const check = await checkOf(sink.bytes.slice(0, DIGEST_BYTES + 8));
     sink.bytes.set(check, DIGEST_BYTES + 8);
     sink.append(await sha256(sink.bytes.subarray(0, sink.at)));
@@ -131,10 +158,11 @@ export class BlockWriter {
   }
 }
 
-/** The head of a block: bytes of its body, entries in it. */
+/** The head of a block: bytes of its body, entries in it, and whether the body is encrypted. */
 export interface Head {
   readonly length: number;
   readonly entries: number;
+  readonly isSealed: boolean;
 }
 
 /** Reads a head at `offset` of the export. Throws `VARVE_CORRUPT`. */
@@ -144,11 +172,9 @@ export async function decodeHead(previous: Uint8Array, head: Uint8Array, offset:
   const view = new DataView(head.buffer, head.byteOffset, head.length);
   const length = view.getUint32(0, true);
   if (length > BODY_BYTES_MAX) throw damaged(offset, 'a block that is too long');
-  return { length, entries: view.getUint32(4, true) };
+  const entries = view.getUint32(4, true);
+  return { length, entries: entries % SEALED, isSealed: entries >= SEALED };
 }
-
-/** The bytes before a body that its digest also covers. */
-export const ROOM_BYTES: number = DIGEST_BYTES + HEAD_BYTES;
 
 /** Verifies a block: its body and digest follow `ROOM_BYTES` of room. Returns the body. Throws `VARVE_CORRUPT`. */
 export async function verifyBlock(

@@ -7,16 +7,18 @@
  */
 
 import { type ByteRange, compareBytes, successor } from '../codec/range.ts';
+import { userKeyOf } from '../encryption/user-key.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
 import { readVersion, VERSION_KEY } from '../protocol/version.ts';
 import { DERIVED_KEY, type Derivation, readDerivations } from '../transaction/derived.ts';
 import type { Eventual } from '../types.ts';
 import { BlockWriter, digestOf, encodeHeader, ID_BYTES } from './block.ts';
+import { newCipher } from './cipher.ts';
 import type { RawRange, RawScan, RawStore } from './raw-store.ts';
 import type { ExportOptions } from './types.ts';
 
 /** The options of an export as they were at its call, with the range in bytes. */
-export interface ExportRequest extends Pick<ExportOptions<never>, 'signal' | 'onProgress'> {
+export interface ExportRequest extends Pick<ExportOptions<never>, 'signal' | 'onProgress' | 'encryption'> {
   readonly range: ByteRange;
 }
 
@@ -32,7 +34,7 @@ export async function exportTo(
   raw: RawStore,
   snapshot: ExportedSnapshot,
   writable: WritableStream<Uint8Array>,
-  { range, signal, onProgress }: ExportRequest,
+  { range, signal, onProgress, encryption }: ExportRequest,
 ): Promise<void> {
   const writer = writable.getWriter();
   const abort = (): void => void writer.abort(signal?.reason).catch(ignore);
@@ -42,16 +44,26 @@ export async function exportTo(
   try {
     signal?.throwIfAborted();
     signal?.addEventListener('abort', abort, { once: true });
+    const encrypted = encryption && (await newCipher(await userKeyOf(encryption)));
     const sequence = await snapshot.sequence;
     const version = readVersion((await raw.get(VERSION_KEY, snapshot.number))?.value);
     const stated = readDerivations((await raw.get(DERIVED_KEY, snapshot.number))?.value);
     const id = crypto.getRandomValues(new Uint8Array(ID_BYTES));
-    const header = await encodeHeader({ id, sequence, version });
+    const header = await encodeHeader({ id, sequence, version, isEncrypted: encrypted !== undefined });
     let [entries, blocks, bytes, previous] = [0, 0, header.length, digestOf(header)];
     await writer.write(header);
     const block = new BlockWriter();
-    const send = async (): Promise<void> => {
+    const cipher = encrypted?.of(previous);
+    if (encrypted !== undefined) {
+      block.begin(previous);
+      block.slots(encrypted.slots);
       const sent = await block.finish();
+      previous = digestOf(sent);
+      bytes += sent.length;
+      await writer.write(sent);
+    }
+    const send = async (number: number): Promise<void> => {
+      const sent = await block.finish(cipher, number);
       previous = digestOf(sent);
       bytes += sent.length;
       await writer.write(sent);
@@ -64,14 +76,13 @@ export async function exportTo(
         block.begin(previous);
         addAll(block, batch);
         entries += batch.count;
-        blocks++;
-        await send();
+        await send(blocks++);
       }
       scan.close();
     }
     block.begin(previous);
     block.end(entries, blocks);
-    await send();
+    await send(blocks);
     await writer.close();
   } catch (error) {
     await writer.abort(error).catch(ignore);

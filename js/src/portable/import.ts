@@ -13,6 +13,7 @@
 import { decodeKey } from '../codec/key-reader.ts';
 import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
 import { ByteSink } from '../codec/sink.ts';
+import { type UserKey, userKeyOf } from '../encryption/user-key.ts';
 import { hasCode, invalid, VarveError } from '../errors.ts';
 import { durabilityOf, type Known, WRITE } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
@@ -22,6 +23,7 @@ import { DERIVED_KEY, type Derivation, hasPrefix, isDerived, readDerivations } f
 import type { SetItemOptions } from '../types.ts';
 import {
   areEqual,
+  type BodyCipher,
   DIGEST_BYTES,
   damaged,
   decodeHead,
@@ -30,6 +32,7 @@ import {
   getU64,
   HEAD_BYTES,
   HEADER_BYTES,
+  type Head,
   isExport,
   notExport,
   ROOM_BYTES,
@@ -38,11 +41,12 @@ import {
   verifyBlock,
 } from './block.ts';
 import { ByteSource } from './byte-source.ts';
+import { cipherFor } from './cipher.ts';
 import { decodeRecord, encodeRecord, IMPORT_KEY, type ImportRecord } from './import-record.ts';
 import type { RawEntry, RawStore } from './raw-store.ts';
 import type { ImportOptions, ImportReport, ImportSource } from './types.ts';
 
-const IMPORT: Known<ImportOptions> = { ...WRITE, merge: 1, onProgress: 1 };
+const IMPORT: Known<ImportOptions> = { ...WRITE, merge: 1, encryption: 1, onProgress: 1 };
 
 /** The value of a mark, which is never read. */
 const MARK = new Uint8Array(0);
@@ -60,16 +64,17 @@ export async function importFrom(
   options: ImportOptions = {},
 ): Promise<ImportReport> {
   durabilityOf(options, IMPORT);
-  const { signal, merge = false } = options;
+  const { signal, merge = false, encryption } = options;
+  const user = encryption && (await userKeyOf(encryption));
   const wasEmpty = await isEmpty(raw);
   // If the store was emptied since, the record means nothing.
   const record = wasEmpty ? undefined : decodeRecord((await raw.get(IMPORT_KEY, 0))?.value);
-  const { bytes, at } = await begin(source, record, signal);
+  const { bytes, at, cipher } = await begin(source, record, user, signal);
   try {
     const resumedAt = record !== undefined && areEqual(record.id, at.id) ? record.offset : 0;
     if (resumedAt === 0 && !wasEmpty && !merge) throw notEmpty();
     await checkVersion(raw, at.version);
-    const end = await applyBlocks(raw, bytes, at, resumedAt, options);
+    const end = await applyBlocks(raw, { bytes, at, cipher }, resumedAt, options);
     const last = new BatchWriter();
     last.delete(rawBytes, IMPORT_KEY);
     if (at.version > 0) set(last, VERSION_KEY, versionBytes(at.version));
@@ -80,46 +85,104 @@ export async function importFrom(
   }
 }
 
-/** The position of the source: after its header, or where the import stopped if the source can begin there. */
+/** An export that is read. */
+interface Reading {
+  readonly bytes: ByteSource;
+  /** After its header, or where the import stopped. */
+  readonly at: ImportRecord;
+  /** Decrypts its blocks; undefined if it is not encrypted. */
+  readonly cipher: BodyCipher | undefined;
+}
+
+/** Begins to read: where the import stopped if the source can begin there, and otherwise at the start. */
 async function begin(
   source: ImportSource,
   record: ImportRecord | undefined,
+  user: UserKey | undefined,
   signal: AbortSignal | undefined,
-): Promise<{ bytes: ByteSource; at: ImportRecord }> {
-  if (typeof source !== 'function') return fromStart(new ByteSource(source, signal));
+): Promise<Reading> {
+  if (typeof source !== 'function') return fromStart(new ByteSource(source, signal), user);
+  let cipher: BodyCipher | undefined;
+  if (record !== undefined && user !== undefined) {
+    // The key slots are at the start.
+    const start = await fromStart(new ByteSource(await source(0), signal), user);
+    if (!areEqual(start.at.id, record.id)) return start;
+    start.bytes.close();
+    cipher = start.cipher;
+  }
   if (record !== undefined) {
     const bytes = new ByteSource(await source(record.offset), signal);
     try {
       const head = await bytes.take(HEAD_BYTES);
       await decodeHead(record.digest, head, record.offset);
       bytes.back(head);
-      return { bytes, at: record };
+      return { bytes, at: record, cipher };
     } catch (error) {
       bytes.close();
       // It may be another export; its header will show that.
       if (!hasCode(error, 'VARVE_CORRUPT')) throw error;
     }
   }
-  return fromStart(new ByteSource(await source(0), signal));
+  return fromStart(new ByteSource(await source(0), signal), user);
 }
 
-async function fromStart(bytes: ByteSource): Promise<{ bytes: ByteSource; at: ImportRecord }> {
+async function fromStart(bytes: ByteSource, user: UserKey | undefined): Promise<Reading> {
   try {
     const header = await bytes.take(HEADER_BYTES);
     if (header.length < HEADER_BYTES) throw isExport(header) ? truncated(header.length) : notExport();
-    const { id, version } = await decodeHeader(header);
-    return { bytes, at: { id, version, offset: HEADER_BYTES, entries: 0, blocks: 0, digest: digestOf(header) } };
+    const { id, version, isEncrypted } = await decodeHeader(header);
+    const at = { id, version, offset: HEADER_BYTES, entries: 0, blocks: 0, digest: digestOf(header) };
+    if (!isEncrypted && user === undefined) return { bytes, at, cipher: undefined };
+    if (user === undefined) throw encrypted();
+    if (!isEncrypted) {
+      throw new VarveError('VARVE_KEY', 'The export is not encrypted. Import it without the option encryption.');
+    }
+    const { body, digest, end } = await takeBlock(bytes, at);
+    const cipher = await cipherFor(body, user, at.digest);
+    return { bytes, at: { ...at, offset: end, digest }, cipher };
   } catch (error) {
     bytes.close();
     throw error;
   }
 }
 
+/** Takes and verifies the block at a position. */
+async function takeBlock(
+  bytes: ByteSource,
+  { offset, digest }: ImportRecord,
+): Promise<Head & { body: Uint8Array; digest: Uint8Array; end: number }> {
+  const head = await bytes.take(HEAD_BYTES);
+  if (head.length < HEAD_BYTES) throw truncated(offset + head.length);
+  const { length, entries, isSealed } = await decodeHead(digest, head, offset);
+  const block = await bytes.take(length + DIGEST_BYTES, ROOM_BYTES);
+  const end = offset + HEAD_BYTES + block.length - ROOM_BYTES;
+  if (block.length < ROOM_BYTES + length + DIGEST_BYTES) throw truncated(end);
+  const body = await verifyBlock(digest, head, block, offset);
+  return { length, entries, isSealed, body, digest: digestOf(block), end };
+}
+
+/** Decrypts the body of a verified block, if the export is encrypted. */
+async function opened(
+  { entries, isSealed, body }: Head & { body: Uint8Array },
+  { blocks, offset }: ImportRecord,
+  cipher: BodyCipher | undefined,
+): Promise<Uint8Array> {
+  if (cipher === undefined) {
+    if (isSealed) throw encrypted();
+    return body;
+  }
+  try {
+    if (isSealed) return await cipher.open(blocks, entries, body);
+  } catch {
+    // Somebody wrote it who had no key.
+  }
+  throw damaged(offset, 'the encryption of a block');
+}
+
 /** Applies the blocks that end after `applied`, and verifies those before it. */
 async function applyBlocks(
   raw: RawStore,
-  bytes: ByteSource,
-  start: ImportRecord,
+  { bytes, at: start, cipher }: Reading,
   applied: number,
   { signal, durability, onProgress }: ImportOptions,
 ): Promise<{ entries: number; bytes: number }> {
@@ -127,20 +190,16 @@ async function applyBlocks(
   for (;;) {
     signal?.throwIfAborted();
     const { offset } = at;
-    const head = await bytes.take(HEAD_BYTES);
-    if (head.length < HEAD_BYTES) throw truncated(offset + head.length);
-    const { length, entries } = await decodeHead(at.digest, head, offset);
-    const block = await bytes.take(length + DIGEST_BYTES, ROOM_BYTES);
-    const end = offset + HEAD_BYTES + block.length - ROOM_BYTES;
-    if (block.length < ROOM_BYTES + length + DIGEST_BYTES) throw truncated(end);
-    const body = await verifyBlock(at.digest, head, block, offset);
+    const block = await takeBlock(bytes, at);
+    const { entries, end, digest } = block;
+    const body = await opened(block, at, cipher);
     if (entries === 0) {
       const counted = readEnd(body, offset);
       if (counted.entries !== at.entries || counted.blocks !== at.blocks) throw damaged(offset, 'its end');
       if ((await bytes.take(1)).length > 0) throw damaged(end, 'something follows its end');
       return { entries: at.entries, bytes: end };
     }
-    at = { ...at, offset: end, entries: at.entries + entries, blocks: at.blocks + 1, digest: digestOf(block) };
+    at = { ...at, offset: end, entries: at.entries + entries, blocks: at.blocks + 1, digest };
     if (end <= applied) continue;
     await commitBlock(raw, { body, entries, offset }, at, durability);
     onProgress?.({ entries: at.entries, bytes: end });
@@ -220,6 +279,13 @@ async function checkVersion(raw: RawStore, version: number): Promise<void> {
   throw new VarveError(
     'VARVE_VERSION',
     `The store has version ${stored}, and the export ${version}. Import into a store that was opened without a version, and open that with one: then it is upgraded.`,
+  );
+}
+
+function encrypted(): VarveError {
+  return new VarveError(
+    'VARVE_KEY',
+    'The export is encrypted. Import it with its key: import(source, { encryption: { key } }).',
   );
 }
 

@@ -1,5 +1,6 @@
 /** The options and results of exports and imports. Types only. */
 
+import type { EncryptionOptions } from '../encryption/types.ts';
 import type { Durability, KeyRange, WaitOptions } from '../types.ts';
 
 /** The progress of an export or an import. */
@@ -12,6 +13,11 @@ export interface PortableProgress {
 
 /** Options of `export`: the whole store, or a range of its keys. */
 export interface ExportOptions<K> extends KeyRange<K>, WaitOptions {
+  /**
+   * Encrypts the export with AES-256-GCM; it can be imported with the same key only. The key need not be that of the store. Default: the
+   * export is not encrypted, even if the store is.
+   */
+  encryption?: EncryptionOptions | undefined;
   /** Called after each block. */
   onProgress?: ((progress: PortableProgress) => void) | undefined;
 }
@@ -29,6 +35,11 @@ export type ImportSource = ExportedBytes | ((offset: number) => ExportedBytes | 
 export interface ImportOptions extends WaitOptions {
   /** Imports into a store that already has entries. Without this, a store that is not empty is refused. Default false. */
   merge?: boolean | undefined;
+  /**
+   * The key of an encrypted export. An encrypted export without it, one with another key, and a plain export with one reject with
+   * `VARVE_KEY`.
+   */
+  encryption?: EncryptionOptions | undefined;
   /** Durability of each block. When `import` resolves, everything is `strict`. Default: the store's `durability`. */
   durability?: Durability | undefined;
   /** Called after each applied block. */

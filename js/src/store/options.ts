@@ -53,7 +53,7 @@ export const LIST: Known<ListOptions> = { ...WAIT, storage: 1 };
 export const DELETE: Known<DeleteOptions> = { ...LIST, lockTimeout: 1 };
 export const CHECK: Known<CheckOptions> = { ...WAIT, ...COMPACT, tools: 1 };
 export const REPAIR: Known<RepairOptions & DeleteOptions> = { ...DELETE, ...CHECK, into: 1, strict: 1 };
-export const EXPORT: Known<ExportOptions<never>> = { ...RANGE, ...WAIT, ...COMPACT };
+export const EXPORT: Known<ExportOptions<never>> = { ...RANGE, ...WAIT, ...COMPACT, encryption: 1 };
 
 /** Throws unless the name can name a store. */
 export function checkName(name: unknown): asserts name is string {

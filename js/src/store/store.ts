@@ -6,7 +6,7 @@ import type { Client } from '../client/client.ts';
 import { Operations, scanEntries } from '../client/operations.ts';
 import { formatsOf } from '../codec/formats.ts';
 import { encodeRange } from '../codec/range.ts';
-import { COMPACT, checkOptions, WRITE } from '../options.ts';
+import { COMPACT, checkOptions, WRITE, withKeyOfNow } from '../options.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { levelNumber } from '../protocol/frame.ts';
 import type { OpenReport } from '../protocol/messages.ts';
@@ -144,10 +144,10 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const begin = async (): Promise<void> => {
       const range = encodeRange(options, this.formats.keys, EXPORT);
-      const { signal, onProgress } = options;
+      const { signal, onProgress, encryption } = withKeyOfNow(options);
       const snapshot = this.snapshot();
       const { exportTo, rawStore } = await loaders.portable();
-      return exportTo(rawStore(this.#parts()), snapshot, writable, { range, signal, onProgress });
+      return exportTo(rawStore(this.#parts()), snapshot, writable, { range, signal, onProgress, encryption });
     };
     begin().catch((error) => writable.abort(error));
     return readable;
@@ -164,9 +164,10 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
    * await db.import(file.stream(), { onProgress: ({ bytes }) => show(bytes / file.size) });
    * await db.import((offset) => file.slice(offset).stream());
    */
-  async import(source: ImportSource, options?: ImportOptions): Promise<ImportReport> {
+  async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
+    const given = withKeyOfNow(options);
     const { importFrom, rawStore } = await loaders.portable();
-    return importFrom(rawStore(this.#parts()), source, options);
+    return importFrom(rawStore(this.#parts()), source, given);
   }
 
   /**

@@ -5,7 +5,7 @@
 import { formatsOf } from '../codec/formats.ts';
 import { encodeRange } from '../codec/range.ts';
 import type { EngineHost } from '../engine/engine-host.ts';
-import { COMPACT, checkOptions } from '../options.ts';
+import { COMPACT, checkOptions, withKeyOfNow } from '../options.ts';
 import type { RawStore } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
@@ -79,18 +79,19 @@ export class SyncStore<K, V> extends SyncView<K, V> {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const begin = async (): Promise<void> => {
       const range = encodeRange(options, this.formats.keys, EXPORT);
-      const { signal, onProgress } = options;
+      const { signal, onProgress, encryption } = withKeyOfNow(options);
       const snapshot = this.snapshot();
       const { exportTo } = await import('../portable/portable.ts');
-      return exportTo(this.#portable(), snapshot, writable, { range, signal, onProgress });
+      return exportTo(this.#portable(), snapshot, writable, { range, signal, onProgress, encryption });
     };
     begin().catch((error) => writable.abort(error));
     return readable;
   }
 
   /** Reads an export into this store: see `import` of `varve`. */
-  async import(source: ImportSource, options?: ImportOptions): Promise<ImportReport> {
-    return (await import('../portable/portable.ts')).importFrom(this.#portable(), source, options);
+  async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
+    const given = withKeyOfNow(options);
+    return (await import('../portable/portable.ts')).importFrom(this.#portable(), source, given);
   }
 
   /** Logs the buffered writes and closes the store, so that others can open it. It is safe to call it twice. */

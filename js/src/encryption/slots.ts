@@ -1,0 +1,171 @@
+/**
+ * The key slots of a store or an export: each has the same data keys, for another user's key. FORMAT.md has the same picture.
+ *
+ *   slots   "VRVK" | u16 version 1 | u16 number of slots | check 8 B | slot*
+ *   check   the first 8 B of the SHA-256 of the 8 B before
+ *
+ * Invariant: nothing here changes bytes that it was given. Every change returns the slots as they are to be stored, with the data keys
+ * that they have; whoever gets data keys erases them.
+ */
+
+import { invalid, VarveError } from '../errors.ts';
+import { DATA_KEYS_MAX, erase, withNext } from './data-keys.ts';
+import { isIntact, openSlot, SLOT_BYTES, sealSlot } from './slot.ts';
+import { subtle, type UserKey } from './user-key.ts';
+
+const VERSION = 1;
+/** The magic and the version: every slot is bound to them. */
+const CONTEXT: Uint8Array = Uint8Array.of(0x56, 0x52, 0x56, 0x4b, VERSION, 0);
+const HEAD_BYTES = 16;
+const CHECK_BYTES = 8;
+/** How many slots there may be. */
+const SLOTS_MAX = 16;
+
+/** Slots, and the data keys in them. */
+export interface Locked {
+  readonly keys: Uint8Array<ArrayBuffer>;
+  readonly slots: Uint8Array<ArrayBuffer>;
+}
+
+/** Makes a new data key, and the slots with it for one user's key. */
+export async function createSlots(user: UserKey): Promise<Locked> {
+  const keys = withNext(new Uint8Array(0), []) as Uint8Array<ArrayBuffer>;
+  return { keys, slots: await joined([await sealSlot(user, keys, CONTEXT)]) };
+}
+
+/** The data keys. Throws `VARVE_KEY` if the key opens no slot. */
+export async function unlock(slots: Uint8Array, user: UserKey): Promise<Uint8Array<ArrayBuffer>> {
+  return (await find(await split(slots), user, 1)).keys;
+}
+
+/** Adds a key. */
+export async function addKey(slots: Uint8Array, user: UserKey, added: UserKey): Promise<Locked> {
+  const all = await split(slots);
+  if (all.length >= SLOTS_MAX) throw invalid(`There are at most ${SLOTS_MAX} keys. Remove one first.`);
+  const { keys } = await find(all, user, 1);
+  return { keys, slots: await joined([...all, await sealSlot(added, keys, CONTEXT)]) };
+}
+
+/** Removes a key. */
+export async function removeKey(slots: Uint8Array, user: UserKey): Promise<Locked> {
+  const all = await split(slots);
+  const { keys, own } = await find(all, user);
+  const others = all.filter((slot) => !own.includes(slot));
+  if (others.length > 0) return { keys, slots: await joined(others) };
+  erase(keys);
+  throw invalid('This is the last key: without it nobody can read the data. Use changeKey() to replace it.');
+}
+
+/** Puts a key into the place of another. */
+export async function changeKey(slots: Uint8Array, from: UserKey, to: UserKey): Promise<Locked> {
+  const all = await split(slots);
+  const { keys, own } = await find(all, from);
+  const others = all.filter((slot) => !own.includes(slot));
+  return { keys, slots: await joined([...others, await sealSlot(to, keys, CONTEXT)]) };
+}
+
+/** What a rotation takes into account. */
+export interface Rotation {
+  /** Removes the keys that are not given, instead of refusing. */
+  readonly removeOthers: boolean;
+  /** The numbers of data keys that files have. */
+  readonly inUse: readonly number[];
+}
+
+/** Adds a new data key, and leaves out data keys that no file has any more. Every slot is made anew, so its key must be given. */
+export async function rotate(
+  slots: Uint8Array,
+  users: readonly UserKey[],
+  { removeOthers, inUse }: Rotation,
+): Promise<Locked> {
+  const all = await split(slots);
+  const found = await Promise.all(users.map((user) => find(all, user)));
+  const [first] = found;
+  if (first === undefined) throw invalid('rotateKey() needs a key at least.');
+  try {
+    const others = all.filter((slot) => !found.some(({ own }) => own.includes(slot))).length;
+    if (others > 0 && !removeOthers) throw othersLeft(others);
+    const keys = withNext(first.keys, inUse);
+    if (keys === undefined) {
+      throw invalid(`Files of ${DATA_KEYS_MAX} data keys are left. Call compact(), and then rotateKey() again.`);
+    }
+    return { keys, slots: await joined(await Promise.all(users.map((user) => sealSlot(user, keys, CONTEXT)))) };
+  } finally {
+    erase(...found.map(({ keys }) => keys));
+  }
+}
+
+/** The slots that a key opens, `most` at most, and the data keys in them. Throws `VARVE_KEY` if it opens none. */
+async function find(
+  all: readonly Uint8Array<ArrayBuffer>[],
+  user: UserKey,
+  most = SLOTS_MAX,
+): Promise<{ keys: Uint8Array<ArrayBuffer>; own: readonly Uint8Array[] }> {
+  const own: Uint8Array[] = [];
+  let damaged = 0;
+  let found: Uint8Array<ArrayBuffer> | undefined;
+  for (const slot of all) {
+    if (own.length >= most) break;
+    if (!(await isIntact(slot))) {
+      damaged++;
+      continue;
+    }
+    const keys = await openSlot(user, slot, CONTEXT);
+    if (keys === undefined) continue;
+    own.push(slot);
+    if (found !== undefined) erase(found);
+    found = keys;
+  }
+  if (found !== undefined) return { keys: found, own };
+  if (damaged > 0) throw new VarveError('VARVE_KEY', damagedSlots(damaged));
+  throw new VarveError('VARVE_KEY', 'The key is wrong: it opens no key slot. Nothing was changed.');
+}
+
+async function joined(slots: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
+  const head = Uint8Array.of(...CONTEXT, slots.length, 0);
+  const bytes = new Uint8Array(HEAD_BYTES + slots.length * SLOT_BYTES);
+  bytes.set(head);
+  bytes.set(await checkOf(head), head.length);
+  slots.forEach((slot, i) => {
+    bytes.set(slot, HEAD_BYTES + i * SLOT_BYTES);
+  });
+  return bytes;
+}
+
+/** The single slots, which may be damaged. Throws `VARVE_KEY` if the bytes before them are. */
+async function split(slots: Uint8Array): Promise<Uint8Array<ArrayBuffer>[]> {
+  const bytes = slots.slice();
+  const head = bytes.subarray(0, HEAD_BYTES - CHECK_BYTES);
+  const check = await checkOf(head);
+  const isMagic = CONTEXT.subarray(0, 4).every((byte, i) => byte === head[i]);
+  if (!isMagic || !check.every((byte, i) => byte === bytes[head.length + i])) throw unreadable();
+  const view = new DataView(bytes.buffer);
+  const version = view.getUint16(4, true);
+  if (version !== VERSION) {
+    throw new VarveError('VARVE_VERSION', `The key slots have version ${version}; this code reads up to ${VERSION}.`);
+  }
+  const count = view.getUint16(6, true);
+  if (bytes.length !== HEAD_BYTES + count * SLOT_BYTES) throw unreadable();
+  return Array.from({ length: count }, (_, i) => bytes.subarray(HEAD_BYTES + i * SLOT_BYTES).subarray(0, SLOT_BYTES));
+}
+
+async function checkOf(head: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  return new Uint8Array(await subtle().digest('SHA-256', head), 0, CHECK_BYTES);
+}
+
+function unreadable(): VarveError {
+  return new VarveError('VARVE_KEY', 'The key slots are damaged, so no key can open them. Nothing was changed.');
+}
+
+function damagedSlots(count: number): string {
+  const slots = count === 1 ? 'A key slot is damaged' : `${count} key slots are damaged`;
+  return `${slots}, and the key opens no other one. Try another key. Nothing was changed.`;
+}
+
+function othersLeft(count: number): VarveError {
+  const slots = count === 1 ? 'one key slot' : `${count} key slots`;
+  return new VarveError(
+    'VARVE_KEY',
+    `The keys of ${slots} are missing. Pass every key of the store, or removeOthers: true to remove those keys. Nothing was changed.`,
+  );
+}
