@@ -3,8 +3,13 @@
  * mounts, watches and lifetimes.
  */
 
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { createStorage, type Driver, prefixStorage, restoreSnapshot, snapshot } from 'unstorage';
-import { afterEach, expect, expectTypeOf, test, vi } from 'vitest';
+import httpDriver from 'unstorage/drivers/http';
+import { createStorageServer } from 'unstorage/server';
+import { afterEach, expect, expectTypeOf, onTestFinished, test, vi } from 'vitest';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
@@ -207,6 +212,25 @@ test('an item with a ttl, in seconds, expires; 0 is none', async () => {
     expect(expires - start).toBeLessThan(120_000);
   }
   expect((await db.getEntry(['items', 'b']))?.expires).toBeUndefined();
+});
+
+test('a server of unstorage over the driver: its client reads, writes, lists and removes', async () => {
+  const db = await open();
+  const server = createServer(createStorageServer(create(db)).handle).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = createStorage({ driver: httpDriver({ base: `http://127.0.0.1:${port}` }) });
+  await client.setItem('user:ada', { born: 1815 }, { ttl: 60 });
+  await client.setItemRaw('user:picture', Uint8Array.of(0, 255));
+  expect(await client.getItem('user:ada')).toEqual({ born: 1815 });
+  expect(new Uint8Array((await client.getItemRaw<ArrayBuffer>('user:picture')) ?? [])).toEqual(Uint8Array.of(0, 255));
+  expect((await db.getEntry(['items', 'user:ada']))?.expires).toBeInstanceOf(Date);
+  expect(await client.getKeys('user')).toEqual(['user:ada', 'user:picture']);
+  await client.removeItem('user:ada');
+  expect([await client.hasItem('user:ada'), await client.hasItem('user:picture')]).toEqual([false, true]);
+  await client.clear();
+  expect(await db.count()).toBe(0);
 });
 
 test('calls before the store is open wait; if it cannot be opened, they reject with that error', async () => {
