@@ -129,3 +129,33 @@ test('a store of the page is shown with its codecs, and stays open; by its name 
   expect(await page.isHidden('#alert')).toBe(true);
   expect(errors).toEqual([]);
 });
+
+test('it makes a store, and deletes one if the developer agrees, also where another tab has it open', async () => {
+  const { page, errors } = await profile.openPage('/blank.html');
+  await addInspector(page);
+  await page.evaluate(() => document.querySelector('varve-inspector')?.toggleAttribute('open'));
+  await ready(page);
+  const stores = (): Promise<string[]> => page.locator('#store option').allTextContents();
+  const before = await stores();
+  await page.click('#new-store');
+  await page.keyboard.type('made');
+  await page.keyboard.press('Enter');
+  await page.locator('#sharing', { hasText: 'has it to itself' }).waitFor();
+  await expect.poll(stores).toEqual([...before, 'made'].sort());
+  expect(await page.inputValue('#store')).toBe('made');
+  await page.click('#delete-store');
+  expect(await page.textContent('#drop-store-title')).toBe('Delete the store made?');
+  await page.keyboard.press('Escape');
+  expect(await page.isHidden('#drop-store-dialog')).toBe(true);
+  for (const name of ['made', 'notes']) {
+    await page.selectOption('#store', name);
+    await page.click('#delete-store');
+    await page.locator('#drop-store-title', { hasText: name }).waitFor();
+    await page.click('#drop-store-yes');
+    await expect.poll(stores, { timeout: 60_000 }).not.toContain(name);
+  }
+  expect(await stores()).toEqual(before.filter((name) => name !== 'notes'));
+  const get = app.page.evaluate(() => (globalThis as unknown as { db: Db }).db.get('zebra'));
+  await expect(get).rejects.toThrow('The store is closed');
+  expect(errors).toEqual([]);
+});

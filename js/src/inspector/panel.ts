@@ -5,7 +5,7 @@
  * Invariant: a store that the page gave is never closed here. Every error is shown, in the one place for it.
  */
 
-import { bytes, json, listStores, open, structured, utf8 } from '../index.ts';
+import { bytes, deleteStore, json, listStores, open, structured, utf8 } from '../index.ts';
 import { delay } from '../runtime/wait.ts';
 import type { Key, StoreStats, ValueCodec } from '../types.ts';
 import { css as base } from './base.css';
@@ -22,6 +22,7 @@ import { Watch } from './live/watch.ts';
 import { css as own } from './panel.css';
 import { sharingText } from './sharing.ts';
 import type { AnyStore, View } from './store.ts';
+import { StoreActions } from './store-actions.ts';
 import { Tabs } from './tabs.ts';
 
 /** How long an opening waits for another opener that does not share the store, before the panel shows this. */
@@ -54,6 +55,10 @@ export class Panel {
   readonly #stores = select('store');
   readonly #codec = select('codec', CODEC_WORDS);
   readonly #codecLabel = inline('Values', this.#codec);
+  readonly #actions = new StoreActions({
+    onCreate: (name) => this.#create(name),
+    onDelete: () => this.#delete(),
+  });
   readonly #opened = element('p', { id: 'opened', class: 'note' });
   readonly #sharing = element('p', { id: 'sharing', class: 'note', attributes: { role: 'status' } });
   readonly #alert = element('p', { id: 'alert', attributes: { role: 'alert', hidden: '' } });
@@ -86,6 +91,7 @@ export class Panel {
       { class: 'head' },
       inline('Store', this.#stores),
       this.#codecLabel,
+      this.#actions.root,
       this.#sharing,
       this.#opened,
     );
@@ -161,6 +167,28 @@ export class Panel {
     }
   }
 
+  async #create(name: string): Promise<void> {
+    await this.#open(name);
+    await this.#list();
+    this.#stores.value = name;
+  }
+
+  /** Deletes the open store, and opens the first one that is left. A store that cannot be deleted is opened again. */
+  async #delete(): Promise<void> {
+    const name = this.#store?.name;
+    if (name === undefined) return;
+    try {
+      await this.#leave();
+      await deleteStore(name, { lockTimeout: LOCK_WAIT_MS });
+    } catch (error) {
+      await this.#open(name);
+      return this.#alarm(error);
+    }
+    if (this.#wanted.name === name) this.#wanted = { ...this.#wanted, name: undefined };
+    await this.#list();
+    await this.#open(this.#names[0]);
+  }
+
   /** Opens a store as soon as no page or worker has it open without sharing it. */
   async #opening(name: string, signal: AbortSignal): Promise<AnyStore> {
     const { store } = this.#wanted;
@@ -197,6 +225,7 @@ export class Panel {
     this.#store = undefined;
     setText(this.#sharing, '');
     setText(this.#opened, '');
+    this.#actions.show(undefined);
     if (store !== undefined) await this.#close(store);
   }
 
@@ -215,8 +244,10 @@ export class Panel {
   #tellOpened(store: AnyStore, tookMs: number): void {
     const { storage, recovery } = store;
     const found = recovery.state === 'replayed' ? `replayed ${recovery.records} records` : recovery.state;
-    this.#codecLabel.hidden = store === this.#wanted.store;
-    const how = store === this.#wanted.store ? 'Opened by the page' : `Opened in ${formatDuration(tookMs)}`;
+    const isGiven = store === this.#wanted.store;
+    this.#codecLabel.hidden = isGiven;
+    this.#actions.show(isGiven ? undefined : store.name);
+    const how = isGiven ? 'Opened by the page' : `Opened in ${formatDuration(tookMs)}`;
     setText(this.#opened, `${how}: ${found}, in ${storage.kind}.`);
   }
 

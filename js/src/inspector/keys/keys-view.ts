@@ -5,10 +5,11 @@
  */
 
 import type { KeyRange } from '../../types.ts';
-import { button, element, section, setText, submit, title } from '../dom.ts';
+import { button, element, section, setText, title } from '../dom.ts';
 import { Feed } from '../feed.ts';
 import { formatDuration } from '../format.ts';
 import { Importer } from '../import/importer.ts';
+import { questionDialog } from '../question.ts';
 import type { AnyStore, View } from '../store.ts';
 import { Editor } from './editor.ts';
 import { Exporter } from './exporter.ts';
@@ -30,7 +31,15 @@ export class KeysView implements View {
   readonly #listing: Listing;
   readonly #feed: Feed;
   readonly #deleteRange = button('delete-range', 'Delete these keys', 'danger');
-  readonly #dialog = deleteDialog();
+  readonly #dialog = questionDialog({
+    id: 'delete',
+    title: 'Delete all keys of this range?',
+    text: 'This deletes every key of the range in this store, not only those on this page. You cannot undo it, but you can save an export first.',
+    no: 'Keep them',
+    yes: 'Delete them',
+    kind: 'danger',
+    onYes: () => this.#deleteShown(),
+  });
   readonly root: HTMLElement;
   #store: AnyStore | undefined;
   #shown: Shown | undefined;
@@ -53,7 +62,6 @@ export class KeysView implements View {
     this.#deleteRange.addEventListener('click', () => {
       if (this.#shown !== undefined) this.#dialog.showModal();
     });
-    this.#dialog.addEventListener('close', () => this.#dialog.returnValue === 'delete' && this.#deleteShown());
     this.root = element('div', { class: 'keys' }, this.#all(), this.#editor.root, this.#importer.root, this.#dialog);
   }
 
@@ -113,22 +121,4 @@ export class KeysView implements View {
       this.#onError(error);
     }
   }
-}
-
-/** Asks before a range is deleted. */
-function deleteDialog(): HTMLDialogElement {
-  const heading = title('delete-title', 'Delete all keys of this range?');
-  const [keep, remove] = [submit('delete-no', 'Keep them'), submit('delete-yes', 'Delete them', 'danger')];
-  keep.value = 'keep';
-  remove.value = 'delete';
-  const form = element(
-    'form',
-    { attributes: { method: 'dialog' } },
-    heading,
-    element('p', {
-      text: 'This deletes every key of the range in this store, not only those on this page. You cannot undo it, but you can save an export first.',
-    }),
-    element('div', { class: 'form-actions' }, keep, remove),
-  );
-  return element('dialog', { id: 'delete-dialog', attributes: { 'aria-labelledby': heading.id } }, form);
 }
