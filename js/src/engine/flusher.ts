@@ -43,11 +43,12 @@ export class Flusher {
     }
     if (this.#store.writesSinceSeal() > 0) {
       this.#isIdle = false;
+      this.#endShrink();
       this.idle();
     }
   }
 
-  /** Seals and shrinks once nothing is written any more. */
+  /** Seals once nothing is written any more, and shrinks. A job that ends does not begin the time without writes anew. */
   idle(): void {
     if (this.#stopped || this.#idleTimer !== undefined) return;
     this.#writes = this.#store.writesSinceSeal();
@@ -65,6 +66,7 @@ export class Flusher {
   shutDown(): void {
     this.#stopped = true;
     this.#clear();
+    this.#endShrink();
   }
 
   #flush(): void {
@@ -81,10 +83,11 @@ export class Flusher {
     this.now();
     this.#attempt(() => this.#store.release());
     // An error in these calls may have stopped this flusher.
-    if (!this.#stopped) this.#shrinkTimer = setTimeout(() => this.#shrink(), this.#isIdle ? 0 : SHRINK_MS);
+    if (!this.#stopped) this.#shrinkTimer ??= setTimeout(() => this.#shrink(), this.#isIdle ? 0 : SHRINK_MS);
   }
 
   #shrink(): void {
+    this.#shrinkTimer = undefined;
     if (this.#store.writesSinceSeal() > 0) return;
     this.#isIdle = true;
     this.#attempt(() => this.#store.shrink(true));
@@ -103,8 +106,12 @@ export class Flusher {
   #clear(): void {
     clearTimeout(this.#flushTimer);
     clearTimeout(this.#idleTimer);
-    clearTimeout(this.#shrinkTimer);
     this.#flushTimer = undefined;
     this.#idleTimer = undefined;
+  }
+
+  #endShrink(): void {
+    clearTimeout(this.#shrinkTimer);
+    this.#shrinkTimer = undefined;
   }
 }
