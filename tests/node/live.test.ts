@@ -32,6 +32,20 @@ function heard<T>(live: Live<T>): { values: T[]; stop: () => void } {
   return { values, stop: live.subscribe((value) => values.push(value)) };
 }
 
+test('a subscriber that throws at once has not subscribed: its caller could not end it', async () => {
+  const db = await opened();
+  const live = db.live(['a'], { initial: 0 });
+  const fail = (): void => {
+    throw new Error('not now');
+  };
+  expect(() => live.subscribe(fail)).toThrow('not now');
+  const other = heard(db.live(['a']));
+  await db.set(['a'], 1);
+  await expect.poll(() => other.values.at(-1), PATIENT).toBe(1);
+  expect(live.value).toBe(0);
+  other.stop();
+});
+
 test('a key, a range, keys, values, a count and a function follow what any tab writes', async () => {
   const [first, second] = tabs(2);
   const db = await opened(first);

@@ -284,6 +284,30 @@ describe('a tab', () => {
   });
 });
 
+// A set that was refused with VARVE_CONFLICT on Node was then what `get` returned. So an index of a collection was read that an import had
+// put out of date: the refused write of a document had left "absent" behind for the import's note.
+test('a store that nobody shares keeps nothing of a write that failed', async () => {
+  const db = await openStore<Key, unknown>('alone', { wasm, storage: 'memory' }, spawnServer);
+  await db.set('a', 1);
+  const read = async (): Promise<unknown[]> => [await db.get('a'), await db.get('b'), db.peek('a')];
+  // The cache is loaded by then.
+  await expect.poll(read).toEqual([1, undefined, 1]);
+  const ending = new AbortController();
+  const writes: (() => Promise<unknown>)[] = [
+    () => db.set('a', 2, { ifSequence: 99 }),
+    () => db.delete('a', { ifSequence: 99 }),
+    () => db.batch().set('b', 2).set('a', 2, { ifSequence: null }).commit(),
+    () => db.set('a', 2, { signal: ending.signal }),
+  ];
+  for (const write of writes) {
+    const writing = write();
+    ending.abort();
+    await expect(writing).rejects.toThrow();
+    expect(await read()).toEqual([1, undefined, 1]);
+  }
+  await db.close();
+});
+
 describe('two tabs', () => {
   test('see each other at once', async () => {
     const [first, second] = [await openTab(), await openTab()];

@@ -268,32 +268,35 @@ describe('after the leader ended', () => {
   });
 
   // Each leader flushes the log that it recovers, and drops the versions that were overwritten there. The next one may miss them.
-  test.each([false, true])('an iterator never skips or mixes, however many leaders end, reverse %s', async (reverse) => {
-    const [first, second] = await filled();
-    const expected = Array.from({ length: 5000 }, (_, i) => i);
-    if (reverse) expected.reverse();
-    for (const of of ['keys', 'values'] as const) {
-      const seen: unknown[] = [];
-      const drained = async (): Promise<void> => {
-        for await (const item of second.db[of]({ reverse })) {
-          seen.push(item);
-          if (seen.length % 700 !== 100) continue;
-          const leader = (await leads(first)) ? first : second;
-          leader.worker().terminate?.();
-          const at = expected[seen.length] ?? 0;
-          await first.db.set(at, 'changed');
-          await first.db.delete(at + 1);
-        }
-      };
-      const end = await drained().catch((error: unknown) => error);
-      const whole = expected.map((i) => (of === 'keys' ? i : `value ${i}`));
-      expect(seen).toEqual(end === undefined ? whole : whole.slice(0, seen.length));
-      if (end !== undefined) expect(end).toMatchObject({ code: 'VARVE_RETRY' });
-      // A second leader always continues it.
-      expect(seen.length).toBeGreaterThan(800);
-      await first.db.setMany(rows(5000, 'value'));
-    }
-  });
+  test.each([false, true])(
+    'an iterator never skips or mixes, however many leaders end, reverse %s',
+    async (reverse) => {
+      const [first, second] = await filled();
+      const expected = Array.from({ length: 5000 }, (_, i) => i);
+      if (reverse) expected.reverse();
+      for (const of of ['keys', 'values'] as const) {
+        const seen: unknown[] = [];
+        const drained = async (): Promise<void> => {
+          for await (const item of second.db[of]({ reverse })) {
+            seen.push(item);
+            if (seen.length % 700 !== 100) continue;
+            const leader = (await leads(first)) ? first : second;
+            leader.worker().terminate?.();
+            const at = expected[seen.length] ?? 0;
+            await first.db.set(at, 'changed');
+            await first.db.delete(at + 1);
+          }
+        };
+        const end = await drained().catch((error: unknown) => error);
+        const whole = expected.map((i) => (of === 'keys' ? i : `value ${i}`));
+        expect(seen).toEqual(end === undefined ? whole : whole.slice(0, seen.length));
+        if (end !== undefined) expect(end).toMatchObject({ code: 'VARVE_RETRY' });
+        // A second leader always continues it.
+        expect(seen.length).toBeGreaterThan(800);
+        await first.db.setMany(rows(5000, 'value'));
+      }
+    },
+  );
 
   test('snapshots and counts continue', async () => {
     const [first, second] = await filled();

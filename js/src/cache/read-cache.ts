@@ -68,7 +68,7 @@ export class ReadCache implements ReadKeeper {
     return readScanBatch(kept.bytes.slice(), 0, kept.bytes.length, request.keys, request.values);
   }
 
-  called(code: number, writer: FrameWriter): ((isGranted: boolean) => void) | undefined {
+  called(code: number, writer: FrameWriter): ((answer?: FrameReader) => void) | undefined {
     // A store that is filled is seldom read meanwhile.
     if (this.#kept.isIdle) return undefined;
     const canKeep = !writer.lastIsUnread;
@@ -239,7 +239,7 @@ export class ReadCache implements ReadKeeper {
   }
 
   /** This client writes these; without a list, too many to look at. */
-  #called(writes: ReturnType<typeof writesOfBatch>, canKeep: boolean): ((isGranted: boolean) => void) | undefined {
+  #called(writes: ReturnType<typeof writesOfBatch>, canKeep: boolean): ((answer?: FrameReader) => void) | undefined {
     const written: [Ticket, Kept][] = [];
     if (writes === undefined) this.#kept.writeRange(EVERYTHING);
     for (const { kind, key, value, isExpiring } of writes ?? []) {
@@ -251,8 +251,9 @@ export class ReadCache implements ReadKeeper {
       if (ticket !== undefined) written.push([ticket, { bytes: kind === BatchKind.set ? value.slice() : undefined }]);
     }
     if (written.length === 0) return undefined;
-    return (isGranted) => {
-      for (const [ticket, kept] of written) this.#kept.written(ticket, isGranted || this.#isAlone ? kept : undefined);
+    return (answer) => {
+      const isCurrent = answer !== undefined && (this.#isAlone || answer.isGranted);
+      for (const [ticket, kept] of written) this.#kept.written(ticket, isCurrent ? kept : undefined);
     };
   }
 }

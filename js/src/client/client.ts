@@ -64,8 +64,11 @@ interface Asked {
 
 /** Keeps reads, and answers them again while its lease runs: see `protocol/lease.ts`. */
 export interface ReadKeeper {
-  /** The last operation of the frame was called. Returns a function to be called when it has ended, if its value can be kept then. */
-  called(code: number, writer: FrameWriter): ((isGranted: boolean) => void) | undefined;
+  /**
+   * The last operation of the frame was called. Returns a function to be called when it has ended, if its value can be kept then: with
+   * its answer, or without one if it failed.
+   */
+  called(code: number, writer: FrameWriter): ((answer?: FrameReader) => void) | undefined;
   /** An answer was granted whose request was sent at that time of `performance.now()`. */
   granted(sentAt: number, isNew: boolean): void;
   /** Other clients are about to write these. */
@@ -222,7 +225,7 @@ export class Client {
     const promise = new Promise<T>((resolve, reject) => {
       pending.add(resolve as Callback, reject, ended === undefined ? operation.read : readThen(operation, ended));
     });
-    if (ended !== undefined) promise.catch(() => ended(false));
+    if (ended !== undefined) promise.catch(() => ended());
     if (signal !== undefined) this.#watch(promise, pending, request, signal);
     if (this.#writer.bytes >= FRAME_BYTES_MAX) this.#send();
     else if (!this.#isScheduled) {
@@ -430,9 +433,9 @@ export class Client {
 }
 
 /** Reads an answer, after the keeper was informed that the operation has ended. */
-function readThen<T>({ read }: Pick<Operation<never, never, T>, 'read'>, ended: (isGranted: boolean) => void) {
+function readThen<T>({ read }: Pick<Operation<never, never, T>, 'read'>, ended: (answer: FrameReader) => void) {
   return (answer: FrameReader): T => {
-    ended(answer.isGranted);
+    ended(answer);
     return read(answer);
   };
 }

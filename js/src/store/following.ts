@@ -106,10 +106,11 @@ export function liveQuery<T, Q extends readonly unknown[]>(
       if (subscribers.size > 0) void start();
     },
     subscribe(next, error) {
+      // First: if it throws, its caller has no function that ends the subscription.
+      next(value);
       const subscriber = { next, error };
       subscribers.add(subscriber);
       if (subscribers.size === 1) void start();
-      next(value);
       return () => {
         if (subscribers.delete(subscriber) && subscribers.size === 0) running.abort();
       };
