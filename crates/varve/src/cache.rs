@@ -18,13 +18,11 @@ mod places;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+pub use places::CacheKey;
 use places::Places;
 
 use crate::table::{Block, Table};
 use crate::types::FileName;
-
-/// The name of a cached block: its file and its offset there.
-pub type CacheKey = (FileName, u64);
 
 /// The offset in the key of an open table: no block has this offset.
 const TABLE_OFFSET: u64 = u64::MAX;

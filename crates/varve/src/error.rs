@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use crate::types::{FileName, Sequence};
+use crate::types::{FileName, Sequence, decimal};
 
 /// A result whose error is [`Error`] unless said otherwise.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -190,13 +190,6 @@ fn put(into: &mut String, parts: &[&str]) {
     for part in parts {
         into.push_str(part);
     }
-}
-
-/// A number in digits.
-pub(crate) fn decimal(number: u64) -> String {
-    let mut digits = if number < 10 { String::new() } else { decimal(number / 10) };
-    digits.push(char::from(b'0' + (number % 10) as u8));
-    digits
 }
 
 impl fmt::Display for Error {

@@ -2,8 +2,6 @@
 
 use core::fmt;
 
-use crate::error::decimal;
-
 /// The position of a write in history: 56 bits. 1 is the first write of a store; 0 means "before everything".
 pub type Sequence = u64;
 
@@ -137,6 +135,13 @@ impl FileName {
         label.push_str(&decimal(self.id));
         label
     }
+}
+
+/// A number in digits.
+pub(crate) fn decimal(number: u64) -> String {
+    let mut digits = if number < 10 { String::new() } else { decimal(number / 10) };
+    digits.push(char::from(b'0' + (number % 10) as u8));
+    digits
 }
 
 impl fmt::Display for FileName {

@@ -8,7 +8,10 @@
 //! removing a key moves up the keys after it, and leaves no mark in its place. The standard library's table does the
 //! same, but its compiled code is four times as large.
 
-use super::CacheKey;
+use crate::types::FileName;
+
+/// The name of a cached block: its file and its offset there.
+pub type CacheKey = (FileName, u64);
 
 const CELLS_MIN: usize = 16;
 

@@ -16,6 +16,7 @@ mod files;
 mod growth;
 mod memory;
 mod name_map;
+mod placement;
 mod pool;
 mod pool_files;
 mod reserve;

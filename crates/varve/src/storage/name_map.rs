@@ -3,7 +3,7 @@
 //! Invariant: sorted by name, no name twice. A store has at most a thousand files or so, and every block read and WAL append
 //! makes one lookup: ten steps. A hash table would take three, but be ten times as large when compiled.
 
-use crate::types::FileName;
+use crate::types::{FileKind, FileName};
 
 /// Where a file is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,16 @@ impl Place {
     pub(super) fn end(&self) -> u64 {
         self.start.saturating_add(self.room)
     }
+}
+
+/// The name that stands for the room that is set aside for a file of this kind.
+pub(super) fn reserve_of(kind: FileKind) -> FileName {
+    FileName { kind, id: u64::MAX }
+}
+
+/// Whether this is a file, and not room that is set aside.
+pub(super) fn is_file(file: FileName) -> bool {
+    file.id != u64::MAX
 }
 
 /// Maps names to places.

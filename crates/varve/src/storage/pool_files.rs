@@ -2,9 +2,8 @@
 //!
 //! Invariant: every call finds its slot by the file's name. Only a write moves a file: one that outgrows its place.
 
-use super::name_map::Place;
+use super::name_map::{Place, is_file};
 use super::pool::{Slot, SlotPool, Use, failed};
-use super::reserve::is_file;
 use super::slot_header::CLAIMS_MAX;
 use super::slots::{SlotError, Slots};
 use super::space::pages;

@@ -19,7 +19,7 @@
 //! [`create_from_reserve`](SlotPool::create_from_reserve) does. Room that becomes free refills the reserve first.
 
 use super::Pieces;
-use super::name_map::Place;
+use super::name_map::{Place, reserve_of};
 use super::pool::{SlotPool, Use};
 use super::slot_header::{PAGE_BYTES, SLOT_HEADER_BYTES};
 use super::slots::{SlotError, Slots};
@@ -58,16 +58,6 @@ const SPARE_SHARE: u64 = 16;
 
 /// The kinds that room is set aside for, most important first.
 const RESERVED: [FileKind; 2] = [FileKind::Wal, FileKind::Table];
-
-/// The name that stands for the room that is set aside for a file of this kind.
-fn reserve_of(kind: FileKind) -> FileName {
-    FileName { kind, id: u64::MAX }
-}
-
-/// Whether this is a file, and not room that is set aside.
-pub(super) fn is_file(file: FileName) -> bool {
-    file.id != u64::MAX
-}
 
 impl<D: Slots> SlotPool<D> {
     /// Completes the reserve: sets aside room that was written before, or writes zeros.

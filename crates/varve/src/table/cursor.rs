@@ -38,12 +38,14 @@ pub struct TableCursor {
     key_front: usize,
 }
 
-impl TableCursor {
-    pub(super) fn new(table: Rc<Table>) -> Self {
+impl Table {
+    /// A cursor that is on no entry yet.
+    #[must_use]
+    pub fn cursor(self: &Rc<Self>) -> TableCursor {
         let nothing =
             Entry { shared: 0, suffix: 0, value: 0, next: 0, kind: Kind::Delete, sequence: 0, expires: None };
-        Self {
-            table,
+        TableCursor {
+            table: Rc::clone(self),
             block: None,
             block_index: 0,
             index: 0,
@@ -55,7 +57,9 @@ impl TableCursor {
             key_front: 0,
         }
     }
+}
 
+impl TableCursor {
     /// Goes to the first entry whose key is `key` or greater.
     pub fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<()> {
         self.seek_version(key, SEQUENCE_MAX, blocks)

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use super::block::{Malformed, verify};
 use super::{
     Block, BlockHandle, BlockKind, Blocks, FOOTER_BYTES, Filter, Footer, Index, Properties, RangeTombstones,
-    TableCursor, TableMeta, hash_key,
+    TableMeta, hash_key,
 };
 use crate::error::{Error, Result};
 use crate::types::{FileName, Kind, RangeTombstone, Sequence, StoreId};
@@ -213,12 +213,6 @@ impl Table {
     #[must_use]
     pub fn range_tombstones(&self) -> &[RangeTombstone] {
         self.range_tombstones.as_slice()
-    }
-
-    /// A cursor that is on no entry yet.
-    #[must_use]
-    pub fn cursor(self: &Rc<Self>) -> TableCursor {
-        TableCursor::new(Rc::clone(self))
     }
 
     /// The number of the table's file.

@@ -8,9 +8,13 @@
 //!
 //! Invariant: a decoded entry lies within its limit, and its sequence is a possible one.
 
-use super::Malformed;
 use crate::codec::varint::{get_u64, unzigzag};
 use crate::types::{Kind, SEQUENCE_MAX, Sequence};
+
+/// Invalid bytes, with a short description. A caller that knows the file turns it into an
+/// [`Error::Corrupt`](crate::error::Error::Corrupt).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Malformed(pub &'static str);
 
 /// Where the parts of an entry lie in the block.
 #[derive(Debug, Clone, Copy)]

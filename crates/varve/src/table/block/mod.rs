@@ -29,6 +29,7 @@ mod walk;
 
 use core::ops::Deref;
 
+pub use entry::Malformed;
 pub use trailer::{TRAILER_BYTES, open_block, open_block_to_copy};
 pub use walk::BlockEntry;
 
@@ -39,11 +40,6 @@ pub(super) use trailer::{Writer, verify};
 
 use super::BlockKind;
 use layout::Layout;
-
-/// Invalid bytes, with a short description. A caller that knows the file turns it into an
-/// [`Error::Corrupt`](crate::error::Error::Corrupt).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Malformed(pub &'static str);
 
 /// A verified, decompressed block. Derefs to its raw bytes.
 #[derive(Debug)]
