@@ -13,7 +13,7 @@ const NAME = '@varve/varve';
 const BESIDE = ['README.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'THIRD-PARTY.txt'];
 /**
  * Entries that JSR does not have: modules of Cloudflare import wasm as only wrangler can, React, abstract-level and Yjs come from npm, and
- * workers are no modules to import; the inspector tells the page's document about its element.
+ * workers are no modules to import; the inspector defines its element in the page's document.
  */
 const LEFT_OUT = /cloudflare|react|abstract-level|yjs|inspector|-worker\.js$/;
 /** Names for compilers whose `lib` has no DOM; Deno knows them. */

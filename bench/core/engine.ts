@@ -29,7 +29,7 @@ export type Ability = (typeof ABILITIES)[number];
 
 export type Role = 'varve' | 'peer' | 'floor';
 
-/** Where the entries of a fixture lie: wherever they landed, in one memtable, or flushed and compacted. */
+/** Where the entries of a fixture lie: anywhere, in one memtable, or flushed and compacted. */
 export type Place = 'anywhere' | 'memtable' | 'tables';
 
 export interface Sink {

@@ -1,8 +1,8 @@
 /**
  * The stopwatch: makes the calls of a task in groups, and times the groups.
  *
- * Invariant: the time of a round is the sum of its groups, of the turns it let go of and of the final commit: whatever
- * a user would wait for, and not the checks between the groups. Between the groups of an engine that
+ * Invariant: the time of a round is the sum of its groups, of the turns between them and of the final commit, as a user would wait
+ * for them. The checks between the groups are not in it. Between the groups of an engine that
  * answers at once there is no `await`: to such an engine each one would be the end of a turn.
  */
 

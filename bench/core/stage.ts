@@ -211,7 +211,7 @@ export class Stages {
     await this.#release((key) => !key.endsWith(`|${fixtureKey(next)}`));
   }
 
-  /** The kept stage of an engine, or a new one, loaded; `loading` hears of a load that takes long. */
+  /** The kept stage of an engine, or a new one, loaded; `loading` is called when a load takes long. */
   async take(fixture: Fixture, engine: Engine, durability: Durability, loading: (percent: number) => void) {
     const key = keyOf(fixture, engine, durability);
     const kept = this.#kept.get(key);

@@ -62,7 +62,7 @@ export class Output {
     await this.bytes(text);
   }
 
-  /** Tells a person something that is not the result. */
+  /** Prints a note for a person, beside the result. */
   note(text: string): void {
     if (this.isJson) return;
     this.clearProgress();

@@ -51,7 +51,7 @@ export class ChangesView implements View {
       this.#list.replaceChildren();
     }
     await this.#feed.follow(store);
-    this.#tell();
+    this.#report();
   }
 
   stop(): void {
@@ -64,10 +64,10 @@ export class ChangesView implements View {
     const time = clock.format(new Date());
     this.#list.prepend(...changes.map((change) => line(change, time)).reverse());
     while (this.#list.childElementCount > LINES_MAX) this.#list.lastElementChild?.remove();
-    this.#tell();
+    this.#report();
   }
 
-  #tell(): void {
+  #report(): void {
     const shown = this.#list.childElementCount;
     const rest = this.#seen > shown ? `, the newest ${formatCount(shown)} are shown` : '';
     const seen = `${plural(this.#seen, 'change', 'changes')} since the view was opened${rest}.`;

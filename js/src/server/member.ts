@@ -120,7 +120,7 @@ export class Member {
         hold(openLock(name), signal, 'shared').then(keep),
       ]);
       this.#channel = new BroadcastChannel(channelOf(name));
-      this.#channel.onmessage = ({ data }) => this.#hear(data as ChannelMessage);
+      this.#channel.onmessage = ({ data }) => this.#receive(data as ChannelMessage);
       if (signal.aborted) {
         await lock?.();
         return;
@@ -219,7 +219,7 @@ export class Member {
     }, HIDDEN_MS);
   }
 
-  #hear(message: ChannelMessage): void {
+  #receive(message: ChannelMessage): void {
     const { from, type, protocol } = message;
     if (protocol > PROTOCOL) return this.#outdated();
     switch (type) {

@@ -88,7 +88,7 @@ export const storeClauses: readonly Clause[] = [
     async run(subject) {
       const store = await openStore(subject);
       const { kind } = store.db.storage;
-      expectEqual([kind, store.db.recovery.state], [subject.storage.kind, 'new'], 'what the opening tells');
+      expectEqual([kind, store.db.recovery.state], [subject.storage.kind, 'new'], 'the report of the opening');
       await closing(store.db, async () => {
         await fill(store);
         await verify(subject, store, ENTRIES);

@@ -3,7 +3,7 @@
 //! ```text
 //! request:  u32 "VRF2" | u32 count | u64 client | u32 answered | u32 0 | operation*
 //! operation u32 request | u8 op | u8 durability | u16 snapshot | u32 key len | u32 value len | key | value | pad 4
-//!           the snapshot is the one that a read is of, that a batch's transaction read, that is opened or let go; 0 for none
+//!           the snapshot is the one that a read is of, that a batch's transaction read, that is opened or released; 0 for none
 //! delete:   value: empty, or one byte that asks whether the key is there: if not, the response has the status 1 and its receipt
 //! batch:    value: u32 count | { u8 kind | u8 flags | u16 0 | u32 key len | u32 value len | key | value | pad 4 }*
 //!           kind:  0 delete, 1 set, 2 delete from the key up to the value (empty: the end)

@@ -18,7 +18,7 @@ pub struct MemoryBlocks {
     files: BTreeMap<u64, Vec<u8>>,
     opened: RefCell<BTreeMap<(u64, u64), Rc<Block>>>,
     asks: bool,
-    /// The places that the read in progress has come upon: their bytes are there when it is run again.
+    /// The places that the read in progress found missing: their bytes are there when it is run again.
     fetched: RefCell<BTreeSet<(u64, u64, u32)>>,
 }
 

@@ -6,7 +6,7 @@
  *
  * There are three ways to know; a runtime may have none of them:
  *
- *     /proc/<pid>/stat    Linux: shows when the process started. This tells a reused pid from its first owner, and a killed
+ *     /proc/<pid>/stat    Linux: shows when the process started. This distinguishes a reused pid from its first owner, and a killed
  *                         process that nobody has waited for (a zombie) from a running one
  *     kill(pid, 0)        everywhere, but Deno asks for --allow-run; a pid that was reused looks alive
  *     a lock on the file  between Deno processes, with no permission: the system releases it when the holder ends
