@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { Runner } from '../../bench/targets/http/runner.ts';
 import { RUNTIMES, type RuntimeName } from '../../bench/targets/http/server.ts';
-import { CRUD } from '../../bench/targets/http/suites.ts';
+import { CRUD, FIND, SINGLE } from '../../bench/targets/http/suites.ts';
 
 const KEYS = 300;
 /** A busy machine must not fail the test. */
@@ -28,9 +28,13 @@ async function serve(runtime: RuntimeName) {
 }
 
 test.each(RUNTIMES)(
-  '%s: the CRUD mix, closed and open, without an error; the store has what was acknowledged',
+  '%s: each request, and the CRUD mix, closed and open, without an error; the store has what was acknowledged',
   async (runtime) => {
     const { runner, store } = await serve(runtime);
+    for (const { title, kind } of runtime === 'workerd' ? SINGLE : [...SINGLE, ...FIND]) {
+      const { outcomes } = await runner.round(kind, 2, { requests: 6 });
+      expect([title, outcomes]).toMatchObject([title, { requests: 6, failed: 0, problem: undefined }]);
+    }
     const closed = await runner.round(CRUD, 10, { requests: 100 });
     expect(closed.outcomes).toMatchObject({ requests: 100, failed: 0, problem: undefined, tally: { wrong: 0 } });
     const open = await runner.round(CRUD, 10, { perSecond: 100, seconds: 0.5 });

@@ -5,6 +5,7 @@
  * the byte when the request is sent.
  */
 
+import { documentOf, TEAMS } from './documents.ts';
 import { keyOf, numberOf, type Share, valueText, type Write } from './ledger.ts';
 import { BARE } from './programs/site.ts';
 
@@ -16,7 +17,6 @@ export interface Call {
   /** Operations of the store that it asks for. */
   readonly operations: number;
   readonly status: number;
-  /** Applied when it is answered so. */
   readonly writes: readonly Write[];
   /** Whether the body is right. Default: any is. */
   readonly check?: (body: string) => boolean;
@@ -24,19 +24,25 @@ export interface Call {
 
 export type Kind = (share: Share) => Call;
 
+/** All entries of the ledger; documents have other keys. */
+export const ALL = '/range?prefix=%22k%22';
 const JSON_TYPE = { 'content-type': 'application/json' };
+const STREAM = { accept: 'application/x-ndjson' };
 const pathOf = (number: number): string => `/kv/${keyOf(number)}`;
 const read = { method: 'GET', operations: 1, status: 200, writes: [] } as const;
 
 /** `GET /health`: the engine answers and its log can be flushed. */
 export const health: Kind = () => ({ ...read, path: '/health', check: (body) => body === '{"status":"ok"}' });
 
-export const get: Kind = (share) => {
-  const number = share.any();
+export const get: Kind = (share) => getOf(share, share.any());
+/** The same of few keys, which a cache of reads has. */
+export const hotGet: Kind = (share) => getOf(share, share.hot());
+
+function getOf(share: Share, number: number): Call {
   const version = share.ledger.version(number);
   if (version === 0) return { ...read, path: pathOf(number), status: 404 };
   return { ...read, path: pathOf(number), check: (body) => body === valueText({ number, version }) };
-};
+}
 
 /** `GET /kv/KEY` by a client that has the value and sends its ETag: 304 where the sequence is known, else as `get`. */
 export const revalidate: Kind = (share) => {
@@ -55,6 +61,7 @@ function putOf(write: Write, condition: Readonly<Record<string, string>> = {}, s
 }
 
 export const put: Kind = (share) => putOf(share.ledger.next(share.any()));
+export const hotPut: Kind = (share) => putOf(share.ledger.next(share.hot()));
 
 /** `PUT /kv/KEY` with `If-None-Match: *` of a key that is absent: 201. */
 export const insert: Kind = (share) => putOf(share.ledger.next(share.fresh()), { 'if-none-match': '*' }, 201);
@@ -87,17 +94,32 @@ export function range(limit: number): Kind {
   };
 }
 
-/** The entries of `range(limit)` without the order of keys: the client picks them from a stream of the whole store. */
-export function scan(limit: number): Kind {
-  return (share) => {
-    const from = share.any();
-    const pick = (all: Page['entries']): Page['entries'] =>
-      all.filter(({ key }) => numberOf(key) >= from).slice(0, limit);
-    const check = (body: string): boolean =>
-      isRightPage({ entries: pick(JSON.parse(`[${body.trimEnd().replaceAll('\n', ',')}]`)) }, share, from, limit);
-    return { ...read, path: '/range', headers: { accept: 'application/x-ndjson' }, check };
+/** `GET /find` of the first documents of a team, by the index; as a scan the client picks them from a stream of all documents. */
+export function find(limit: number, how: 'index' | 'scan'): Kind {
+  return ({ random }) => {
+    const team = random.below(TEAMS);
+    const values = Array.from({ length: limit }, (_, i) => ({ value: documentOf(team + i * TEAMS) }));
+    const right = values.map((value) => JSON.stringify(value)).join();
+    const picked = (body: string): string[] => body.split('\n').filter((line) => line.includes(`"team":${team},`));
+    if (how === 'scan')
+      return {
+        ...read,
+        path: '/find/documents',
+        headers: STREAM,
+        check: (body) => picked(body).slice(0, limit).join() === right,
+      };
+    const path = `/find/documents?by=team&eq=${team}&limit=${limit}`;
+    return { ...read, path, check: (body) => body.includes(`[${right}]`) };
   };
 }
+
+/** The same requests by a client that accepts gzip. */
+export const gzipped =
+  (kind: Kind): Kind =>
+  (share) => {
+    const call = kind(share);
+    return { ...call, headers: { ...call.headers, 'accept-encoding': 'gzip' } };
+  };
 
 /** In order, not too long, not too short, and of its own keys exactly those that are there, with their values. */
 function isRightPage({ entries }: Page, share: Share, from: number, limit: number): boolean {
@@ -115,7 +137,7 @@ function isRightPage({ entries }: Page, share: Share, from: number, limit: numbe
 
 export const setOf = (write: Write): string =>
   `{"op":"set","key":"${keyOf(write.number)}","value":${valueText(write)}}`;
-const getOf = (number: number): string => `{"op":"get","key":"${keyOf(number)}"}`;
+const getOperation = (number: number): string => `{"op":"get","key":"${keyOf(number)}"}`;
 const deleteOf = (number: number): string => `{"op":"delete","key":"${keyOf(number)}"}`;
 
 function batchOf(operations: readonly string[], isAtomic: boolean, writes: readonly Write[]): Call {
@@ -140,7 +162,7 @@ export function batchGet(size: number): Kind {
       };
       return results.length === numbers.length && numbers.every(isRight);
     };
-    return { ...batchOf(numbers.map(getOf), false, []), check };
+    return { ...batchOf(numbers.map(getOperation), false, []), check };
   };
 }
 

@@ -12,7 +12,7 @@ import { atLeast, atMost, type FigureOf, registerThresholds } from '../../core/t
 import { namesOf, numberOf, runTarget, versionOf } from '../command.ts';
 import { type Extent, Runner, runPhases, SECONDS } from './runner.ts';
 import { RUNTIMES, type RuntimeName } from './server.ts';
-import { BATCH, LEVEL, LOAD, SINGLE, SUITES, type SuiteName } from './suites.ts';
+import { BATCH, FIND, LEVEL, LOAD, SINGLE, SUITES, type SuiteName } from './suites.ts';
 
 const QUICK: Extent = { seconds: 0.15, rounds: 1, connections: [25] };
 const FULL: Extent = { seconds: SECONDS, rounds: 3, connections: [10, 25, 50, 100] };
@@ -35,7 +35,8 @@ async function onRuntime(runtime: RuntimeName, suites: SuiteName[], extent: Exte
   const durability = runtime === 'workerd' || runtime === 'deno-kv' ? 'strict' : 'relaxed';
   const runner = await Runner.start(runtime, { directory: join(folder, runtime), durability });
   try {
-    for (const [name, works] of Object.entries({ 'http-single': SINGLE, 'http-batch': BATCH })) {
+    const single = runtime === 'workerd' ? SINGLE : [...SINGLE, ...FIND];
+    for (const [name, works] of Object.entries({ 'http-single': single, 'http-batch': BATCH })) {
       const phases = extent.connections.flatMap((connections) => works.map((work) => ({ ...work, connections })));
       if (suites.includes(name as SuiteName)) await runPhases(name, [runner], phases, extent, emit);
     }

@@ -6,6 +6,7 @@
  * request is answered as it must be, its writes are acknowledged in the ledger.
  */
 
+import { gunzipSync } from 'node:zlib';
 import { Client } from 'undici';
 import { type Length, type Pace, runLoad } from '../../core/load.ts';
 import { type Round, roundOf } from '../../core/measure.ts';
@@ -71,16 +72,21 @@ function ask(client: Client, call: Call, outcomes: Outcomes): Promise<void> {
   return new Promise((done) => {
     const chunks: Buffer[] = [];
     let status = 0;
+    let isGzip = false;
     // The form without streams, since the client shares the machine with the server.
     client.dispatch(
       { method, path, headers, body },
       {
         onRequestStart: () => undefined,
-        onResponseStart: (_, code) => {
+        onResponseStart: (_, code, { 'content-encoding': encoding }) => {
           status = code;
+          isGzip = encoding === 'gzip';
         },
         onResponseData: (_, chunk) => void chunks.push(chunk),
-        onResponseEnd: () => done(outcomes.answer(call, status, Buffer.concat(chunks).toString())),
+        onResponseEnd: () => {
+          const body = Buffer.concat(chunks);
+          done(outcomes.answer(call, status, (isGzip ? gunzipSync(body) : body).toString()));
+        },
         onResponseError: (_, error) => done(outcomes.fail(call, error.message)),
       },
     );

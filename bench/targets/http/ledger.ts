@@ -21,7 +21,6 @@ const random = new Random(0x1ed6e7);
 const letter = (): string => String.fromCharCode(97 + random.below(26));
 const texts = Array.from({ length: TEXTS }, () => Array.from({ length: TEXT_CHARS }, letter).join(''));
 
-/** The key of a number; keys sort as their numbers do. */
 export function keyOf(number: number): string {
   return `k${String(number).padStart(DIGITS, '0')}`;
 }
@@ -46,7 +45,6 @@ export class Ledger {
     this.#versions = new Array<number>(base).fill(1);
   }
 
-  /** All numbers that were ever written are below it. */
   get end(): number {
     return this.#versions.length;
   }
@@ -60,7 +58,6 @@ export class Ledger {
     return this.#sequences[number] ?? 0;
   }
 
-  /** A new value for a key: its version is no other write's. */
   next(number: number): Write {
     this.#lastVersion++;
     return { number, version: this.#lastVersion };
@@ -119,6 +116,10 @@ export class Share {
 
   any(): number {
     return this.several(1)[0] ?? 0;
+  }
+
+  hot(): number {
+    return this.random.below(Math.min(10, this.#own)) * this.connections + this.connection;
   }
 
   /** Different keys of the base, as many as asked for if there are so many: own neighbours from a random one on. */

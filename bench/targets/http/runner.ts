@@ -36,7 +36,6 @@ const KEYS = 20_000;
 
 interface ServerRound extends Round {
   readonly outcomes: Outcomes;
-  /** Rows that an object wrote, which its platform bills. */
   readonly rows: number;
 }
 
@@ -94,7 +93,6 @@ interface Work {
   readonly runner: Runner;
   readonly phase: Phase;
   readonly rounds: ServerRound[];
-  /** The same bytes through the server alone, in the same rounds. */
   readonly floor: ServerRound[];
   /** Requests a second that were due in an open loop; 0 in a closed one. */
   due: number;

@@ -94,7 +94,10 @@ function bundlePrograms(): Promise<unknown> {
     target: 'es2022',
     platform: 'node',
     alias: Object.fromEntries(
-      ['', '/fs', '/http', '/deno-kv'].map((entry) => [`varve${entry}`, join(DIST, `${entry.slice(1) || 'index'}.js`)]),
+      ['', '/fs', '/http', '/collections', '/deno-kv'].map((entry) => [
+        `varve${entry}`,
+        join(DIST, `${entry.slice(1) || 'index'}.js`),
+      ]),
     ),
     external: ['srvx', 'miniflare', 'esbuild', join(DIST, '*')],
     logLevel: 'error',

@@ -4,7 +4,7 @@
  * Invariant: the comparison covers every entry that a stream of the whole range gives, and no key may be missing.
  */
 
-import { setOf } from './calls.ts';
+import { ALL, setOf } from './calls.ts';
 import type { Ledger, Write } from './ledger.ts';
 
 const BATCH = 500;
@@ -29,7 +29,7 @@ export class RemoteStore {
 
   /** Compares every entry with the last acknowledged write; a difference in words, or undefined. */
   async compare(): Promise<string | undefined> {
-    const response = await fetch(`${this.url}/range`, { headers: { accept: 'application/x-ndjson' } });
+    const response = await fetch(this.url + ALL, { headers: { accept: 'application/x-ndjson' } });
     if (!response.ok) return `The whole range was answered with ${response.status}.`;
     let count = 0;
     for (const line of (await response.text()).split('\n')) {
