@@ -76,7 +76,6 @@ function ratioIn(rows: readonly Row[], known: Omit<Known, 'ratio'>): (Ratio & { 
   return ours && theirs && { ...ratioOfTurns(ours.rounds, theirs.rounds), rounds: ours.rounds.length };
 }
 
-/** Reads a baseline file. Throws a sentence when it is none. */
 export function parseBaseline(text: string, file: string): Baseline {
   const parsed: Partial<Baseline> | null = JSON.parse(text);
   if (parsed?.version === VERSION) return parsed as Baseline;

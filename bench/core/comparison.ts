@@ -19,7 +19,6 @@ export interface Comparison<R extends Comparable = Row> extends Ratio {
   readonly peer: R;
 }
 
-/** Larger ones are not shown as they are. */
 const RATIO_MAX = 9999;
 
 const OVER_INDEXEDDB = new Set(['indexeddb', 'indexeddb-grouped', 'idb-keyval', 'dexie', 'browser-level']);

@@ -75,7 +75,6 @@ interface Calls<K extends Kind> {
   settle(where: Place, entries: number): Promise<boolean>;
   /** Numbers about the store, for the storage report; Varve's sessions have them. */
   report?(): Promise<StoreNumbers>;
-  /** Lets go of the files; the data stays. */
   close(): Promise<void>;
 }
 
@@ -98,11 +97,8 @@ export interface DiskUse {
 
 export interface SessionOptions {
   readonly durability: Durability;
-  /** Bytes of a value, for engines that lay out records themselves. */
   readonly valueBytes: number;
-  /** Bytes: Varve's option `memoryBytes`. Default: Varve's own. */
   readonly memoryBytes?: number | undefined;
-  /** Where Varve keeps its files. Default: as the engine says. */
   readonly storage?: 'indexeddb' | 'memory' | undefined;
   /** Whether a page answers reads from its cache. Default: no, so that suites measure the engine. */
   readonly cache?: boolean | undefined;
@@ -110,7 +106,6 @@ export interface SessionOptions {
 
 export interface Engine {
   readonly name: string;
-  /** One sentence for the report: what a call of it does. */
   readonly about: string;
   readonly role: Role;
   readonly accesses: readonly Access[];

@@ -5,10 +5,9 @@
  */
 
 import { type Comparison, ratioText } from './comparison.ts';
-import { rate, times } from './figures.ts';
+import { times } from './figures.ts';
 import { type Ratio, verdictOf } from './ratio.ts';
-import type { StorageReport } from './storage.ts';
-import { shownStorage, type Table } from './tables.ts';
+import type { Table } from './tables.ts';
 
 export interface Bar {
   readonly ratio: number;
@@ -26,7 +25,6 @@ export interface Published {
   readonly where: string;
   readonly groups: readonly BarGroup[];
   readonly count: string;
-  /** The worst case of each suite, the worst suites. */
   readonly slowest: Table;
 }
 
@@ -76,18 +74,4 @@ function barOf(one: Ratio, peer: string): Bar {
     return { ratio, text: `${ratioText(ratio)} ${peer}, within noise`, look: 'unclear' };
   if (ratio < 1) return { ratio, text: `${times(1 / ratio)} slower than ${peer}`, look: 'slower' };
   return { ratio, text: `${times(ratio)} as fast as ${peer}` };
-}
-
-export function amplificationOf(storage: readonly StorageReport[]): BarGroup[] {
-  return shownStorage(storage).map(({ suite, engine, ...report }) => {
-    const figures = {
-      'bytes written per byte': report.writeAmplification,
-      'bytes on disk per byte': report.diskBytesPerLogicalByte,
-      'runs that a read may visit': report.readAmplification,
-    };
-    const bars = Object.entries(figures).flatMap(([what, ratio]) =>
-      ratio ? [{ ratio, text: `${rate(ratio)} ${what}` }] : [],
-    );
-    return { name: `${engine} after ${suite}`, bars };
-  });
 }

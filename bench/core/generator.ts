@@ -64,7 +64,6 @@ export interface Dataset {
   readonly absent: readonly Key[];
   readonly sorted: Uint32Array;
   readonly pool: readonly Uint8Array[];
-  /** Bytes of one key as the user counts them, and of one value. */
   readonly keyBytes: number;
   readonly valueBytes: number;
 }
@@ -167,7 +166,6 @@ function makePool(valueBytes: number, seed: number): Uint8Array[] {
   });
 }
 
-/** The element at `index`, which the caller knows to be there. */
 export function at<T>(list: ArrayLike<T>, index: number): T {
   const item = list[index];
   if (item === undefined) throw new RangeError(`No element ${index} in a list of ${list.length}.`);

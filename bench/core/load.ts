@@ -13,10 +13,8 @@ import type { Round } from './measure.ts';
 
 export type Caller = () => Promise<unknown>;
 
-/** A closed loop for a time, or for a number of calls. */
 export type Length = { readonly seconds: number } | { readonly requests: number };
 
-/** An open loop: a fixed rate for a time. */
 export interface Pace {
   readonly perSecond: number;
   readonly seconds: number;

@@ -28,15 +28,13 @@ test('what a plan chooses takes the place of what the suite says', () => {
   const custom: Custom = {
     entries: 500,
     calls: 70,
-    keyBytes: 24,
     valueBytes: 1000,
-    keyKind: 'sequential',
     distribution: 'zipfian',
     readRatio: 0.9,
     durability: 'strict',
   };
   const one = tailored(mixed, plan(custom));
-  expect(one).toMatchObject({ entries: 500, calls: 70, keyBytes: 24, keys: 'sequential', valueBytes: 1000 });
+  expect(one).toMatchObject({ entries: 500, calls: 70, valueBytes: 1000 });
   expect(one).toMatchObject({ durability: 'strict', work: { mix: { reads: 0.9 }, order: 'zipfian' } });
   // Its phases are its levels.
   expect(tailored({ ...writes, phase: 'memory', durability: 'memory' }, plan(custom)).durability).toBe('memory');

@@ -32,7 +32,6 @@ export interface Loop {
   readonly durability: Durability;
   readonly keys: KeyKind;
   readonly valueBytes: number;
-  /** The keys that are loaded before, and where they are to lie then. */
   readonly load: 'nothing' | Place;
   readonly fresh: boolean;
   readonly entries: Count;
@@ -41,9 +40,7 @@ export interface Loop {
   /** Keys of the dataset that are not loaded: there is room for so many inserts. */
   readonly reserve?: Count;
   readonly phase?: string;
-  /** Where the files of Varve are. Default: as the engine says. */
   readonly storage?: Fixture['storage'];
-  /** Whether Varve's pages use their caches. Default: no. */
   readonly cache?: Fixture['cache'];
   readonly note?: string;
   /** Characters of a string key. Default: as the generator makes them. */
@@ -57,9 +54,7 @@ export interface Loop {
 
 /** Something that goes on beside the calls of a round, such as another tab. It leaves the content of the store as it is. */
 export interface Beside {
-  /** Whether it is possible here. */
   can(engine: Engine): boolean;
-  /** Begins; resolves with what ends it. */
   begin(stage: Stage): Promise<() => Promise<void>>;
 }
 
@@ -96,13 +91,12 @@ export function tailored(loop: Loop, plan: Plan): Tailored {
   return {
     ...loop,
     work: workOf(loop.work, plan),
-    keys: custom.keyKind ?? loop.keys,
     valueBytes: custom.valueBytes ?? loop.valueBytes,
     durability: loop.phase === undefined ? (custom.durability ?? loop.durability) : loop.durability,
     entries: custom.entries ?? fewer ?? scaled(loop.entries),
     reserve: loop.reserve === undefined ? 0 : scaled(loop.reserve),
     calls: callsOf(loop, plan, scaled),
-    keyBytes: custom.keyBytes ?? loop.keyBytes,
+    keyBytes: loop.keyBytes,
   };
 }
 
@@ -120,9 +114,9 @@ function workOf(work: Work, { custom: { distribution, readRatio } }: Plan): Work
   return { ...work, order: distribution ?? work.order, mix: reads };
 }
 
-type Kind = Pick<Loop, 'work' | 'load' | 'keys' | 'accesses' | 'durability'>;
+type Kind = Pick<Loop, 'work' | 'load' | 'keys' | 'accesses' | 'durability' | 'reopened'>;
 
-function needsOf({ work, load, keys }: Kind): readonly Ability[] {
+function needsOf({ work, load, keys, reopened }: Kind): readonly Ability[] {
   // Loading is not measured: it asks for no call that puts many entries at once.
   const needs: Ability[] = load === 'nothing' ? [] : ['set'];
   if (keys === 'tuple') needs.push('tuple');
@@ -130,6 +124,7 @@ function needsOf({ work, load, keys }: Kind): readonly Ability[] {
   if (work.kind === 'ranges' || work.kind === 'scan') needs.push('range');
   if (work.kind === 'open') needs.push('open', 'get');
   if (work.kind === 'reads') needs.push('get');
+  if (reopened) needs.push('open');
   if (work.kind === 'transactions') needs.push('transaction');
   if (work.kind === 'points') needs.push(typeof work.mix === 'object' ? 'mixed' : work.mix);
   if (scansOf(work)) needs.push('range');

@@ -12,7 +12,6 @@ import { emptyTally, type Tally, type Task } from './tasks/task.ts';
 
 /** A loop lets go of the turn this often, as a worker that also answers messages would. */
 const TURN_MS = 16;
-/** A round is looked at about this often. */
 export const SAMPLE_MS = 50;
 /** Groups of a third of a round, at least, to say what its end lost. */
 const THIRD_MIN = 10;

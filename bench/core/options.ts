@@ -46,7 +46,6 @@ const number = (
 
 const MODE = 'quick: the quick suites with fewer calls and shorter rounds; full: every suite.';
 const WAYS = 'worker: calls inside the worker; page: awaited from the page; inflight: from the page, many at once.';
-const KINDS = 'Strings that count up, scattered strings, or [string, number] tuples.';
 const ORDERS = 'How the keys of calls are drawn; zipfian is scrambled, theta 0.99.';
 
 export const OPTIONS: readonly Option[] = [
@@ -57,9 +56,7 @@ export const OPTIONS: readonly Option[] = [
   number('entries', 'entries', 'Keys of the dataset.', [1, 1e7]),
   number('calls', 'calls', 'Calls of a round.', [1, 1e7]),
   number('scale', undefined, 'A factor on the keys and calls of every suite.', [0.01, 100, 0.01], '1'),
-  number('key-bytes', 'keyBytes', 'Characters of a string key.', [12, 1024]),
   number('value-bytes', 'valueBytes', 'Bytes of a value.', [4, 2 ** 20]),
-  choice('key-kind', 'keyKind', KINDS, ['sequential', 'random', 'tuple']),
   choice('distribution', 'distribution', ORDERS, ['uniform', 'zipfian', 'latest', 'sequential']),
   number('read-ratio', 'readRatio', 'Reads among the calls of a mix.', [0, 1, 0.01]),
   number('memory-bytes', 'memoryBytes', 'Bytes of memtables and cache of Varve.', [2 ** 20, 2 ** 30], 'its own'),
@@ -137,7 +134,6 @@ export function valueIn(plan: Plan, option: Option): unknown {
   return ({ ...plan, ...plan.custom } as Readonly<Record<string, unknown>>)[keyOf(option)];
 }
 
-/** The shortest address that gives this plan again. */
 export function paramsOf(plan: Plan): URLSearchParams {
   const params = new URLSearchParams();
   for (const option of OPTIONS) {

@@ -2,7 +2,6 @@
 
 import type { Order } from './draw.ts';
 import type { Access, Durability } from './engine.ts';
-import type { KeyKind } from './generator.ts';
 import type { Row } from './row.ts';
 import type { StorageReport } from './storage.ts';
 
@@ -14,9 +13,7 @@ export interface Plan {
   readonly engines: readonly string[];
   readonly accesses: readonly Access[];
   readonly rounds: number;
-  /** Every dataset and every trace follows from it. */
   readonly seed: number;
-  /** A factor on the keys and calls of the suites. */
   readonly scale: number;
   /** Differs from what the suites say; also what the suite `custom` runs with. */
   readonly custom: Custom;
@@ -26,9 +23,7 @@ export interface Plan {
 export interface Custom {
   readonly entries?: number;
   readonly calls?: number;
-  readonly keyBytes?: number;
   readonly valueBytes?: number;
-  readonly keyKind?: KeyKind;
   readonly distribution?: Order;
   /** Share of reads among the calls of a mix, 0 to 1. */
   readonly readRatio?: number;

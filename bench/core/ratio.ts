@@ -14,7 +14,6 @@ export interface Ratio {
   readonly high: number;
 }
 
-/** More, less, or neither where the interval includes 1. */
 export type Verdict = 'quicker' | 'slower' | 'within noise';
 
 /** The ratio round by round, so that what disturbs both cancels out. Rounds that one side alone has do not count. */

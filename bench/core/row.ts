@@ -8,7 +8,6 @@ import { JoinedRounds, type Round } from './measure.ts';
 export interface LifeStory {
   readonly planned: number;
   readonly samples: readonly LifeSample[];
-  /** Bytes of keys and values that are there at the end. */
   readonly livingBytes: number;
   /** On the disk, after so many milliseconds without a call. */
   readonly idle?: { readonly after_ms: number; readonly bytes: number } | undefined;
@@ -23,7 +22,6 @@ export interface LifeSample {
   /** Of the window: steps a second, and microseconds of a step (of the mean of a group, where steps are timed in groups). */
   readonly stepsPerSecond: number;
   readonly p99: number;
-  /** The most that lay on the disk in the window. */
   readonly disk?: { readonly files: number; readonly bytes: number } | undefined;
   readonly memoryBytes?: number | undefined;
 }
@@ -65,7 +63,6 @@ export interface Row {
   readonly lost?: number | undefined;
   /** How the load was made, and what else is worth saying: "open loop at 500/s"; what a compaction made of the tables. */
   readonly note?: string;
-  /** Of a life: how the store was over time. On the row of its steps. */
   readonly life?: LifeStory;
 }
 

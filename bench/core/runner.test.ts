@@ -92,7 +92,7 @@ test('inserts, reads before updates, batched reads and the names of others are v
   const { rows, problems } = await run(suites, [map]);
   expect(problems).toEqual([]);
   const parts = suites.flatMap((suite) =>
-    suite === 'scale-txn' ? [`${suite} write`, `${suite} read`] : [`${suite} `],
+    suite === 'scale-txn' ? ['write', 'read', 'iterate'].map((phase) => `${suite} ${phase}`) : [`${suite} `],
   );
   expect(rows.map(({ suite, phase = '' }) => `${suite} ${phase}`)).toEqual(parts);
   expect(rows.every(({ verified }) => verified)).toBe(true);

@@ -98,7 +98,6 @@ export class Stage {
     await this.engine.remove(this.name);
   }
 
-  /** The same, with a report of a store of Varve's. */
   async conclude({ suite, load }: Fixture): Promise<StorageReport | undefined> {
     const { engine, session, state, dataset, options } = this;
     const reports = engine.role === 'varve' && session.report !== undefined;

@@ -19,7 +19,6 @@ export interface StorageReport {
   readonly readAmplification: number;
   readonly walSegments: number;
   readonly tablesPerLevel: readonly number[];
-  /** Memtables, cache, and the indexes and filters of open tables. */
   readonly memoryBytes: number;
   readonly stats?: Readonly<Record<string, unknown>>;
 }

@@ -26,7 +26,6 @@ export interface Context {
   readonly signal: AbortSignal;
   /** Reports one step of progress; throws when the run was cancelled. */
   readonly step: (text: string) => void;
-  /** Reports how far a step is; throws likewise. */
   readonly say: (text: string) => void;
   readonly stages: Stages;
 }

@@ -9,7 +9,6 @@ import { markdownTable, storageTable, suiteTables } from './tables.ts';
 
 let count = 0;
 
-/** A row whose latency no other has. */
 function one(suite: string, more: Partial<Row> = {}): Row {
   const p50 = 101 + count++;
   const latency = { p50, p95: 1e4, p99: 2e4, max: 3e4 };

@@ -132,14 +132,22 @@ const inWorker =
   };
 /** Suites whose reads look for keys that are there. */
 const HITTING = ['read-seq-mem', 'read-rand-mem', 'read-seq-disk', 'read-rand-disk', 'mixed-70', 'mixed-90'];
+/** Of random reads of tables, the ratio to those of a memtable. */
+const besideMemory: FigureOf = (row, rows) => {
+  const memory = rows.find(
+    ({ suite, access, engine }) => suite === 'read-rand-mem' && access === row.access && engine === row.engine,
+  );
+  const isMeant = row.suite === 'read-rand-disk' && row.engine === 'varve-sync' && row.access === 'worker';
+  return isMeant && memory ? row.opsPerSecond / memory.opsPerSecond : undefined;
+};
 const POINTS = [...HITTING, 'write-seq', 'write-rand', 'delete'];
-/** Suites whose store grows from nothing. */
 const GROWING = ['write-seq', 'write-rand', 'write-batch', 'load'];
 
 const judges: Judge[] = [
   (rows) => TARGETS.flatMap((target) => judgeTarget(target, rows)),
   atLeast('hit rate', 0.999, percent, inWorker(HITTING, 'hitRate')),
   atMost('p99 of single calls', 1000, duration, inWorker(POINTS, 'p99')),
+  atLeast('random reads of tables, of those in memory', 0.7, percent, besideMemory),
   atMost('throughput lost as data grows', 0.2, percent, inWorker(GROWING, 'lost')),
 ];
 

@@ -27,7 +27,6 @@ export function verifyStore(engine: Engine, session: Session, dataset: Dataset, 
   return verifyEntries(engine, session, due(), asked());
 }
 
-/** The same with the entries that are due, in the order of keys. */
 export async function verifyEntries(
   engine: Engine,
   session: Session,

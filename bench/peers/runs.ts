@@ -12,7 +12,6 @@ export interface Run {
   readonly kind: 'set' | 'get' | 'delete';
   readonly from: number;
   readonly keys: Key[];
-  /** As many as keys in a run of sets; else none. */
   readonly values: Uint8Array[];
 }
 

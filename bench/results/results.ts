@@ -20,7 +20,6 @@ export interface RunNote extends Pick<Provenance, 'load' | 'source'> {
   readonly plan?: Pick<Plan, 'mode' | 'rounds' | 'seed' | 'scale' | 'custom'>;
 }
 
-/** A row, and its run by its place in the list of them. */
 export type NotedRow = Row & { readonly run: number };
 
 export interface Results {

@@ -1,14 +1,22 @@
 /** Suites of the other sources, and those that compare one thing in several ways: durability, accesses, transactions. */
 
 import type { Durability } from '../core/engine.ts';
-import { registerLoops } from '../core/loops.ts';
+import { type Loop, registerLoops } from '../core/loops.ts';
 import { count } from '../core/suite.ts';
 import { AWAITED, base, inMemory, inTables, mixed, points, writes } from './fixtures.ts';
 
 const LEVELS: readonly Durability[] = ['memory', 'relaxed', 'strict'];
 /** Writes of a transaction of `scale-txn`, and gets of one of its reads. */
 const LARGE = 10_000;
-const many = { accesses: AWAITED, valueBytes: 32, entries: count(50_000, 200_000), calls: count(5, 20) };
+const pairs = {
+  accesses: AWAITED,
+  keyBytes: 32,
+  valueBytes: 32,
+  entries: count(50_000, 2_000_000),
+  whole: true,
+} as const;
+const many = { ...base, ...pairs, calls: count(5, 200) };
+const read: Loop = { ...many, load: 'anywhere', work: { kind: 'reads', size: LARGE } };
 const few = { entries: count(1000, 5000), calls: count(1000, 5000) };
 
 registerLoops(
@@ -17,8 +25,10 @@ registerLoops(
 );
 registerLoops(
   { name: 'scale-txn', title: 'transactions of 10,000 pairs of 32 bytes' },
-  { ...base, ...many, phase: 'write', fresh: true, work: { kind: 'batches', size: LARGE } },
-  { ...base, ...many, phase: 'read', load: 'anywhere', work: { kind: 'reads', size: LARGE } },
+  { ...many, phase: 'write', fresh: true, work: { kind: 'batches', size: LARGE } },
+  { ...read, phase: 'read' },
+  { ...read, phase: 'read after reopen', reopened: true },
+  { ...read, phase: 'iterate', calls: count(1, 1), work: { kind: 'scan' } },
 );
 registerLoops(
   { name: 'durability', title: 'random write at each level' },

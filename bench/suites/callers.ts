@@ -10,24 +10,27 @@
 
 import { turn } from '../core/clock.ts';
 import type { AsyncSession, Durability, Engine } from '../core/engine.ts';
+import { percent } from '../core/figures.ts';
 import { at, makeDataset, Random, salted, sameBytes } from '../core/generator.ts';
+import { median } from '../core/latency.ts';
 import { type Caller, type LoadOptions, runLoad } from '../core/load.ts';
 import { rotated } from '../core/loops.ts';
 import { type Round, roundOf } from '../core/measure.ts';
 import { budgetMs } from '../core/plan.ts';
 import { Stage } from '../core/stage.ts';
-import { type Context, register, report } from '../core/suite.ts';
+import { type Context, type Count, count, register, report } from '../core/suite.ts';
 import { emptyTally } from '../core/tasks/task.ts';
 
 interface Callers {
   readonly suite: string;
   readonly writers: number;
   readonly readers: number;
+  readonly entries: Count;
+  readonly keyBytes?: number;
+  readonly valueBytes: number;
 }
 
 const DURABILITY: Durability = 'relaxed';
-const ENTRIES = { quick: 10_000, full: 50_000 };
-const VALUE_BYTES = 100;
 const OPEN_SHARE = 0.5;
 
 /** The engines that can be called from the page and read their newest writes. */
@@ -46,6 +49,8 @@ interface Subject {
   readonly stage: Stage;
   readonly reads: Round[];
   readonly writes: Round[];
+  readonly readsAlone: Round[];
+  readonly writesAlone: Round[];
   readonly open: Round[];
   asked: number;
 }
@@ -53,9 +58,9 @@ interface Subject {
 async function runCallers(context: Context, callers: Callers): Promise<void> {
   const { plan, engines, step } = context;
   const { seed, scale, custom, mode, rounds } = plan;
-  const entries = custom.entries ?? Math.round(ENTRIES[mode] * scale);
-  const valueBytes = custom.valueBytes ?? VALUE_BYTES;
-  const dataset = makeDataset('random', entries, valueBytes, { seed, keyBytes: custom.keyBytes });
+  const entries = custom.entries ?? Math.round(callers.entries[mode] * scale);
+  const valueBytes = custom.valueBytes ?? callers.valueBytes;
+  const dataset = makeDataset('random', entries, valueBytes, { seed, keyBytes: callers.keyBytes });
   const { memoryBytes } = custom;
   const subjects: Subject[] = [];
   try {
@@ -63,7 +68,8 @@ async function runCallers(context: Context, callers: Callers): Promise<void> {
       step(`${engine.name} loads`);
       const name = `bench-callers-${engine.name}`;
       const choice = { engine, name, dataset, durability: DURABILITY, load: 'anywhere', seed, memoryBytes } as const;
-      subjects.push({ stage: await Stage.open(choice), reads: [], writes: [], open: [], asked: 0 });
+      const rounds = { reads: [], writes: [], readsAlone: [], writesAlone: [], open: [] };
+      subjects.push({ stage: await Stage.open(choice), asked: 0, ...rounds });
     }
     for (let round = 0; round < rounds; round++) {
       for (const subject of rotated(subjects, round)) {
@@ -80,6 +86,8 @@ async function runCallers(context: Context, callers: Callers): Promise<void> {
 async function runRound({ plan, signal }: Context, callers: Callers, subject: Subject, salt: number): Promise<void> {
   const { stage } = subject;
   const seconds = budgetMs(plan) / 1000;
+  subject.readsAlone.push((await spell(stage, { ...callers, writers: 0 }, { seconds }, salt + 2, { signal })).reads);
+  subject.writesAlone.push((await spell(stage, { ...callers, readers: 0 }, { seconds }, salt + 3, { signal })).writes);
   const closed = await spell(stage, callers, { seconds }, salt, { signal });
   subject.reads.push(closed.reads);
   subject.writes.push(closed.writes);
@@ -155,12 +163,18 @@ async function spell(
 }
 
 function conclude(context: Context, { writers, readers, suite }: Callers, subject: Subject, wrong?: string): void {
-  const { stage, reads, writes, open, asked } = subject;
+  const { stage, reads, writes, readsAlone, writesAlone, open, asked } = subject;
   const row = (phase: string, note: string, rounds: readonly Round[]): void =>
     report(context, stage.engine, { suite, durability: DURABILITY, phase, note }, rounds, wrong);
   const beside = `${writers} ${writers === 1 ? 'writer' : 'writers'}`;
-  row(`${readers} readers beside ${beside}`, 'closed loop', reads);
-  row(`${beside} beside ${readers} readers`, 'closed loop', writes);
+  const perMs = (rounds: readonly Round[]): number =>
+    median(rounds.map(({ tally, elapsed_ms }) => tally.ops / elapsed_ms));
+  const kept = (both: Round[], alone: Round[]): string =>
+    `closed loop, ${percent(perMs(both) / perMs(alone))} of alone`;
+  row(`${readers} readers alone`, 'closed loop', readsAlone);
+  row(`${beside} alone`, 'closed loop', writesAlone);
+  row(`${readers} readers beside ${beside}`, kept(reads, readsAlone), reads);
+  row(`${beside} beside ${readers} readers`, kept(writes, writesAlone), writes);
   const rate = `open loop at ${Math.round(asked)}/s (coordinated omission corrected)`;
   row(`reads at a fixed rate beside ${beside}`, rate, open);
 }
@@ -173,5 +187,7 @@ function registerCallers(callers: Callers, title: string): void {
   });
 }
 
-registerCallers({ suite: 'concurrent', writers: 2, readers: 10 }, '2 writers and 10 readers at once, from the page');
-registerCallers({ suite: 'readwhilewriting', writers: 1, readers: 4 }, '4 readers beside a writer, from the page');
+const pairs = { entries: count(10_000, 2_000_000), keyBytes: 32, valueBytes: 32 };
+const few = { entries: count(10_000, 50_000), valueBytes: 100 };
+registerCallers({ suite: 'concurrent', writers: 2, readers: 10, ...pairs }, '2 writers, 10 readers, from the page');
+registerCallers({ suite: 'readwhilewriting', writers: 1, readers: 4, ...few }, '4 readers, a writer, from the page');

@@ -25,7 +25,6 @@ test('a compaction leaves one entry for each live key, and says what it did', as
   );
   expect(problems).toEqual([]);
   expect(rows.every(({ verified }) => verified)).toBe(true);
-  /** Files, then entries, before and after. */
   const noteOf = (phase: RegExp): number[] => {
     const note = rows.find((row) => row.note !== undefined && phase.test(row.phase ?? ''))?.note ?? '';
     const figures = /^(\d+) files of .* became (\d+) of .*; (\d+) entries, (\d+) after$/.exec(note) ?? [];

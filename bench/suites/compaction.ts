@@ -139,7 +139,6 @@ class Compaction {
     return Array.from(inOrder).filter((_, place) => place % of === part);
   }
 
-  /** Writes one batch in this turn: first what it deletes. */
   write({ numbers, value }: Part): void {
     const { dataset, state } = this.stage;
     const sets = numbers.filter((number) => value(number) !== ABSENT);

@@ -44,5 +44,10 @@ suite('get-4k', 'random read of 4 KiB values, tables', { ...inTables, ...large, 
 
 const many = { accesses: WORKER, entries: count(50_000, 200_000) } as const;
 const thousands = { calls: count(50, 200), work: { kind: 'batches', size: 1000 } } as const;
-suite('load', 'bulk load by 1000', { ...writes, ...many, ...thousands }, false);
+const singles = { phase: 'single sets of 200 bytes', valueBytes: 200, calls: count(50_000, 200_000) } as const;
+registerLoops(
+  { name: 'load', title: 'bulk load by 1000, and by single sets' },
+  { ...writes, ...many, ...thousands },
+  { ...writes, ...many, ...singles },
+);
 suite('open', 'open and first get', { ...inTables, ...many, calls: count(3, 5), work: { kind: 'open' } }, false);

@@ -31,6 +31,6 @@ export const inMemory: Loop = {
 };
 export const inTables: Loop = {
   ...base,
-  ...{ load: 'tables', entries: count(30_000, 100_000), calls: count(50_000, 100_000), work: points('get') },
+  ...{ load: 'tables', entries: count(30_000, 200_000), calls: count(50_000, 100_000), work: points('get') },
 };
 export const mixed: Loop = { ...base, load: 'anywhere', calls: count(20_000, 100_000) };

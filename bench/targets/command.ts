@@ -19,7 +19,6 @@ export interface Machine {
   readonly processor: string;
   readonly cores: number;
   readonly memoryBytes: number;
-  /** Kind and version of the kernel. */
   readonly system: string;
   /** Of Node, which drives the browser and runs the server suites. */
   readonly node: string;

@@ -6,7 +6,7 @@
  */
 
 import { comparisonsOf, countText } from '../core/comparison.ts';
-import { amplificationOf, everydayOf, type Published } from '../core/everyday.ts';
+import { everydayOf, type Published } from '../core/everyday.ts';
 import { ACCESSES, planFrom } from '../core/options.ts';
 import type { Plan, RunEvent } from '../core/plan.ts';
 import { environmentLine, markdown, type Result } from '../core/result.ts';
@@ -30,7 +30,6 @@ declare global {
 declare const PUBLISHED: Published;
 
 const TIMES = 'How many times as fast as the other store, on a logarithmic scale';
-const AMPLIFICATION = 'Amplification in the stores of Varve, on a logarithmic scale: 1x is the least';
 
 const address = new URLSearchParams(location.search);
 const isDriven = address.has('auto');
@@ -57,9 +56,8 @@ function show(result: Result): void {
   const checks = unverified === 0 ? `All ${rows.length} rows were verified.` : `${unverified} rows were NOT verified.`;
   const count = comparisons.length === 0 ? 'No peer was measured beside Varve.' : `Varve is ${countText(comparisons)}.`;
   setText(byId('headline'), `${count} ${checks}`);
-  const charts = Object.entries({ [TIMES]: everydayOf(comparisons), [AMPLIFICATION]: amplificationOf(storage) });
-  const made = charts.filter(([, groups]) => groups.length > 0);
-  byId('charts').replaceChildren(...made.map(([name, groups]) => chartOf(name, groups)));
+  const groups = everydayOf(comparisons);
+  byId('charts').replaceChildren(...(groups.length > 0 ? [chartOf(TIMES, groups)] : []));
   const tables = tablesOf(rows, storage);
   byId('tables').replaceChildren(...tables.map((table, i) => foldedTable(table, i === 0 || tables.length < 4)));
   byId('notes').replaceChildren(...items(notes));

@@ -13,9 +13,7 @@ import { ABSENT, type BatchTrace, type State } from '../trace.ts';
 export interface Tally {
   /** Operations as the suite counts them: calls, entries of batches and scans, or ranges. */
   ops: number;
-  /** Bytes of keys and values that were written or delivered. */
   bytes: number;
-  /** Keys that were asked for, and how many of them there were. */
   reads: number;
   hits: number;
   wrong: number;

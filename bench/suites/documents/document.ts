@@ -44,9 +44,5 @@ export function personOf(number: number, revision: number, count: number): Perso
 }
 
 export function samePerson(a: Person | undefined, b: Person | undefined): boolean {
-  return a !== undefined && b !== undefined && text(a) === text(b);
-}
-
-function text({ id, email, team, skills, joined, revision, about }: Person): string {
-  return JSON.stringify([id, email, team, skills, joined, revision, about]);
+  return a !== undefined && JSON.stringify(a) === JSON.stringify(b);
 }

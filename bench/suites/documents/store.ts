@@ -165,5 +165,4 @@ const dexieDocuments: DocumentEngine = {
   remove: (name) => dexie.remove(name),
 };
 
-/** They run where the plan has engines of their names. */
 export const ENGINES: readonly DocumentEngine[] = [varveDocuments, indexedDbDocuments, dexieDocuments];

@@ -47,7 +47,6 @@ function callsOf(access: Access): readonly DocumentCall[] {
 
 interface Group {
   inserted: number;
-  /** Revisions before and after, by numbers. */
   readonly written: Map<number, readonly (number | undefined)[]>;
 }
 
@@ -100,7 +99,6 @@ registerThresholds(
 
 class Contender {
   readonly #count: number;
-  /** Revisions by number; undefined for a document that was deleted. */
   readonly #revisions: (number | undefined)[] = [];
   readonly #teams = new Map<string, number>();
   readonly #rounds = new Map<DocumentCall, { readonly group: number; readonly rounds: Round[] }>();

@@ -79,7 +79,6 @@ export interface Course {
 export interface Life {
   readonly name: string;
   readonly title: string;
-  /** The name of its steps among its rows, where it has others. */
   readonly phase?: string;
   readonly steps: Count;
   readonly valueBytes: number;

@@ -168,7 +168,6 @@ class TabSuite {
     return { engine: engine.name, call, waves, ...part, calls, budget_ms, group, round: 0 };
   }
 
-  /** By the tab that is quickest: the first one, which leads. */
   async #groupOf(making: Making): Promise<number> {
     const key = `${making.engine.name} ${making.call}`;
     const [tab] = making.tabs;

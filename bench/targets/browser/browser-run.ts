@@ -17,7 +17,6 @@ import { drive, inBrowser, SITE } from './session.ts';
 import { offerTabs } from './tabs.ts';
 
 export interface RunOptions {
-  /** The folder for a trace; none is taken without it. */
   readonly profile: string | undefined;
   /** The folder of the built pages. Default: that of `npm run build`. */
   readonly site?: string | undefined;

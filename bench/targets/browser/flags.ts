@@ -27,7 +27,6 @@ export interface Flags {
   readonly list?: true;
 }
 
-/** Lists that can also be given one by one. */
 const SINGULAR: Readonly<Record<string, string>> = { suites: '--suite, ', engines: '--engine, ' };
 
 export function benchCommand(): Command {

@@ -2,7 +2,6 @@
 
 import type { Page } from 'playwright';
 
-/** Puts `varveBenchTabs` into the page. */
 export async function offerTabs(page: Page): Promise<void> {
   const tabs = new Map<string, Page>();
   await page.exposeFunction('varveBenchTabs', async (act: 'open' | 'close' | 'kill', address: string) => {

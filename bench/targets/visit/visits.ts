@@ -42,7 +42,6 @@ export class Visits {
     private readonly stores: readonly StoreName[],
   ) {}
 
-  /** Opens the app for the first time, over each network. */
   async first(round: number): Promise<void> {
     for (const network of Object.keys(NETWORKS) as Network[]) {
       for (const store of rotated(this.stores, round)) {
@@ -55,7 +54,6 @@ export class Visits {
     }
   }
 
-  /** Opens the app with many notes again, looks for some and adds some. */
   async use(round: number): Promise<void> {
     for (const store of rotated(this.stores, round)) {
       const old = titles('note ', NOTES);

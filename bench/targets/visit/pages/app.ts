@@ -20,7 +20,6 @@ export interface Notes {
 declare global {
   /** For the command line. */
   var notes: Notes;
-  /** Adds notes with these titles. */
   var addAll: (titles: readonly string[]) => Promise<unknown>;
   /** Resolves with the milliseconds from the navigation to the first list. */
   var firstShown: Promise<number>;
