@@ -43,13 +43,14 @@ const ENTRIES = [
   ...['async-storage.ts', 'unstorage.ts', 'idb-keyval.ts', 'abstract-level.ts', 'yjs.ts', 'automerge.ts', 'zero.ts'],
   'inspector.ts',
 ];
-/** The scripts that workers are started from, and the one that the engine worker loads later: one file each. */
+/** The scripts that workers are started from, and those that the engine worker loads later: one file each. */
 const WORKERS = [
   'server/engine-worker.ts',
   'compactor/compactor-worker.ts',
   'compactor/file-compactor-worker.ts',
   'share/broker-worker.ts',
   'storage/indexeddb/indexeddb-worker.ts',
+  'tools/repair-worker.ts',
 ];
 
 /** How the scripts of the package are written. Rolldown writes them some 4 % shorter than esbuild, after gzip. */
@@ -159,7 +160,7 @@ export async function buildPackage() {
 }
 
 /**
- * Bundles each worker into one file.
+ * Bundles each worker into one file. The script of repairs has no source map, which would be a fortieth of the package.
  * @param {string} dir
  */
 async function bundleWorkers(dir) {
@@ -171,7 +172,8 @@ async function bundleWorkers(dir) {
       transform: { target: TARGET },
     });
     const name = `${basename(file, '.ts')}.js`;
-    await bundle.write({ file: join(dir, name), ...WRITTEN, codeSplitting: false });
+    const sourcemap = name !== 'repair-worker.js';
+    await bundle.write({ file: join(dir, name), ...WRITTEN, sourcemap, codeSplitting: false });
   }
 }
 

@@ -38,7 +38,7 @@ test('JSR would take the package', () => {
   stageJsr();
   const dry = ['publish', '--dry-run', '--allow-dirty'];
   const { status, stderr } = spawnSync('deno', dry, { cwd: JSR, env: { ...env, NO_COLOR: '1' }, encoding: 'utf8' });
-  // The script for stores in IndexedDB is imported by the URL of the file beside the worker, which needs no rewriting.
+  // Scripts that the worker loads later are imported by the URL of the file beside it, which needs no rewriting.
   const faults = stderr.match(/^(warning|error)\S*/gim);
   expect(faults).toEqual(['warning[unanalyzable-dynamic-import]:']);
   expect(stderr).toContain('Dry run complete');

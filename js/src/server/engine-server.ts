@@ -22,7 +22,7 @@ import { indexedDbStorage } from '../storage/indexeddb/storage.ts';
 import type { StoreLock } from '../storage/lock.ts';
 import type { OpenIndexedDb } from '../storage/open-device.ts';
 import { listStores } from '../storage/stores.ts';
-import { type RepairWatch, repairStore } from '../tools/repair.ts';
+import type { RepairStore, RepairWatch } from '../tools/repair.ts';
 import type { CheckOptions } from '../tools/types.ts';
 import type { StoreStats } from '../types.ts';
 import { Connection, type Send } from './connection.ts';
@@ -60,6 +60,8 @@ export class EngineServer implements FrameOwner {
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
   readonly #indexedDb: OpenIndexedDb | undefined;
+  /** Only a server without a store is asked to repair one. */
+  readonly #repair: RepairStore | undefined;
   /** The clients that have joined. */
   readonly #clients = new Set<Connection>();
   /** The leases of its clients; undefined if it can have one client only. */
@@ -98,12 +100,14 @@ export class EngineServer implements FrameOwner {
     compactor: SpawnCompactor | undefined,
     adapter?: StorageAdapter,
     indexedDb?: OpenIndexedDb,
+    repair?: RepairStore,
   ) {
     this.own = own instanceof Connection ? own : new Connection(0, own);
     this.#clients.add(this.own);
     this.#compactor = compactor;
     this.#adapter = adapter;
     this.#indexedDb = indexedDb;
+    this.#repair = repair;
     if (this.own.client === 0) return;
     this.#leases = new Leases({
       now: () => performance.now(),
@@ -363,8 +367,8 @@ export class EngineServer implements FrameOwner {
           from.send({ type: 'result', id, value: await listStores(this.#adapter) });
           return;
         case 'repair':
-          await this.#stoppable(id, from, undefined, (watch) =>
-            repairStore(
+          await this.#stoppable(id, from, undefined, async (watch) =>
+            this.#repair?.(
               request.name,
               request.request,
               watch,

@@ -7,6 +7,7 @@
 import { spawnCompactor } from '../engine/spawn-compactor.ts';
 import type { Request } from '../protocol/messages.ts';
 import { indexedDbScript } from '../storage/indexeddb/script.ts';
+import { repairByScript } from '../tools/repair-script.ts';
 import { Member } from './member.ts';
 
 const scope = globalThis as unknown as DedicatedWorkerGlobalScope;
@@ -15,6 +16,7 @@ const member = new Member(
   spawnCompactor,
   undefined,
   indexedDbScript,
+  repairByScript,
 );
 
 scope.addEventListener('message', (event: MessageEvent<Request | ArrayBuffer>) => member.receive(event));

@@ -19,6 +19,7 @@ import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import { openLock } from '../storage/lock.ts';
 import type { IndexedDbStores } from '../storage/open-device.ts';
 import { hasSyncHandles } from '../storage/opfs-realm.ts';
+import type { RepairStore } from '../tools/repair.ts';
 import { loadEngine } from '../wasm/compile.ts';
 import { Clients } from './clients.ts';
 import { Connection, type Send } from './connection.ts';
@@ -60,12 +61,13 @@ export class Member {
     compactor: SpawnCompactor | undefined,
     adapter?: StorageAdapter,
     indexedDb?: IndexedDbStores,
+    repair?: RepairStore,
   ) {
     this.#send = send;
     this.#compactor = compactor;
     this.#adapter = adapter;
     this.#indexedDb = indexedDb;
-    this.#server = new EngineServer(send, compactor, adapter, indexedDb?.open);
+    this.#server = new EngineServer(send, compactor, adapter, indexedDb?.open, repair);
   }
 
   /** Handles a message or a frame of its page. Browsers take time to list `ports`, so they are read only where there is one. */

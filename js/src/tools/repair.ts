@@ -34,6 +34,9 @@ export interface RepairWatch {
   signal?: AbortSignal | undefined;
 }
 
+/** Repairs a store: see `repairStore`. */
+export type RepairStore = typeof repairStore;
+
 /** The report of the module: its keys are in hexadecimal. */
 interface RawReport extends Omit<RepairReport, 'store' | 'lost'> {
   readonly lost: readonly (Omit<LostPart, 'from' | 'to'> & { readonly from?: string; readonly to?: string })[];

@@ -10,6 +10,7 @@ import { opfsOutputs } from '../../../js/src/compactor/opfs-output.ts';
 import { Member } from '../../../js/src/server/member.ts';
 import type { OpenOutput } from '../../../js/src/storage/compactor-port.ts';
 import { openIndexedDb } from '../../../js/src/storage/indexeddb/chunk-store.ts';
+import { repairStore } from '../../../js/src/tools/repair.ts';
 
 /** The engine as `npm run build` produces it. */
 export const wasm = new URL('../../../js/pkg/varve_bg.wasm', import.meta.url);
@@ -98,6 +99,7 @@ export function spawnServer(): Port {
     () => new LocalCompactor() as unknown as Worker,
     undefined,
     { open: openIndexedDb },
+    repairStore,
   );
   return port;
 }
