@@ -13,6 +13,7 @@ import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import { type DeferredDevice, isDeferred, type ManagedDevice, SlotError } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { type OpenedDevice, type OpenIndexedDb, openDevice } from '../storage/open-device.ts';
+import { HANDLES_WAIT_MS } from '../storage/opfs.ts';
 import type { RecoveryReport, StorageReport } from '../types.ts';
 import { loadEngine, type WasmSource } from '../wasm/compile.ts';
 import type { Engine } from '../wasm/engine.ts';
@@ -23,8 +24,6 @@ import { type Commits, commitsOf } from './commits.ts';
 import { CompactorLink, type JobsBeside } from './compactor-link.ts';
 import { DeferredJobs } from './deferred-jobs.ts';
 
-/** How long to wait for a dead worker's handles: they are closed shortly after its lock is free. */
-const HANDLES_WAIT_MS = 5000;
 const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
 /**
  * The cache of a storage that answers later, beside the engine's cache, as a share of `memoryBytes`. The engine caches blocks of 4 KiB,

@@ -6,12 +6,9 @@
 
 import type { LockOptions, StorageAdapter } from './adapter.ts';
 import { acquireLock } from './lock.ts';
-import { OpfsDevice } from './opfs.ts';
+import { HANDLES_WAIT_MS, OpfsDevice } from './opfs.ts';
 import { rootDirectory } from './opfs-directory.ts';
 import { deleteStore, listStores } from './stores.ts';
-
-/** How long to wait for handles: those of a dead worker are closed shortly after its lock is free. */
-const HANDLES_WAIT_MS = 5000;
 
 /** Stores of this origin. Opening and listing reject with `OpfsUnavailable` where there can be none. */
 export const opfsStorage: StorageAdapter = {

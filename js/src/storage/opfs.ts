@@ -25,8 +25,8 @@ const MANIFEST_SLOTS = [SLOTS_FIRST - 2, SLOTS_FIRST - 1];
 const MANIFEST_SLOT_BYTES = 64 << 10;
 /** Safari allows 252 open handles for an origin; this leaves room for a second store. */
 const SLOTS_MAX = 128;
-/** How long to wait for a released slot before its worker counts as stuck, in milliseconds. */
-const RETAKE_MS = 5000;
+/** How long to wait for handles, in milliseconds. A dead worker's are closed shortly after its lock is free; one that keeps them is stuck. */
+export const HANDLES_WAIT_MS = 5000;
 
 /** How an `OpfsDevice` is opened. */
 export interface OpfsDeviceOptions {
@@ -178,7 +178,7 @@ export class OpfsDevice implements ManagedDevice {
 
   async retake(slot: number): Promise<void> {
     if (this.#closed || this.#handles[slot] !== undefined) return;
-    this.#keep(slot, await openSlot(this.#directory, slot, { create: false, wait: RETAKE_MS }));
+    this.#keep(slot, await openSlot(this.#directory, slot, { create: false, wait: HANDLES_WAIT_MS }));
   }
 
   async freeBytes(): Promise<number | undefined> {

@@ -27,20 +27,20 @@ const collected = whenCollected<SnapshotHandle>(releaseSnapshot);
 export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
   /** The sequence of the last write that it sees; the engine reports it. */
   readonly sequence: Promise<number>;
-  readonly #held: SnapshotHandle;
+  readonly #handle: SnapshotHandle;
   readonly #state: SnapshotState;
 
   /** @internal Made by `store.snapshot()`. */
   constructor(client: Client, operations: Operations<K, V>) {
-    const held = { client, number: client.numbers.ofSnapshot() };
-    const taken = takeSnapshot(held);
-    const state: SnapshotState = { number: held.number, refusal: undefined, taken };
+    const handle = { client, number: client.numbers.ofSnapshot() };
+    const taken = takeSnapshot(handle);
+    const state: SnapshotState = { number: handle.number, refusal: undefined, taken };
     super(client, operations, state);
     this.sequence = taken.then(({ sequence }) => sequence);
     state.owner = this;
     this.#state = state;
-    this.#held = held;
-    collected.register(this, held, state);
+    this.#handle = handle;
+    collected.register(this, handle, state);
     const opened = (): void => {
       state.taken = undefined;
     };
@@ -48,13 +48,13 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
       if (state.refusal !== undefined) return;
       state.refusal = error;
       collected.unregister(state);
-      void releaseSnapshot(held);
+      void releaseSnapshot(handle);
     });
   }
 
   /** @internal Its number in the engine. */
   get number(): number {
-    return this.#held.number;
+    return this.#handle.number;
   }
 
   /** Closes the snapshot; every later read rejects with `VARVE_CLOSED`. A second call has no further effect. */
@@ -62,7 +62,7 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
     if (this.#state.refusal !== undefined) return;
     this.#state.refusal = new VarveError('VARVE_CLOSED', 'The snapshot is closed. Take a new one.');
     collected.unregister(this.#state);
-    await releaseSnapshot(this.#held);
+    await releaseSnapshot(this.#handle);
   }
 
   /** `close()`, for `await using`. */

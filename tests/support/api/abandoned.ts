@@ -13,7 +13,7 @@ const BYTES_EACH_MAX = 8;
 const QUIET_TURNS = 5;
 
 /** How a store is watched from outside. */
-interface Surroundings {
+interface Context {
   /** How many bytes were sent to the engine so far; undefined where nothing counts them. */
   readonly sent: () => number | undefined;
   readonly turn: () => Promise<void>;
@@ -23,7 +23,7 @@ interface Surroundings {
 export async function runAbandoned(
   db: Store<Key, unknown>,
   { count, isSame }: Abandoned,
-  { sent, turn }: Surroundings,
+  { sent, turn }: Context,
 ): Promise<void> {
   const followers = Array.from({ length: count }, (_, i) =>
     (isSame ? db.changes({ keysOnly: true }) : db.watch(['abandoned', i])).next(),

@@ -14,7 +14,7 @@ export type AnySnapshot = Snapshot<Key, unknown> | SyncSnapshot<Key, unknown>;
 export type AnyIterator = AsyncIterator<unknown> | Iterator<unknown>;
 
 /** The data that calls need besides the store. */
-export interface Surroundings {
+export interface Context {
   /** The sequences that keys had when the round began. */
   readonly sequences: ReadonlyMap<number, number | null>;
   /** When the history began, in milliseconds. */
@@ -52,7 +52,7 @@ export async function callSingle(
   store: AnyStore,
   single: Single,
   tag: number,
-  { sequences, start, tools, sent }: Surroundings,
+  { sequences, start, tools, sent }: Context,
 ): Promise<string> {
   const part = partOf(store, tag);
   const { db } = part;
@@ -127,7 +127,7 @@ function write(
   { db, range }: Part,
   { write: one, durability }: Single & { op: 'write' },
   tag: number,
-  sequences: Surroundings['sequences'],
+  sequences: Context['sequences'],
 ): unknown {
   const level = durability === undefined ? {} : { durability };
   if (one.op === 'deleteRange') return db.deleteRange(range(one.range), level);
@@ -145,7 +145,7 @@ function add(
   { db, range }: Part,
   one: WriteSpec,
   tag: number,
-  sequences: Surroundings['sequences'],
+  sequences: Context['sequences'],
 ): void {
   if (one.op === 'deleteRange') return void batch.deleteRange(range(one.range));
   const key = keyOf(one.key);
@@ -160,7 +160,7 @@ function spoilt<T>(result: T, ...given: readonly unknown[]): T {
   return result;
 }
 
-function condition({ on, key }: Exclude<WriteSpec, { op: 'deleteRange' }>, sequences: Surroundings['sequences']) {
+function condition({ on, key }: Exclude<WriteSpec, { op: 'deleteRange' }>, sequences: Context['sequences']) {
   if (on === undefined) return {};
   const ifSequence = on === 'absent' ? null : on === 'stale' ? NEVER : (sequences.get(key) ?? null);
   return { ifSequence };

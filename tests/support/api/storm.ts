@@ -8,7 +8,7 @@ import { textOf } from './values.ts';
 type Db = Store<Key, unknown>;
 
 /** The data that a storm needs besides its calls. */
-interface Surroundings {
+interface Context {
   readonly clients: readonly Db[];
   readonly before: RacingState;
   /** The number of its first call. */
@@ -20,7 +20,7 @@ interface Surroundings {
 /** Makes the calls, over all clients; returns the content afterwards. Throws if a call was lost, or done twice. */
 export async function runStorm(
   { key, count, by, waits }: Storm,
-  { clients, before, tag, start, turn }: Surroundings,
+  { clients, before, tag, start, turn }: Context,
 ): Promise<RacingState> {
   const callOf = (i: number): Racing =>
     by === 'update' || (by === 'both' && i % 2 === 0)
