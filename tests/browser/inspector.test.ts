@@ -141,7 +141,7 @@ test('it makes a store, and deletes one if the developer agrees, also where anot
   await page.keyboard.type('made');
   await page.keyboard.press('Enter');
   await page.locator('#sharing', { hasText: 'has it to itself' }).waitFor();
-  await expect.poll(stores).toEqual([...before, 'made'].sort());
+  await expect.poll(stores, { timeout: 60_000 }).toEqual([...before, 'made'].sort());
   expect(await page.inputValue('#store')).toBe('made');
   await page.click('#delete-store');
   expect(await page.textContent('#drop-store-title')).toBe('Delete the store made?');
