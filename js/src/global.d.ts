@@ -8,6 +8,8 @@
 
 interface Worker {}
 interface ErrorEvent {}
+interface CryptoKey {}
+interface SubtleCrypto {}
 declare namespace WebAssembly {
   interface Module {}
   interface Memory {}

@@ -95,8 +95,8 @@ export async function userKey(given: EncryptionKey): Promise<UserKey> {
 }
 
 /** Whether a key may be used in one of these ways. */
-export function canDo(key: CryptoKey, ...usages: KeyUsage[]): boolean {
-  return usages.some((usage) => key.usages.includes(usage));
+export function canDo(key: CryptoKey, ...usages: string[]): boolean {
+  return key.usages.some((usage) => usages.includes(usage));
 }
 
 /** The algorithm of a `CryptoKey`; undefined for anything else. */
