@@ -206,5 +206,8 @@ export interface History {
 export const SLOTS = 3;
 /** Keys that racing calls work on. */
 export const RACING_KEYS = 3;
+
+/** The first keys, which most calls have. */
+export const FREQUENT_KEYS = 12;
 /** How long a tick is, in milliseconds. An entry that lives for `life` ticks dies half a tick later, so real time does not matter. */
 export const TICK_MS = 1e6;

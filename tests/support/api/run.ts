@@ -6,6 +6,7 @@ import { runAbandoned } from './abandoned.ts';
 import { Copy, type Follower, Watched } from './followers.ts';
 import {
   type Abandoned,
+  FREQUENT_KEYS,
   type History,
   type NoteCall,
   type OpenSpec,
@@ -266,6 +267,8 @@ class Run {
     await this.#within('a round', allDone(calls));
     if (raced.length > 0) await this.#judgeRacing(raced);
     if (noted.length > 0) await this.#judgeNotes(noted);
+    // So the calls of the next round find these in the cache.
+    for (let key = 0; key < FREQUENT_KEYS; key++) await this.#call({ op: 'get', key }, sequences);
   }
 
   /** Makes the call of this number, and notes its answer, unless it was lost with the leader. */
