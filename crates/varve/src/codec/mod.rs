@@ -4,6 +4,7 @@
 //! Everything that Varve reads from a file passes through this module first.
 
 pub mod bytes;
+pub mod cipher;
 pub mod frame;
 pub mod hash;
 pub mod reader;
