@@ -11,7 +11,7 @@ use varve::check::{Check, CheckReport, CheckStep, SlotPage};
 use varve::repair::{Repair, RepairOptions, RepairReport};
 use varve::storage::{Claim, MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool, Slots};
 use varve::types::{FileKind, FileName};
-use varve::{Code, Error, Host, Store};
+use varve::{Code, Encryption, Error, Host, Keyring, Store};
 
 use crate::difference::difference;
 use crate::disk::{Disk, SimSlots};
@@ -132,7 +132,8 @@ pub(crate) fn check<S: Slots>(slots: &S) -> varve::Result<CheckReport> {
     };
     let page =
         |slot| SlotPage { slot, bytes: slots.size(slot), page: read(slot, 0, SLOT_HEADER_BYTES as u32) };
-    let mut check = Check::new(&(0..slots.count()).map(page).collect::<Vec<_>>(), None)?;
+    let mut check =
+        Check::new(&(0..slots.count()).map(page).collect::<Vec<_>>(), None, &Keyring::plain([0; 16]))?;
     loop {
         match check.step()? {
             CheckStep::Working => {}
@@ -143,7 +144,13 @@ pub(crate) fn check<S: Slots>(slots: &S) -> varve::Result<CheckReport> {
 }
 
 fn repair(slots: SimSlots) -> varve::Result<(MemorySlots, RepairReport)> {
-    let options = RepairOptions { strict: true, store_id: [0xee; 16], entropy: 5, files_max: 64 };
+    let options = RepairOptions {
+        strict: true,
+        store_id: [0xee; 16],
+        entropy: 5,
+        files_max: 64,
+        encryption: Encryption::none(),
+    };
     let mut repair = Repair::new(slots, MemorySlots::new(64), options)?;
     while repair.step()? {}
     let report = repair.report().clone();

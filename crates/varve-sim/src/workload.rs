@@ -9,6 +9,7 @@ mod lives;
 mod swarm;
 
 use varve::options::Options;
+use varve::{Encryption, Keyring};
 
 use self::additions::{through_frames, without_log};
 use self::lives::add_lives;
@@ -72,6 +73,7 @@ fn begin(seed: u64) -> (Trace, Swarm) {
     without_log(&mut Rng::new(seed ^ 0x106), &mut options, &mut ops);
     options.history_bytes = Rng::new(seed ^ 0x415).pick(&[Some(0), None, Some(3000), Some(1 << 20)]);
     options.flush_when_full = !Rng::new(seed ^ 0xf1).chance(1, 8);
+    options.encryption = encryption(seed);
     (Trace { seed, options, slots, full_style, lie: None, waits: false, births, ops }, swarm)
 }
 
@@ -98,7 +100,19 @@ pub(crate) fn options(rng: &mut Rng) -> Options {
         log: true,
         flush_when_full: true,
         history_bytes: Some(0),
+        encryption: Encryption::none(),
     }
+}
+
+/// A third of the stores are encrypted.
+pub(crate) fn encryption(seed: u64) -> Encryption {
+    let mut rng = Rng::new(seed ^ 0xc1f);
+    if !rng.chance(1, 3) {
+        return Encryption::none();
+    }
+    let mut bytes = || core::array::from_fn(|_| rng.within(0, 255) as u8);
+    let keyring = Keyring::new([0; 16], vec![(1, bytes())], [7; 16]).expect("one key");
+    Encryption { keyring, slots: b"wrapped".to_vec() }
 }
 
 #[cfg(test)]

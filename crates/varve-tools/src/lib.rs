@@ -15,10 +15,11 @@ mod report;
 
 use std::cell::RefCell;
 
-use varve::Error;
 use varve::check::{Check, CheckStep, SlotPage};
 use varve::repair::{Repair, RepairOptions};
+use varve::{Encryption, Error};
 use varve_host::HostSlots;
+use zeroize::{Zeroize, Zeroizing};
 
 /// The work of this instance.
 #[derive(Default)]
@@ -104,12 +105,14 @@ pub extern "C" fn check_page(slot: u32, bytes: f64) {
     });
 }
 
-/// Starts a check of the slots whose pages were given. `log_end` is below 0 where it is not known.
+/// Starts a check of the slots whose pages were given. The input has the data keys, as `varve_change_keys` of the engine takes them.
+/// `log_end` is below 0 where it is not known.
 #[unsafe(no_mangle)]
 pub extern "C" fn check_begin(log_end: f64) -> i32 {
     attempt(|tools| {
         let log_end = (log_end >= 0.0).then_some(log_end as u64);
-        tools.check = Some(Check::new(&tools.pages, log_end)?);
+        let encryption = Encryption::decode(&Zeroizing::new(std::mem::take(&mut tools.input)))?;
+        tools.check = Some(Check::new(&tools.pages, log_end, &encryption.keyring)?);
         tools.pages = Vec::new();
         Ok(0)
     })
@@ -160,7 +163,8 @@ pub extern "C" fn check_feed() {
     });
 }
 
-/// Starts a repair of device `source` into the empty device `target`; the input is a store id (16 bytes) and entropy (8).
+/// Starts a repair of device `source` into the empty device `target`; the input is a store id (16 bytes), entropy (8), and
+/// data keys as the engine takes them in `varve_change_keys`, if there are any.
 #[unsafe(no_mangle)]
 pub extern "C" fn repair_begin(source: u32, target: u32, strict: u32, files_max: u32) -> i32 {
     attempt(|tools| {
@@ -174,7 +178,9 @@ pub extern "C" fn repair_begin(source: u32, target: u32, strict: u32, files_max:
             store_id,
             entropy: u64::from_le_bytes(entropy),
             files_max: u64::from(files_max),
+            encryption: Encryption::decode(tools.input.get(24..).unwrap_or_default())?,
         };
+        tools.input.zeroize();
         tools.repair = Some(Repair::new(HostSlots::new(source), HostSlots::new(target), options)?);
         Ok(0)
     })

@@ -9,8 +9,10 @@ use varve::options::{Host, Options};
 use varve::storage::SlotPool;
 use varve::store::{RecoveryReport, Stats, Store};
 use varve::types::{FileName, StoreId};
+use varve::{Encryption, manifest::key_slots};
 use varve_host::HostSlots;
 use wasm_bindgen::prelude::wasm_bindgen;
+use zeroize::Zeroizing;
 
 use crate::registry::{self, Open, last_error, status, with};
 use crate::scratch;
@@ -26,7 +28,8 @@ const OPENING_BYTES: usize = 24;
 
 /// Opens the store in a registered device, or makes a new one there. The scratch has a store id and entropy (8 bytes). `log`: bit 0 is set
 /// if there is a log, bit 1 if the storage commits its writes later. A history below 0 means the default amount for the store. Returns the
-/// store's number. Cell 0 has the state in which the store was found (0 new, 1 clean, 2 replayed, 3 torn), cells 2 and 4 the number of
+/// store's number. The input is as for [`varve_change_keys`], with what wraps the keys of a new store; without any, nothing is
+/// encrypted. Cell 0 has the state in which the store was found (0 new, 1 clean, 2 replayed, 3 torn), cells 2 and 4 the number of
 /// records read and dropped.
 #[wasm_bindgen]
 pub fn varve_open(
@@ -44,6 +47,7 @@ pub fn varve_open(
             log: log & 1 != 0,
             flush_when_full: log & 2 == 0,
             history_bytes: (history_bytes >= 0.0).then_some(history_bytes as u64),
+            encryption: encryption()?,
             ..Options::default()
         };
         let mut pool = SlotPool::open(HostSlots::new(device))?;
@@ -58,6 +62,41 @@ pub fn varve_open(
         put_report(&report);
         Ok(registry::add(Open::new(store)))
     }))
+}
+
+/// The wrapped data keys of the store in a registered device, in cells 0 and 1. Returns 1 if there are any, else 0.
+#[wasm_bindgen]
+pub fn varve_key_slots(device: u32) -> i32 {
+    status(SlotPool::open(HostSlots::new(device)).and_then(|pool| {
+        let found = key_slots(&pool)?;
+        let has_keys = found.is_some();
+        scratch::answer(found.unwrap_or_default());
+        Ok(u32::from(has_keys))
+    }))
+}
+
+/// Changes the data keys of a store, and the bytes that wrap them. The input is `u32 count | { u16 number | key 32 B } * count | 16 random
+/// bytes, fresh for each call | the wrapped keys`.
+#[wasm_bindgen]
+pub fn varve_change_keys(h: u32) -> i32 {
+    let encryption = encryption();
+    with(h, &mut |open| open.store.change_keys(encryption.clone()?).map(|()| 0))
+}
+
+/// The numbers of the data keys that files need, two bytes each, in cells 0 and 1.
+#[wasm_bindgen]
+pub fn varve_keys_in_use(h: u32) -> i32 {
+    with(h, &mut |open| {
+        let keys = open.store.keys_in_use()?;
+        scratch::answer(keys.iter().flat_map(|key| key.to_le_bytes()).collect());
+        Ok(0)
+    })
+}
+
+/// Takes the input as data keys. What is left of it is overwritten.
+fn encryption() -> Result<Encryption, Error> {
+    let input = Zeroizing::new(scratch::take_input());
+    Encryption::decode(&input)
 }
 
 /// The values that a host supplies when a store opens.

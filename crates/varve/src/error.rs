@@ -38,6 +38,9 @@ pub enum Error {
         /// The format version this code writes.
         supported: u16,
     },
+    /// The store is encrypted and the key does not fit, or is missing; or there is a key and the store is not encrypted. Nothing was
+    /// changed.
+    Key(&'static str),
     /// An argument is out of range.
     InvalidArgument(&'static str),
     /// The storage failed, and it is unknown what was written.
@@ -99,6 +102,8 @@ pub enum Code {
     Retry = 12,
     /// No caller of the package ever gets this: the host makes the call again.
     Pending = 13,
+    /// `VARVE_KEY`
+    Key = 14,
 }
 
 impl Error {
@@ -106,6 +111,16 @@ impl Error {
     pub const NO_MEMORY: Self = Self::InvalidArgument(
         "The engine has no memory for so much at once. Read or write less at a time, or open the store with less memory for its cache.",
     );
+
+    /// A file is encrypted under a data key that was not given.
+    pub const NO_KEY: Self = Self::Key("The store is encrypted. Open it with its key.");
+
+    /// A data key of the right number does not decrypt.
+    pub const WRONG_KEY: Self = Self::Key("This is not the key of the store. Nothing was changed.");
+
+    /// There is a key, but nothing that it decrypts.
+    pub const NOT_ENCRYPTED: Self =
+        Self::Key("The store is not encrypted. Open it without a key; encrypt() encrypts it.");
 
     /// Whether this error only means a lack of room or of memory: nothing was changed, and the store stays usable.
     #[must_use]
@@ -144,6 +159,7 @@ impl Error {
             Self::Io(_) => Code::Io,
             Self::Retry => Code::Retry,
             Self::Pending => Code::Pending,
+            Self::Key(_) => Code::Key,
         }
     }
 
@@ -165,7 +181,10 @@ impl Error {
                 said.push_str(". Reload to get the newer code.");
             }
             Self::Io(what) => put(&mut said, &["The storage failed: ", what, "."]),
-            Self::InvalidKey(what) | Self::InvalidValue(what) | Self::InvalidArgument(what) => said.push_str(what),
+            Self::InvalidKey(what)
+            | Self::InvalidValue(what)
+            | Self::InvalidArgument(what)
+            | Self::Key(what) => said.push_str(what),
             Self::StorageFull => said.push_str(
                 "The storage is full: nothing of this write was kept. Delete data or ask for more room, then try again.",
             ),

@@ -46,6 +46,7 @@ pub mod types;
 mod view;
 pub mod wal;
 
+pub use codec::cipher::{Encryption, Keyring};
 pub use error::{Code, Error, Result};
 pub use options::{Durability, Host, Options, Receipt};
 pub use store::{Op, RecoveryReport, Store};

@@ -1,7 +1,9 @@
 //! The options of a store, with their defaults and limits.
 //!
-//! Invariant: options change speed and memory, never which data is stored or how it is read back.
+//! Invariant: options change speed and memory, never which data is stored or how it is read back; only the keys of an encrypted store
+//! decide whether it is read at all.
 
+use crate::codec::cipher::Encryption;
 use crate::types::StoreId;
 
 /// How durable a write is when its call returns success.
@@ -81,6 +83,8 @@ pub struct Options {
     /// the room that is known to be free. `None` means 1/32 of the bytes of the tables, and at most 8 MiB. Once a caller has asked for
     /// changes in this session, `None` also keeps at least the last segment.
     pub history_bytes: Option<u64>,
+    /// The data keys of an encrypted store. Without any, new stores are not encrypted, and encrypted ones do not open.
+    pub encryption: Encryption,
 }
 
 impl Default for Options {
@@ -103,6 +107,7 @@ impl Default for Options {
             log: true,
             flush_when_full: true,
             history_bytes: Some(0),
+            encryption: Encryption::none(),
         }
     }
 }

@@ -177,7 +177,8 @@ fn a_store_whose_slots_all_hold_a_short_segment_heals_when_it_is_opened() {
     let (mut count, mut previous_end) = (0, 0);
     for slot in (0..SLOTS).filter(|slot| slots.clone().size(*slot) == 0).collect::<Vec<_>>() {
         count += 1;
-        let header = SegmentHeader { segment: count, salt: count << 32, previous: count - 1, previous_end };
+        let header =
+            SegmentHeader { segment: count, salt: count << 32, previous: count - 1, previous_end, key: 0 };
         let mut segment = Memtable::new(header);
         segment.begin(0, 0, count, 1);
         segment.push(Kind::Set, None, &(count as u32).to_be_bytes(), &[1; 100]);

@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use varve::Keyring;
 use varve::codec::frame::{encode_record, scan};
 use varve::codec::reader::Reader;
 use varve::error::Error;
@@ -72,7 +73,7 @@ fn version() -> Version {
 }
 
 fn file() -> Vec<u8> {
-    let mut image = ManifestHeader { rotation: 4, epoch: 3, store: STORE, salt: SALT }.encode();
+    let mut image = ManifestHeader { rotation: 4, epoch: 3, store: STORE, salt: SALT, key: 0 }.encode();
     let mut snapshot = vec![1];
     Version::default().apply(&first_edit()).expect("fits").encode(&mut snapshot);
     encode_record(&mut image, SALT, 0, &snapshot);
@@ -132,10 +133,11 @@ fn the_manifest_is_read_as_in_version_1() {
     assert_eq!(Edit::decode(&mut Reader::new(edit)), Ok(second_edit()));
 
     // With its farewell, the file's successor is missing; without it, the file is the truth.
-    let lost = Manifest::open(&mut store_with(&bytes), 1).map(|_| ());
+    let lost = Manifest::open(&mut store_with(&bytes), &Keyring::plain(STORE), 1).map(|_| ());
     assert_eq!(lost, Err(Error::corrupt(FileName::manifest(0), 0, "the newer manifest does not open")));
     let mut pool = store_with(&bytes[..ends[2]]);
-    let (mut manifest, found, store) = Manifest::open(&mut pool, 1).expect("opens").expect("exists");
+    let (mut manifest, found, store) =
+        Manifest::open(&mut pool, &Keyring::plain(STORE), 1).expect("opens").expect("exists");
     assert_eq!((&found, store), (&version(), STORE));
     assert_eq!((manifest.rotation(), manifest.epoch()), (4, 3));
     let edit = Edit { floors: found.floors, ..Edit::default() };

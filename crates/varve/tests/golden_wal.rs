@@ -15,7 +15,7 @@ const LONG_VALUE: [u8; 300] = [0x5a; 300];
 
 fn header() -> SegmentHeader {
     let salt = segment_salt(7, 0x0123_4567_89ab_cdef);
-    SegmentHeader { segment: 7, salt, previous: 6, previous_end: 0x1000 }
+    SegmentHeader { segment: 7, salt, previous: 6, previous_end: 0x1000, key: 0 }
 }
 
 fn write() -> Memtable {

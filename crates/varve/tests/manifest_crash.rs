@@ -10,6 +10,7 @@ use varve::error::{Error, Result};
 use varve::manifest::{Edit, Manifest, Version};
 use varve::storage::SlotPool;
 use varve::types::StoreId;
+use varve::{Encryption, Keyring};
 
 const STORE: [u8; 16] = *b"a store for test";
 const SALT_SEED: u64 = 0x5eed;
@@ -63,7 +64,7 @@ fn pool(disk: Disk) -> SlotPool<Disk> {
 /// Runs the history until the disk fails.
 fn run(pool: &mut SlotPool<Disk>, expected: &mut Expected) -> Result<u64> {
     expected.in_flight = Some(Version::default());
-    let (mut manifest, mut version) = Manifest::create(pool, STORE, SALT_SEED)?;
+    let (mut manifest, mut version) = Manifest::create(pool, STORE, Encryption::none(), SALT_SEED)?;
     expected.acknowledged = Some(version.clone());
     for step in HISTORY {
         match step {
@@ -87,7 +88,7 @@ fn run(pool: &mut SlotPool<Disk>, expected: &mut Expected) -> Result<u64> {
 
 /// Opens the store in `pool` and commits, as a session that writes does.
 fn take_over(pool: &mut SlotPool<Disk>) -> Result<Option<(Manifest, Version, StoreId)>> {
-    let mut found = Manifest::open(pool, SALT_SEED)?;
+    let mut found = Manifest::open(pool, &Keyring::plain(STORE), SALT_SEED)?;
     if let Some((manifest, version, _)) = &mut found {
         let edit = Edit { floors: version.floors, ..Edit::default() };
         manifest.commit(pool, version, &edit)?;
@@ -97,7 +98,8 @@ fn take_over(pool: &mut SlotPool<Disk>) -> Result<Option<(Manifest, Version, Sto
 
 /// Opens `disk` and returns the version, or `None` where there is no store.
 fn opened(disk: Disk) -> Option<Version> {
-    let found = Manifest::open(&mut pool(disk), SALT_SEED).expect("a crash is never corruption");
+    let found = Manifest::open(&mut pool(disk), &Keyring::plain(STORE), SALT_SEED)
+        .expect("a crash is never corruption");
     found.map(|(_, version, _)| version)
 }
 
@@ -172,7 +174,8 @@ fn a_power_loss_during_the_opening_after_a_process_crash_loses_nothing_acknowled
 #[test]
 fn after_a_failed_sync_nothing_more_is_committed() {
     let mut pool = pool(Disk::new(4));
-    let (mut manifest, version) = Manifest::create(&mut pool, STORE, SALT_SEED).expect("created");
+    let (mut manifest, version) =
+        Manifest::create(&mut pool, STORE, Encryption::none(), SALT_SEED).expect("created");
     let edit = next_edit(&version, 8);
     let next = version.apply(&edit).expect("fits");
     let disk = pool.device().clone();
@@ -190,8 +193,9 @@ fn an_opening_changes_nothing_until_it_commits() {
     let disk = pool.into_device();
     let operations = disk.operations();
     let mut pool = self::pool(disk);
-    let (mut manifest, version, _) =
-        Manifest::open(&mut pool, SALT_SEED).expect("opens").expect("the store exists");
+    let (mut manifest, version, _) = Manifest::open(&mut pool, &Keyring::plain(STORE), SALT_SEED)
+        .expect("opens")
+        .expect("the store exists");
     assert_eq!(pool.device().operations(), operations, "nothing was written or synced");
     manifest.keep(&mut pool).expect("synced");
     manifest.keep(&mut pool).expect("synced before");

@@ -10,6 +10,7 @@ use varve::error::Error;
 use varve::manifest::{Edit, Manifest, Version};
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool, Storage};
 use varve::types::FileName;
+use varve::{Encryption, Keyring};
 
 const STORE: [u8; 16] = [0xa5; 16];
 
@@ -29,13 +30,15 @@ struct Built {
 /// Creates a store with a WAL segment, commits, opens `openings` times and commits twice more.
 fn build(openings: usize) -> Built {
     let mut pool = SlotPool::open(MemorySlots::new(5)).expect("opens");
-    let (mut manifest, mut version) = Manifest::create(&mut pool, STORE, 1).expect("created");
+    let (mut manifest, mut version) =
+        Manifest::create(&mut pool, STORE, Encryption::none(), 1).expect("created");
     pool.create(FileName::wal(1), 0).expect("a slot is free");
     let mut before = version.clone();
     let mut last_edit = 0;
     for round in 0..=openings {
         if round > 0 {
-            (manifest, version, _) = Manifest::open(&mut pool, 7).expect("opens").expect("exists");
+            (manifest, version, _) =
+                Manifest::open(&mut pool, &Keyring::plain(STORE), 7).expect("opens").expect("exists");
         }
         for key_bytes in [5, 40] {
             let edit = next_edit(&version, key_bytes);
@@ -52,7 +55,7 @@ fn build(openings: usize) -> Built {
 
 fn open(slots: MemorySlots) -> Result<Option<Version>, Error> {
     let mut pool = SlotPool::open(slots)?;
-    Ok(Manifest::open(&mut pool, 9)?.map(|(_, version, _)| version))
+    Ok(Manifest::open(&mut pool, &Keyring::plain(STORE), 9)?.map(|(_, version, _)| version))
 }
 
 /// How far a manifest slot is written with anything but zeros.
@@ -104,12 +107,13 @@ fn a_manifest_slot_that_is_gone_is_corrupt_if_it_was_the_current_one() {
 #[test]
 fn an_old_current_manifest_put_back_is_not_taken_for_the_newest() {
     let mut pool = SlotPool::open(MemorySlots::new(5)).expect("opens");
-    let (_, version) = Manifest::create(&mut pool, STORE, 1).expect("created");
+    let (_, version) = Manifest::create(&mut pool, STORE, Encryption::none(), 1).expect("created");
     pool.create(FileName::wal(1), 0).expect("a slot is free");
     let slot = pool.slot_of(FileName::manifest(1)).expect("exists");
     let blank = pool.device().slot(slot).to_vec();
     // Rotation 2 goes into manifest 1, then is lost: manifest 0 names it.
-    let (mut manifest, ..) = Manifest::open(&mut pool, 2).expect("opens").expect("exists");
+    let (mut manifest, ..) =
+        Manifest::open(&mut pool, &Keyring::plain(STORE), 2).expect("opens").expect("exists");
     let edit = next_edit(&version, 9);
     manifest.commit(&mut pool, &version.apply(&edit).expect("fits"), &edit).expect("committed");
     pool.device_mut().slot_mut(slot).expect("exists").clone_from(&blank);
@@ -131,7 +135,7 @@ fn without_a_manifest_there_is_no_store_unless_a_file_is_left() {
     built.slots.slot_mut(wal.expect("a WAL segment")).expect("exists").clear();
     assert_eq!(open(built.slots.clone()), Ok(None));
     let mut pool = SlotPool::open(built.slots).expect("opens");
-    Manifest::create(&mut pool, [9; 16], 3).expect("created");
+    Manifest::create(&mut pool, [9; 16], Encryption::none(), 3).expect("created");
     let files: Vec<FileName> = pool.list().into_iter().map(|(file, _)| file).collect();
     assert_eq!(files.len(), 2);
     assert_eq!(open(pool.into_device()), Ok(Some(Version::default())));

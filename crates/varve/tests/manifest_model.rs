@@ -8,6 +8,7 @@ use varve::codec::reader::Reader;
 use varve::manifest::{ClientState, Edit, Floors, Manifest, Version};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::table::TableMeta;
+use varve::{Encryption, Keyring};
 
 const LEVELS: u8 = 4;
 
@@ -157,7 +158,7 @@ proptest! {
         probes in proptest::collection::vec(any::<u16>(), 2..12),
     ) {
         let mut pool = SlotPool::open(MemorySlots::new(4)).unwrap();
-        let (mut manifest, mut version) = Manifest::create(&mut pool, [1; 16], 5).unwrap();
+        let (mut manifest, mut version) = Manifest::create(&mut pool, [1; 16], Encryption::none(), 5).unwrap();
         let mut model = Model::new();
         for change in &changes {
             if let Some(edit) = edit_for(change, &mut model, &version) {
@@ -169,7 +170,7 @@ proptest! {
             }
             if matches!(change, Change::Reopen) {
                 pool = SlotPool::open(pool.into_device()).unwrap();
-                let (next, found, _) = Manifest::open(&mut pool, 6).unwrap().unwrap();
+                let (next, found, _) = Manifest::open(&mut pool, &Keyring::plain([1; 16]), 6).unwrap().unwrap();
                 prop_assert_eq!(&found, &version);
                 manifest = next;
             }
@@ -232,7 +233,8 @@ fn a_table_may_end_where_the_next_starts_if_a_range_tombstone_ends_there() {
 #[test]
 fn a_snapshot_larger_than_the_usual_edits_rotates_less_often() {
     let mut pool = SlotPool::open(MemorySlots::new(4)).expect("opens");
-    let (mut manifest, mut version) = Manifest::create(&mut pool, [1; 16], 5).expect("created");
+    let (mut manifest, mut version) =
+        Manifest::create(&mut pool, [1; 16], Encryption::none(), 5).expect("created");
     let mut longest = 0;
     let mut rotations = Vec::new();
     for id in 0..3000u16 {
@@ -250,6 +252,7 @@ fn a_snapshot_larger_than_the_usual_edits_rotates_less_often() {
     assert!((3..=8).contains(&rotations.len()), "each snapshot is twice the last: {rotations:?}");
     assert!(longest < 3 * 3000 * 130, "{longest} bytes");
     let mut pool = SlotPool::open(pool.into_device()).expect("opens");
-    let (_, found, _) = Manifest::open(&mut pool, 6).expect("opens").expect("exists");
+    let (_, found, _) =
+        Manifest::open(&mut pool, &Keyring::plain([1; 16]), 6).expect("opens").expect("exists");
     assert_eq!(found, version);
 }

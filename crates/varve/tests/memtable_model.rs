@@ -15,7 +15,13 @@ type Model = BTreeMap<Place, Written>;
 type Step = (Vec<u8>, Kind, Option<u64>, Vec<u8>);
 
 fn header() -> SegmentHeader {
-    SegmentHeader { segment: 3, salt: segment_salt(3, 0x1234_5678_9abc), previous: 2, previous_end: 800 }
+    SegmentHeader {
+        segment: 3,
+        salt: segment_salt(3, 0x1234_5678_9abc),
+        previous: 2,
+        previous_end: 800,
+        key: 0,
+    }
 }
 
 /// Keys that often repeat, often share long beginnings, and end at every place around a multiple of 8.

@@ -7,6 +7,7 @@ use varve::manifest::{Edit, Manifest, Version};
 use varve::storage::{MemorySlots, RESERVE_BYTES, SLOT_HEADER_BYTES, SlotError, SlotPool, Slots, Storage};
 use varve::table::TableMeta;
 use varve::types::FileName;
+use varve::{Encryption, Keyring};
 
 const STORE: [u8; 16] = [4; 16];
 const SALT: u64 = 0x5a17;
@@ -25,7 +26,7 @@ impl Segment {
     }
 
     fn append(&mut self, pool: &mut SlotPool<MemorySlots>, payload: &[u8]) -> Result<(), Error> {
-        let record = record_for(self.end, SALT, 0, payload);
+        let record = record_for(0, self.end, SALT, 0, payload);
         pool.write(self.file, self.end, &record)?;
         self.end += record.len() as u64;
         self.records += 1;
@@ -47,7 +48,7 @@ impl Segment {
 /// A store with a complete reserve and an empty first segment.
 fn store() -> (SlotPool<MemorySlots>, Manifest, Version, Segment) {
     let mut pool = SlotPool::open(MemorySlots::with_limit(8, QUOTA)).expect("opens");
-    let (manifest, version) = Manifest::create(&mut pool, STORE, 1).expect("created");
+    let (manifest, version) = Manifest::create(&mut pool, STORE, Encryption::none(), 1).expect("created");
     assert!(!pool.reserve_intact());
     pool.ensure_reserve().expect("there is room");
     assert!(pool.reserve_intact());
@@ -137,7 +138,8 @@ fn manifest_commits_go_on_at_the_quota_through_many_rotations() {
     }
     assert!(manifest.rotation() > 2, "{} rotations", manifest.rotation());
     let mut pool = SlotPool::open(pool.into_device()).expect("opens");
-    let (_, found, _) = Manifest::open(&mut pool, 2).expect("opens at the quota").expect("exists");
+    let (_, found, _) =
+        Manifest::open(&mut pool, &Keyring::plain(STORE), 2).expect("opens at the quota").expect("exists");
     assert_eq!(found, version);
 }
 
@@ -156,7 +158,7 @@ fn a_commit_that_finds_no_room_changes_nothing() {
     let smaller = version.apply(&edit).expect("fits");
     manifest.commit(&mut pool, &smaller, &edit).expect("committed");
     let mut pool = SlotPool::open(pool.into_device()).expect("opens");
-    let (_, found, _) = Manifest::open(&mut pool, 2).expect("opens").expect("exists");
+    let (_, found, _) = Manifest::open(&mut pool, &Keyring::plain(STORE), 2).expect("opens").expect("exists");
     assert_eq!(found, smaller);
 }
 
@@ -184,7 +186,7 @@ fn a_table_that_finds_no_room_keeps_what_was_written() {
 #[test]
 fn a_table_that_outgrows_its_place_passes_gaps_by_that_are_too_short() {
     let mut pool = SlotPool::open(MemorySlots::new(5)).expect("opens");
-    Manifest::create(&mut pool, STORE, 1).expect("created");
+    Manifest::create(&mut pool, STORE, Encryption::none(), 1).expect("created");
     let [short, next, behind, lent] = [1, 2, 3, 4].map(FileName::table);
     for table in [short, next, behind] {
         pool.create(table, 4096).expect("created");
@@ -207,7 +209,7 @@ fn a_table_that_outgrows_its_place_passes_gaps_by_that_are_too_short() {
 #[test]
 fn a_storage_without_a_place_for_another_file_is_not_full() {
     let mut pool = SlotPool::open(MemorySlots::new(3)).expect("opens");
-    Manifest::create(&mut pool, STORE, 1).expect("created");
+    Manifest::create(&mut pool, STORE, Encryption::none(), 1).expect("created");
     let mut made = 0;
     let refused = loop {
         match pool.create(FileName::wal(made + 1), 100) {
@@ -243,7 +245,7 @@ fn idle_room_is_given_back_but_for_the_reserve() {
 #[test]
 fn room_that_is_set_aside_shares_a_slot_with_files() {
     let mut pool = SlotPool::open(MemorySlots::new(3)).expect("opens");
-    Manifest::create(&mut pool, STORE, 1).expect("created");
+    Manifest::create(&mut pool, STORE, Encryption::none(), 1).expect("created");
     pool.ensure_reserve().expect("complete");
     assert_eq!(pool.lend(FileName::table(1), 0), Ok(None), "no slot is free");
     let table = FileName::table(1);
@@ -441,7 +443,7 @@ fn files_on_a_full_storage_never_touch_one_another() {
             (state >> 33) % below
         };
         let mut pool = SlotPool::open(Granted::new(8, (4 + random(4)) << 20)).expect("opens");
-        Manifest::create(&mut pool, STORE, seed).expect("created");
+        Manifest::create(&mut pool, STORE, Encryption::none(), seed).expect("created");
         let _ = pool.ensure_reserve();
         let mut files: Vec<(FileName, Vec<u8>)> = Vec::new();
         for step in 1..250_u64 {

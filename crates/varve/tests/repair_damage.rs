@@ -4,13 +4,20 @@
 mod rotten_store;
 
 use rotten_store::{Keys, Live, Rotten, SLOTS, build, check, holder, live, open};
+use varve::Encryption;
 use varve::repair::{Lost, Repair, RepairOptions, RepairReport};
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, Slots};
 use varve::types::FileName;
 
 fn repair(slots: &MemorySlots, strict: bool) -> (MemorySlots, RepairReport) {
-    let options = RepairOptions { strict, store_id: [3; 16], entropy: 11, files_max: 128 };
+    let options = RepairOptions {
+        strict,
+        store_id: [3; 16],
+        entropy: 11,
+        files_max: 128,
+        encryption: Encryption::none(),
+    };
     let mut repair = Repair::new(slots.clone(), MemorySlots::new(SLOTS), options).expect("of this format");
     let mut last = 0;
     while repair.step().expect("repairs") {
@@ -210,7 +217,13 @@ fn a_block_written_to_the_place_of_another_is_not_believed() {
 #[test]
 fn a_repair_that_does_not_end_leaves_nothing_that_opens() {
     let built = build();
-    let options = RepairOptions { strict: false, store_id: [3; 16], entropy: 11, files_max: 128 };
+    let options = RepairOptions {
+        strict: false,
+        store_id: [3; 16],
+        entropy: 11,
+        files_max: 128,
+        encryption: Encryption::none(),
+    };
     let mut steps = 0;
     loop {
         let mut repair =

@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 fn header() -> SegmentHeader {
-    SegmentHeader { segment: 5, salt: segment_salt(5, 77), previous: 4, previous_end: 48 }
+    SegmentHeader { segment: 5, salt: segment_salt(5, 77), previous: 4, previous_end: 48, key: 0 }
 }
 
 /// Decodes `bytes` in every way there is. Returns how many entries a memtable found.

@@ -15,7 +15,7 @@ const FILE: FileName = FileName { kind: varve::types::FileKind::Wal, id: 9 };
 
 fn header(segment: u64) -> SegmentHeader {
     let salt = segment_salt(segment, 0xfeed_beef_1234_5678);
-    SegmentHeader { segment, salt, previous: segment - 1, previous_end: 4096 }
+    SegmentHeader { segment, salt, previous: segment - 1, previous_end: 4096, key: 0 }
 }
 
 /// Six records of different sizes, none of which promises anything.

@@ -13,10 +13,11 @@ use super::log::check_log;
 use super::survey::{SlotPage, Survey, survey};
 use super::table::TableCheck;
 use super::{CheckReport, Problem, ProblemKind};
+use crate::codec::cipher::Keyring;
 use crate::error::{Error, Result};
 use crate::manifest::{Inspection, Version, inspect_manifest};
 use crate::table::{Need, TableMeta};
-use crate::types::{FileKind, FileName, StoreId};
+use crate::types::{FileKind, FileName};
 
 /// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub enum CheckStep {
 /// store.flush()?;
 /// let slots = store.storage().device();
 /// let page = |slot| SlotPage { slot, bytes: slots.size(slot), page: slots.slot(slot).iter().take(4096).copied().collect() };
-/// let mut check = Check::new(&(0..slots.count()).map(page).collect::<Vec<_>>(), None)?;
+/// let mut check = Check::new(&(0..slots.count()).map(page).collect::<Vec<_>>(), None, &varve::Keyring::plain([0; 16]))?;
 /// loop {
 ///     match check.step()? {
 ///         CheckStep::Working => {}
@@ -65,7 +66,7 @@ pub enum CheckStep {
 /// ```
 pub struct Check {
     survey: Survey,
-    store: StoreId,
+    keyring: Keyring,
     log_end: Option<u64>,
     /// Manifests and WAL segments that must still be fetched.
     fetch: VecDeque<FileName>,
@@ -91,11 +92,11 @@ impl Check {
     ///
     /// # Errors
     /// `Error::Version` when a slot has a newer format.
-    pub fn new(pages: &[SlotPage], log_end: Option<u64>) -> Result<Self> {
+    pub fn new(pages: &[SlotPage], log_end: Option<u64>, keyring: &Keyring) -> Result<Self> {
         let survey = survey(pages)?;
         let files = survey.files.keys().filter(|file| file.kind != FileKind::Table).copied();
         Ok(Self {
-            store: survey.store.unwrap_or_default(),
+            keyring: keyring.of_store(survey.store.unwrap_or_default()),
             fetch: files.collect(),
             survey,
             log_end,
@@ -172,11 +173,12 @@ impl Check {
 
     /// Judges the manifest and the log, which were fetched. After that it is known which tables exist.
     fn judge(&mut self) {
-        let fetched = std::mem::take(&mut self.fetched);
-        let version = self.judge_manifests(&fetched).unwrap_or_default();
-        let segments = fetched.iter().filter(|(file, _)| file.kind == FileKind::Wal);
-        let segments = segments.map(|(file, bytes)| (file.id, bytes.as_slice())).collect();
-        check_log(&segments, version.floors.log_floor, self.log_end, &mut self.report);
+        let mut fetched = std::mem::take(&mut self.fetched);
+        let version = self.judge_manifests(&mut fetched).unwrap_or_default();
+        let segments = fetched.into_iter().filter(|(file, _)| file.kind == FileKind::Wal);
+        let mut segments = segments.map(|(file, bytes)| (file.id, bytes)).collect();
+        let floor = version.floors.log_floor;
+        check_log(&self.keyring, &mut segments, floor, self.log_end, &mut self.report);
         self.judge_levels(&version);
         let live = |file: &FileName| match file.kind {
             FileKind::Manifest => true,
@@ -196,15 +198,15 @@ impl Check {
         self.tables = Some(version.tables().map(|(level, table)| (level as u8, table.clone())).collect());
     }
 
-    fn judge_manifests(&mut self, fetched: &BTreeMap<FileName, Vec<u8>>) -> Option<Version> {
+    fn judge_manifests(&mut self, fetched: &mut BTreeMap<FileName, Vec<u8>>) -> Option<Version> {
         let mut best: Option<(FileName, Inspection)> = None;
         for id in [0, 1] {
             let file = FileName::manifest(id);
-            let Some(bytes) = fetched.get(&file) else {
+            let Some(bytes) = fetched.get_mut(&file) else {
                 self.add_problem(file, ProblemKind::Missing, "a manifest file is missing");
                 continue;
             };
-            match inspect_manifest(bytes) {
+            match inspect_manifest(&self.keyring, bytes) {
                 Ok(Some(found)) => {
                     let rotation = found.header.rotation;
                     if best.as_ref().is_none_or(|(_, best)| best.header.rotation < rotation) {
@@ -212,6 +214,9 @@ impl Check {
                     }
                 }
                 Ok(None) => {}
+                Err(Error::Key(_)) => {
+                    self.add_problem(file, ProblemKind::Manifest, "a manifest under a key that is not here");
+                }
                 Err(_) => self.add_problem(file, ProblemKind::Manifest, "a manifest of another format"),
             }
         }
@@ -274,7 +279,7 @@ impl Check {
         while let Some((level, meta)) = self.tables.as_mut().and_then(VecDeque::pop_front) {
             let Some(found) = self.survey.files.get(&FileName::table(meta.id)) else { continue };
             self.report.tables += 1;
-            self.table = Some(TableCheck::new(self.store, level, meta, found.bytes));
+            self.table = Some(TableCheck::new(*self.keyring.store(), level, meta, found.bytes));
             return true;
         }
         self.bytes_done = self.bytes_total;
@@ -283,7 +288,7 @@ impl Check {
 
     fn step_table(&mut self) -> Result<CheckStep> {
         let Some(table) = &mut self.table else { return Ok(CheckStep::Working) };
-        match table.step(&self.store, &mut self.report) {
+        match table.step(self.keyring.store(), &mut self.report) {
             Ok(false) => Ok(CheckStep::Working),
             Ok(true) => {
                 self.bytes_done += table.size();

@@ -7,22 +7,29 @@
 use std::collections::BTreeMap;
 
 use super::{CheckReport, Problem, ProblemKind};
+use crate::codec::cipher::Keyring;
 use crate::error::Error;
 use crate::types::FileName;
-use crate::wal::{HeaderError, SegmentHeader, Tail, header_was_lost, scan_segment};
+use crate::wal::{HeaderError, SegmentHeader, Tail, decrypt_segment, header_was_lost, scan_segment};
 
 /// Checks the segments above `log_floor`. `log_end` is the number of bytes written to the newest one, where that is
 /// known; 0 when it is known to have a torn tail.
 pub(super) fn check_log(
-    segments: &BTreeMap<u64, &[u8]>,
+    keyring: &Keyring,
+    segments: &mut BTreeMap<u64, Vec<u8>>,
     log_floor: u64,
     log_end: Option<u64>,
     report: &mut CheckReport,
 ) {
     let mut headers = BTreeMap::new();
-    for (&id, bytes) in segments.range(log_floor.saturating_add(1)..) {
+    for (&id, bytes) in segments.range_mut(log_floor.saturating_add(1)..) {
         match SegmentHeader::decode(bytes) {
             Ok(header) if header.segment == id => {
+                match decrypt_segment(keyring, &header, bytes) {
+                    Err(Error::Corrupt(damage)) => add_problem(report, id, damage.offset, damage.what),
+                    Err(_) => add_problem(report, id, 0, "a WAL segment under a key that is not here"),
+                    Ok(()) => {}
+                }
                 headers.insert(id, header);
             }
             Err(HeaderError::Version(_)) => add_problem(report, id, 0, "a WAL segment of another format"),

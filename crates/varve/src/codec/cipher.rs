@@ -26,6 +26,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::reader::{Reader, Truncated};
 use super::varint::put_u64;
+use crate::error::Error;
 use crate::types::{FileName, StoreId};
 
 /// Bytes that an encrypted part is longer than a plain one: its nonce and its tag.
@@ -50,6 +51,47 @@ pub type KeyNumber = u16;
 pub struct Keyring {
     store: StoreId,
     secrets: Option<Arc<Secrets>>,
+}
+
+/// What a host gives to open an encrypted store: its data keys, and how it gets them from the keys of its users.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encryption {
+    /// The data keys. The identity of the store in it does not count.
+    pub keyring: Keyring,
+    /// For a new store: the data keys, wrapped for each user's key. The engine keeps these bytes in the manifest, as they are. They
+    /// must tell nothing without a user's key: see [`key_slots`](crate::manifest::key_slots).
+    pub slots: Vec<u8>,
+}
+
+impl Encryption {
+    /// No encryption.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { keyring: Keyring::plain([0; 16]), slots: Vec::new() }
+    }
+
+    /// Reads what a host in another language gives: `u32 count | { u16 number | key 32 B } * count | seed 16 B | slots`. No bytes mean no
+    /// encryption.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for other bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        const WRONG: Error = Error::InvalidArgument("These bytes are not data keys.");
+        if bytes.is_empty() {
+            return Ok(Self::none());
+        }
+        let mut reader = Reader::new(bytes);
+        let mut read = || -> Result<_, Truncated> {
+            let mut keys = Vec::new();
+            for _ in 0..reader.u32()? {
+                keys.push((reader.u16()?, reader.array()?));
+            }
+            Ok((keys, reader.array()?))
+        };
+        let (keys, seed) = read().map_err(|Truncated| WRONG)?;
+        let slots = reader.bytes(reader.remaining()).map_err(|Truncated| WRONG)?.to_vec();
+        Ok(Self { keyring: Keyring::new([0; 16], keys, seed).ok_or(WRONG)?, slots })
+    }
 }
 
 /// Where an encrypted part lies.
@@ -95,7 +137,8 @@ impl Keyring {
         seed: [u8; SEED_BYTES],
     ) -> Option<Self> {
         let keys = Zeroizing::new(keys);
-        let ascends = keys.is_sorted_by(|one, next| one.0 < next.0) && keys.first().is_none_or(|key| key.0 > 0);
+        let ascends =
+            keys.is_sorted_by(|one, next| one.0 < next.0) && keys.first().is_none_or(|key| key.0 > 0);
         let secrets = (!keys.is_empty()).then(|| Arc::new(Secrets { keys, seed, count: AtomicU64::new(0) }));
         ascends.then_some(Self { store, secrets })
     }
@@ -116,6 +159,11 @@ impl Keyring {
     #[must_use]
     pub fn current(&self) -> KeyNumber {
         self.secrets.as_ref().and_then(|secrets| secrets.keys.last()).map_or(0, |key| key.0)
+    }
+
+    /// The numbers of the keys.
+    pub fn numbers(&self) -> impl Iterator<Item = KeyNumber> {
+        self.secrets.iter().flat_map(|secrets| secrets.keys.iter().map(|key| key.0))
     }
 
     /// Whether files under this number can be read. Files that are not encrypted always can.
@@ -270,7 +318,8 @@ impl Drop for Secrets {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { file: FileName { kind: crate::types::FileKind::Table, id: 7 }, offset: 4096, part: 1 };
+    const PLACE: Place =
+        Place { file: FileName { kind: crate::types::FileKind::Table, id: 7 }, offset: 4096, part: 1 };
 
     fn ring() -> Keyring {
         Keyring::new([9; 16], vec![(1, [1; KEY_BYTES]), (3, [3; KEY_BYTES])], [5; SEED_BYTES]).unwrap()
@@ -292,9 +341,10 @@ mod tests {
         let key: [u8; 32] = core::array::from_fn(|index| 0x80 + index as u8);
         let nonce: [u8; 24] = core::array::from_fn(|index| 0x40 + index as u8);
         let aad = hex("50515253c0c1c2c3c4c5c6c7");
-        let mut text = b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, \
+        let mut text =
+            b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, \
             sunscreen would be it."
-            .to_vec();
+                .to_vec();
         let tag = XChaCha20Poly1305::new(&Key::from(key))
             .encrypt_inout_detached(&XNonce::from(nonce), &aad, text.as_mut_slice().into())
             .unwrap();
@@ -336,7 +386,11 @@ mod tests {
             assert_eq!(ring.decrypt(3, PLACE, &mut flipped), Err(Undecipherable), "bit {bit}");
         }
         for len in 0..bytes.len() {
-            assert_eq!(ring.decrypt(3, PLACE, &mut bytes[..len].to_vec()), Err(Undecipherable), "{len} bytes");
+            assert_eq!(
+                ring.decrypt(3, PLACE, &mut bytes[..len].to_vec()),
+                Err(Undecipherable),
+                "{len} bytes"
+            );
         }
     }
 

@@ -5,6 +5,10 @@
 //! 0                         8                 12                16         24
 //! ```
 //!
+//! Bit 31 of the length says that the payload is encrypted. It then ends with nonce and tag (see [`cipher`](super::cipher)), which
+//! count in the length. [`encrypt_records`] and [`decrypt_records`] change records in place between this form and one that differs
+//! only in this: the payload is readable and the hash is that of the readable bytes. Everything else works on both forms.
+//!
 //! xxh3 is over the first 16 bytes and the payload, seeded with the salt. The salt is fresh for every file, and the
 //! offset is the record's own. So bytes left from an earlier use of the file, or written to the wrong place, are never
 //! mistaken for a record. `synced_upto` promises that every byte before it was durable when the record was written.
@@ -13,14 +17,20 @@
 //! bad one, and then looks for valid records after it. If one of those promises more than the walk reached,
 //! acknowledged bytes were lost. Without such a proof, the bad record is a write that a crash cut off.
 
+use super::cipher::{CIPHER_BYTES, KeyNumber, Keyring, Place};
 use super::hash::xxh3;
 use super::reader::{Reader, Truncated};
+use crate::error::{Error, Result as EngineResult};
+use crate::types::FileName;
 
 /// Length of a record's header in bytes.
 pub const RECORD_HEADER_BYTES: usize = 24;
 
 /// Number of bytes of the header before its hash.
 const HASHED_BYTES: usize = 16;
+
+/// In the field of the payload's length: it is encrypted, or will be.
+const ENCRYPTED: u32 = 1 << 31;
 
 /// Payloads up to this length are copied to the stack for hashing, longer ones to the heap. A streaming state would save
 /// that copy, but only at recovery, and would add 3 KB of compiled code.
@@ -38,8 +48,10 @@ pub struct Frame<'a> {
     pub end: usize,
     /// Every byte before this offset was durable when the record was written.
     pub synced_upto: u32,
-    /// Its contents.
+    /// Its contents, without room for nonce and tag.
     pub payload: &'a [u8],
+    /// The payload is encrypted on disk.
+    pub encrypted: bool,
 }
 
 /// The result of [`scan`].
@@ -84,7 +96,19 @@ pub fn begin_record(image: &mut Vec<u8>) -> usize {
 #[inline]
 #[cfg_attr(varve_size, optimize(speed))]
 pub fn end_record(image: &mut Vec<u8>, start: usize, salt: u64, synced_upto: u32) {
-    close(&mut image[start..], start as u64, salt, synced_upto);
+    close(&mut image[start..], start as u64, salt, synced_upto, 0);
+    image.resize(aligned(image.len()), 0);
+}
+
+/// As [`end_record`], for a file whose key has this number: with room for nonce and tag, unless it is 0 or there is no payload.
+#[inline]
+#[cfg_attr(varve_size, optimize(speed))]
+pub fn end_record_under(key: KeyNumber, image: &mut Vec<u8>, start: usize, salt: u64, synced_upto: u32) {
+    if key == 0 || image.len() == start + RECORD_HEADER_BYTES {
+        return end_record(image, start, salt, synced_upto);
+    }
+    image.extend_from_slice(&[0; CIPHER_BYTES]);
+    close(&mut image[start..], start as u64, salt, synced_upto, ENCRYPTED);
     image.resize(aligned(image.len()), 0);
 }
 
@@ -95,26 +119,105 @@ pub fn encode_record(image: &mut Vec<u8>, salt: u64, synced_upto: u32, payload: 
     end_record(image, start, salt, synced_upto);
 }
 
-/// A whole record by itself, to be written at `offset` of its file.
+/// A whole record by itself, to be written at `offset` of its file, whose key has this number.
 #[must_use]
-pub fn record_for(offset: u64, salt: u64, synced_upto: u32, payload: &[u8]) -> Vec<u8> {
-    let mut record = Vec::with_capacity(RECORD_HEADER_BYTES + aligned(payload.len()));
+pub fn record_for(key: KeyNumber, offset: u64, salt: u64, synced_upto: u32, payload: &[u8]) -> Vec<u8> {
+    let room = Keyring::room(key);
+    let mut record = Vec::with_capacity(RECORD_HEADER_BYTES + aligned(payload.len() + room));
     record.extend_from_slice(&[0; RECORD_HEADER_BYTES]);
     record.extend_from_slice(payload);
-    close(&mut record, offset, salt, synced_upto);
+    record.resize(record.len() + room, 0);
+    close(&mut record, offset, salt, synced_upto, if key == 0 { 0 } else { ENCRYPTED });
     record.resize(aligned(record.len()), 0);
     record
+}
+
+/// Encrypts the payloads of whole records in place, before they are written. `bytes` are those from `offset` on of `file`, whose key
+/// has this number; under 0 nothing happens.
+pub fn encrypt_records(
+    keyring: &Keyring,
+    key: KeyNumber,
+    file: FileName,
+    offset: u64,
+    salt: u64,
+    bytes: &mut [u8],
+) {
+    if key == 0 {
+        return;
+    }
+    let mut at = 0;
+    while let Some(frame) = record_from(&bytes[at..], offset as usize + at, salt) {
+        let (synced_upto, next) = (frame.synced_upto, frame.end - offset as usize);
+        if frame.encrypted {
+            let end = at + RECORD_HEADER_BYTES + frame.payload.len() + CIPHER_BYTES;
+            let place = Place { file, offset: offset + at as u64, part: Place::RECORD };
+            keyring.encrypt(key, place, &mut bytes[at + RECORD_HEADER_BYTES..end]);
+            close(&mut bytes[at..end], place.offset, salt, synced_upto, ENCRYPTED);
+        }
+        at = next;
+    }
+    debug_assert_eq!(at, bytes.len(), "whole records");
+}
+
+/// Decrypts in place all records of a file's `bytes` that verify, also those behind bad ones. `bytes` are those from `offset` on of
+/// `file`, whose key has this number; under 0 nothing happens. Bad records stay as they are.
+///
+/// # Errors
+/// [`Error::Key`] when the key is not here, [`Error::Corrupt`] when a record verifies and does not decrypt, or is not encrypted although
+/// the file is.
+pub fn decrypt_records(
+    keyring: &Keyring,
+    key: KeyNumber,
+    file: FileName,
+    offset: u64,
+    salt: u64,
+    bytes: &mut [u8],
+) -> EngineResult<()> {
+    if key == 0 {
+        return Ok(());
+    }
+    if !keyring.has(key) {
+        return Err(Error::NO_KEY);
+    }
+    let mut budget = FUTILE_FACTOR_MAX * bytes.len() as u64;
+    let mut at = 0;
+    while let Some(tag) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let place = Place { file, offset: offset + at as u64, part: Place::RECORD };
+        if u64::from_le_bytes(*tag) != salt ^ place.offset {
+            at += 8;
+            continue;
+        }
+        let Some(frame) = record_from(&bytes[at..], place.offset as usize, salt) else {
+            // As in `look_behind`, which then says that this is no crash.
+            let Some(rest) = budget.checked_sub(claimed_bytes(bytes, at)) else { return Ok(()) };
+            budget = rest;
+            at += 8;
+            continue;
+        };
+        let (synced_upto, next) = (frame.synced_upto, frame.end - offset as usize);
+        let end = at + RECORD_HEADER_BYTES + frame.payload.len() + CIPHER_BYTES;
+        if frame.encrypted {
+            keyring
+                .decrypt(key, place, &mut bytes[at + RECORD_HEADER_BYTES..end])
+                .map_err(|_| Error::corrupt(file, place.offset, "a record does not decrypt"))?;
+            close(&mut bytes[at..end], place.offset, salt, synced_upto, ENCRYPTED);
+        } else if !frame.payload.is_empty() {
+            return Err(Error::corrupt(file, place.offset, "a record of an encrypted file is not encrypted"));
+        }
+        at = next;
+    }
+    Ok(())
 }
 
 /// Fills in the header of `record`. `record` is header and payload, and lies at `offset` of its file.
 #[inline]
 #[cfg_attr(varve_size, optimize(speed))]
-fn close(record: &mut [u8], offset: u64, salt: u64, synced_upto: u32) {
+fn close(record: &mut [u8], offset: u64, salt: u64, synced_upto: u32, mark: u32) {
     let len = record.len() - RECORD_HEADER_BYTES;
-    debug_assert!(len <= u32::MAX as usize, "a payload is at most 4 GiB");
+    debug_assert!(len < ENCRYPTED as usize, "a payload is below 2 GiB");
     let mut head = [0; HASHED_BYTES];
     head[..8].copy_from_slice(&(salt ^ offset).to_le_bytes());
-    head[8..12].copy_from_slice(&(len as u32).to_le_bytes());
+    head[8..12].copy_from_slice(&(len as u32 | mark).to_le_bytes());
     head[12..].copy_from_slice(&synced_upto.to_le_bytes());
     // The hashed 16 bytes are put right before the payload for a short time, so that one call hashes both.
     record[8..RECORD_HEADER_BYTES].copy_from_slice(&head);
@@ -146,7 +249,8 @@ fn decode(rest: &[u8], offset: usize, tag: [u8; 8], salt: u64) -> Result<Option<
     let mut head: [u8; HASHED_BYTES] = reader.array()?;
     head[..8].copy_from_slice(&tag);
     let mut fields = Reader::new(&head[8..]);
-    let len = fields.u32()? as usize;
+    let marked = fields.u32()?;
+    let (len, encrypted) = ((marked & !ENCRYPTED) as usize, marked & ENCRYPTED != 0);
     let synced_upto = fields.u32()?;
     let hash = reader.u64()?;
     let payload = reader.bytes(len)?;
@@ -155,7 +259,8 @@ fn decode(rest: &[u8], offset: usize, tag: [u8; 8], salt: u64) -> Result<Option<
         return Ok(None);
     }
     let end = offset + reader.position();
-    Ok(Some(Frame { offset, end, synced_upto, payload }))
+    let payload_end = if encrypted { len.checked_sub(CIPHER_BYTES).ok_or(Truncated)? } else { len };
+    Ok(Some(Frame { offset, end, synced_upto, payload: &payload[..payload_end], encrypted }))
 }
 
 fn frame_hash(head: &[u8; HASHED_BYTES], payload: &[u8], salt: u64) -> u64 {
@@ -218,8 +323,10 @@ fn look_behind(bytes: &[u8], salt: u64, found: &mut FrameScan) -> Result<(), Los
 
 /// The cost of verifying the bad record at `offset`: the bytes it claims, if the file has them.
 fn claimed_bytes(bytes: &[u8], offset: usize) -> u64 {
-    let claimed =
-        bytes.get(offset + 8..).and_then(<[u8]>::first_chunk).map_or(0, |len| u32::from_le_bytes(*len));
+    let claimed = bytes
+        .get(offset + 8..)
+        .and_then(<[u8]>::first_chunk)
+        .map_or(0, |len| u32::from_le_bytes(*len) & !ENCRYPTED);
     let rest = (bytes.len() - offset).saturating_sub(RECORD_HEADER_BYTES) as u64;
     let hashed = if u64::from(claimed) <= rest { u64::from(claimed) } else { 0 };
     hashed + RECORD_HEADER_BYTES as u64
@@ -339,7 +446,7 @@ mod tests {
     #[test]
     fn a_record_by_itself_is_the_one_of_the_image() {
         let image = image(true);
-        let first = record_for(START as u64, SALT, START as u32, &[5; 5]);
+        let first = record_for(0, START as u64, SALT, START as u32, &[5; 5]);
         assert_eq!(first, image[START..START + 32]);
     }
 

@@ -45,6 +45,12 @@ pub fn zeros(bytes: usize) -> Result<Vec<u8>> {
     Ok(vec![0; bytes])
 }
 
+/// A copy of `bytes`.
+pub(crate) fn copy(bytes: &[u8]) -> Result<Vec<u8>> {
+    claim(bytes.len())?;
+    Ok(bytes.to_vec())
+}
+
 /// Refuses a request for this many bytes, in one piece or in many, if it would leave no margin.
 #[inline]
 pub(crate) fn claim(bytes: usize) -> Result<()> {

@@ -3,10 +3,9 @@
 //! Invariant: the manifest file that counts is written last, so there is no store until it is flushed.
 
 use super::Version;
-use super::header::{MANIFEST_HEADER_BYTES, ManifestHeader};
-use super::log::create_blank;
-use super::record;
-use crate::codec::frame::{begin_record, end_record};
+use super::header::ManifestHeader;
+use super::log::{create_blank, snapshot_image};
+use crate::codec::cipher::Encryption;
 use crate::codec::hash::xxh3;
 use crate::error::Result;
 use crate::storage::Storage;
@@ -19,17 +18,15 @@ use crate::types::{FileName, StoreId};
 pub fn write_first_manifest<S: Storage>(
     storage: &mut S,
     store: StoreId,
+    encryption: &Encryption,
     salt_seed: u64,
     version: &Version,
 ) -> Result<()> {
     storage.adopt(store);
-    let salt = xxh3(b"first", salt_seed);
-    let mut image = ManifestHeader { rotation: 1, epoch: 1, store, salt }.encode();
-    debug_assert_eq!(image.len(), MANIFEST_HEADER_BYTES);
-    let start = begin_record(&mut image);
-    image.push(record::SNAPSHOT);
-    version.encode(&mut image);
-    end_record(&mut image, start, salt, 0);
+    let (salt, key) = (xxh3(b"first", salt_seed), encryption.keyring.current());
+    let header = ManifestHeader { rotation: 1, epoch: 1, store, salt, key };
+    let encryption = Encryption { keyring: encryption.keyring.of_store(store), ..encryption.clone() };
+    let image = snapshot_image(&header, &encryption, version);
     for file in [1, 0].map(FileName::manifest) {
         if !storage.list().iter().any(|(known, _)| *known == file) {
             create_blank(storage, file)?;

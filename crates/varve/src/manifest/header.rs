@@ -1,16 +1,18 @@
 //! The first 64 bytes of a manifest file.
 //!
 //! ```text
-//! "VRVM" | u16 version | u16 0 | u64 rotation | u64 epoch | store id 16 B | u64 salt | 8 B 0 | u64 xxh3
+//! "VRVM" | u16 version | u16 key | u64 rotation | u64 epoch | store id 16 B | u64 salt | 8 B 0 | u64 xxh3
 //! 0        4             6       8              16          24              40         48      56   .. 64
 //! ```
 //!
 //! xxh3 is over the 56 bytes before it, seed 0. Invariant: the salt is never the one of an earlier rotation, so that
-//! bytes of that rotation that remain in the file are not mistaken for records of this one.
+//! bytes of that rotation that remain in the file are not mistaken for records of this one. `key` is the number of the data key
+//! that encrypts the records, and the one for new files. Version 1 has 0 there: nothing is encrypted.
 
+use crate::codec::cipher::KeyNumber;
 use crate::codec::hash::xxh3;
 use crate::codec::reader::{Reader, Truncated};
-use crate::types::StoreId;
+use crate::types::{FileName, StoreId};
 
 /// Length of the header in bytes; the first record starts here.
 pub const MANIFEST_HEADER_BYTES: usize = 64;
@@ -18,8 +20,8 @@ pub const MANIFEST_HEADER_BYTES: usize = 64;
 /// Limit for rotations and opens, which are counted from 0. No store reaches it, and the next number always fits.
 const COUNT_MAX: u64 = u64::MAX >> 8;
 
-/// The format version this code reads and writes.
-pub(super) const VERSION: u16 = 1;
+/// The highest format version that this code reads; it writes it for encrypted stores, and 1 for others.
+pub(super) const VERSION: u16 = 2;
 
 const MAGIC: &[u8; 4] = b"VRVM";
 
@@ -34,6 +36,8 @@ pub struct ManifestHeader {
     pub store: StoreId,
     /// Seeds the records that follow.
     pub salt: u64,
+    /// The number of the data key that encrypts the records that follow, 0 for none.
+    pub key: KeyNumber,
 }
 
 /// Why a header does not decode.
@@ -51,14 +55,19 @@ impl From<Truncated> for HeaderError {
     }
 }
 
+/// The version of a file whose key has this number.
+fn version_under(key: KeyNumber) -> u16 {
+    if key == 0 { 1 } else { VERSION }
+}
+
 impl ManifestHeader {
     /// Encodes the header.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(MANIFEST_HEADER_BYTES);
         bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&[0; 2]);
+        bytes.extend_from_slice(&version_under(self.key).to_le_bytes());
+        bytes.extend_from_slice(&self.key.to_le_bytes());
         bytes.extend_from_slice(&self.rotation.to_le_bytes());
         bytes.extend_from_slice(&self.epoch.to_le_bytes());
         bytes.extend_from_slice(&self.store);
@@ -68,6 +77,17 @@ impl ManifestHeader {
         bytes
     }
 
+    /// The file that its encrypted records are bound to. A rotation happens once, while the two files are used again and again.
+    pub(super) fn file(&self) -> FileName {
+        FileName::manifest(self.rotation)
+    }
+
+    /// The header of a manifest file that begins with `bytes`; `None` if it is damaged, or has another format.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        Self::decode(bytes).ok()
+    }
+
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, HeaderError> {
         let mut reader = Reader::new(bytes);
         let hashed = reader.bytes(MANIFEST_HEADER_BYTES - 8)?;
@@ -75,16 +95,15 @@ impl ManifestHeader {
             return Err(HeaderError::Damaged);
         }
         let mut reader = Reader::new(&hashed[MAGIC.len()..]);
-        let version = reader.u16()?;
-        if version != VERSION {
+        let (version, key) = (reader.u16()?, reader.u16()?);
+        if version != version_under(key) {
             return Err(HeaderError::Version(version));
         }
-        reader.u16()?;
         let (rotation, epoch) = (reader.u64()?, reader.u64()?);
         if rotation.max(epoch) > COUNT_MAX {
             return Err(HeaderError::Damaged);
         }
-        Ok(Self { rotation, epoch, store: reader.array()?, salt: reader.u64()? })
+        Ok(Self { rotation, epoch, store: reader.array()?, salt: reader.u64()?, key })
     }
 }
 
@@ -92,7 +111,8 @@ impl ManifestHeader {
 mod tests {
     use super::*;
 
-    const HEADER: ManifestHeader = ManifestHeader { rotation: 7, epoch: 3, store: [9; 16], salt: 0xfeed };
+    const HEADER: ManifestHeader =
+        ManifestHeader { rotation: 7, epoch: 3, store: [9; 16], salt: 0xfeed, key: 0 };
 
     /// History: the fuzzer made a header with the highest possible rotation, and the next one was not higher.
     #[test]

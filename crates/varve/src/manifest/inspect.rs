@@ -4,7 +4,8 @@
 
 use super::Version;
 use super::header::{HeaderError, MANIFEST_HEADER_BYTES, ManifestHeader};
-use super::open::{Replay, Stop};
+use super::open::{Replay, Stop, decrypt_manifest, keys_of};
+use crate::codec::cipher::Keyring;
 use crate::codec::frame::scan;
 use crate::error::{Error, Result};
 
@@ -15,6 +16,8 @@ pub struct Inspection {
     pub header: ManifestHeader,
     /// The version after the last readable record; `None` when not even the snapshot is readable.
     pub version: Option<Version>,
+    /// The wrapped data keys of an encrypted store.
+    pub slots: Vec<u8>,
     /// Bytes up to the first unreadable record.
     pub end: u64,
     /// The rotation that its last record (`superseded`) names: the other file is newer.
@@ -25,11 +28,11 @@ pub struct Inspection {
     pub damage: Option<(u64, &'static str)>,
 }
 
-/// Reads a manifest file from its start; `None` when its header was never written, or is damaged.
+/// Reads a manifest file from its start, and decrypts it in place; `None` when its header was never written, or is damaged.
 ///
 /// # Errors
-/// [`Error::Version`] when it has another format.
-pub fn inspect_manifest(bytes: &[u8]) -> Result<Option<Inspection>> {
+/// [`Error::Version`] when it has another format, [`Error::Key`] when the key does not fit.
+pub fn inspect_manifest(keyring: &Keyring, bytes: &mut [u8]) -> Result<Option<Inspection>> {
     let header = match ManifestHeader::decode(bytes) {
         Ok(header) => header,
         Err(HeaderError::Damaged) => return Ok(None),
@@ -37,8 +40,22 @@ pub fn inspect_manifest(bytes: &[u8]) -> Result<Option<Inspection>> {
             return Err(Error::Version { found, supported: super::header::VERSION });
         }
     };
+    let Some((start, slots)) = keys_of(bytes, &header) else {
+        let damage = Some((MANIFEST_HEADER_BYTES as u64, "the key slots are damaged"));
+        let (version, slots, end, successor, torn) =
+            (None, Vec::new(), MANIFEST_HEADER_BYTES as u64, None, true);
+        return Ok(Some(Inspection { header, version, slots, end, successor, torn, damage }));
+    };
+    let slots = slots.to_vec();
+    let unreadable = match decrypt_manifest(keyring, &header, start, bytes) {
+        Err(Error::Corrupt(damage)) => Some((damage.offset, damage.what)),
+        done => {
+            done?;
+            None
+        }
+    };
     let mut replay = Replay::default();
-    let found = scan(bytes, MANIFEST_HEADER_BYTES, header.salt, |frame| {
+    let found = scan(bytes, start, header.salt, |frame| {
         replay.step(frame.payload).map_err(|what| Stop { offset: frame.offset, what })
     });
     let (end, torn, damage) = match found {
@@ -46,5 +63,6 @@ pub fn inspect_manifest(bytes: &[u8]) -> Result<Option<Inspection>> {
         Err(Stop { offset, what }) => (offset, false, Some((offset as u64, what))),
     };
     let Replay { version, successor, .. } = replay;
-    Ok(Some(Inspection { header, version, end: end as u64, successor, torn, damage }))
+    let damage = unreadable.or(damage);
+    Ok(Some(Inspection { header, version, slots, end: end as u64, successor, torn, damage }))
 }

@@ -1,8 +1,8 @@
 //! Committing to the manifest: append an edit and sync, or rotate into the other file.
 //!
 //! ```text
-//! file      header 64 B | record: snapshot | record: edit * | record: superseded ?
-//! payload   u8 1, version | u8 2, edit | u8 3, u64 rotation          (framing: see `codec::frame`)
+//! file      header 64 B | record: keys ? | record: snapshot | record: edit * | record: superseded ?
+//! payload   u8 1, version | u8 2, edit | u8 3, u64 rotation | u8 4, wrapped data keys      (framing: see `codec::frame`)
 //! ```
 //!
 //! Invariant: every edit is synced before the next one is written, and its record promises this (`synced_upto` is its
@@ -13,7 +13,8 @@ use super::edit::Edit;
 use super::header::{MANIFEST_HEADER_BYTES, ManifestHeader};
 use super::record;
 use super::version::Version;
-use crate::codec::frame::{begin_record, end_record, record_for};
+use crate::codec::cipher::{Encryption, Keyring};
+use crate::codec::frame::{begin_record, encrypt_records, end_record, end_record_under, record_for};
 use crate::codec::hash::xxh3;
 use crate::codec::room;
 use crate::error::{Error, Result};
@@ -40,6 +41,7 @@ pub struct Manifest {
     /// Where the next record goes.
     end: u64,
     salt_seed: u64,
+    encryption: Encryption,
     origin: Origin,
     /// A write or sync has failed.
     poisoned: bool,
@@ -61,7 +63,13 @@ impl Manifest {
     ///
     /// # Errors
     /// Any error of the storage. Then the files count as absent.
-    pub fn create<S: Storage>(storage: &mut S, store: StoreId, salt_seed: u64) -> Result<(Self, Version)> {
+    pub fn create<S: Storage>(
+        storage: &mut S,
+        store: StoreId,
+        mut encryption: Encryption,
+        salt_seed: u64,
+    ) -> Result<(Self, Version)> {
+        encryption.keyring = encryption.keyring.of_store(store);
         storage.adopt(store);
         for file in [0, 1].map(FileName::manifest) {
             // Left over from a creation that crashed.
@@ -74,18 +82,75 @@ impl Manifest {
         }
         let version = Version::default();
         // Before the first rotation there is no old file.
-        let header = ManifestHeader { rotation: 0, epoch: 1, store, salt: 0 };
-        let origin = Origin::Written;
-        let mut manifest =
-            Self { header, slot: 1, snapshot_end: 0, end: 0, salt_seed, origin, poisoned: false };
+        let header = ManifestHeader { rotation: 0, epoch: 1, store, salt: 0, key: 0 };
+        let mut manifest = Self {
+            header,
+            slot: 1,
+            snapshot_end: 0,
+            end: 0,
+            salt_seed,
+            encryption,
+            origin: Origin::Written,
+            poisoned: false,
+        };
         let (next, end) = manifest.write_snapshot(storage, &version)?;
         manifest.switch(next, end);
         Ok((manifest, version))
     }
 
     /// Continues from a file that was read. Nothing is written before the first commit.
-    pub(super) fn resume(slot: u64, header: ManifestHeader, end: u64, salt_seed: u64) -> Self {
-        Self { header, slot, snapshot_end: 0, end, salt_seed, origin: Origin::Read, poisoned: false }
+    pub(super) fn resume(
+        slot: u64,
+        header: ManifestHeader,
+        end: u64,
+        encryption: Encryption,
+        salt_seed: u64,
+    ) -> Self {
+        let origin = Origin::Read;
+        Self { header, slot, snapshot_end: 0, end, salt_seed, encryption, origin, poisoned: false }
+    }
+
+    /// The identity of the store and its data keys.
+    #[must_use]
+    pub fn keyring(&self) -> &Keyring {
+        &self.encryption.keyring
+    }
+
+    /// The wrapped data keys.
+    #[must_use]
+    pub fn key_slots(&self) -> &[u8] {
+        &self.encryption.slots
+    }
+
+    /// Changes the data keys, and the bytes that wrap them. Both manifest files are written anew, so that the old ones are gone.
+    /// Keys that files still need must be among the new ones.
+    ///
+    /// # Errors
+    /// As [`Manifest::commit`]. After [`Error::StorageFull`] everything is as before.
+    pub fn change_keys<S: Storage>(
+        &mut self,
+        storage: &mut S,
+        version: &Version,
+        encryption: Encryption,
+    ) -> Result<()> {
+        if self.poisoned {
+            return Err(Error::Poisoned);
+        }
+        self.take_over(storage, version)?;
+        let keyring = encryption.keyring.of_store(self.header.store);
+        let known = core::mem::replace(&mut self.encryption, Encryption { keyring, ..encryption });
+        match self.rotate(storage, version) {
+            Ok(()) => {}
+            Err(error) => {
+                self.encryption = known;
+                return Err(error);
+            }
+        }
+        match self.rotate(storage, version) {
+            // The other file keeps the old keys until the next rotation.
+            Err(Error::StorageFull) => Ok(()),
+            done => done,
+        }
     }
 
     /// Syncs the file that was read, unless this was done. This must come before a log goes on.
@@ -233,13 +298,10 @@ impl Manifest {
         let mut mixed = rotation.to_le_bytes().to_vec();
         mixed.extend_from_slice(&self.header.epoch.to_le_bytes());
         let epoch = self.header.epoch + u64::from(self.origin != Origin::Written);
-        let next = ManifestHeader { rotation, epoch, salt: xxh3(&mixed, self.salt_seed), ..self.header };
-        let mut image = next.encode();
-        let start = begin_record(&mut image);
-        image.push(record::SNAPSHOT);
-        version.encode(&mut image);
-        end_record(&mut image, start, next.salt, 0);
+        let (salt, key) = (xxh3(&mixed, self.salt_seed), self.encryption.keyring.current());
+        let next = ManifestHeader { rotation, epoch, salt, key, ..self.header };
         let other = FileName::manifest(1 - self.slot);
+        let image = snapshot_image(&next, &self.encryption, version);
         // An open continues with whatever fits.
         if self.snapshot_end > 0 {
             self.lengthen(storage, self.file(), image.len() as u64)?;
@@ -263,7 +325,10 @@ impl Manifest {
         let mut payload = Vec::with_capacity(1 + body.len());
         payload.push(kind);
         payload.extend_from_slice(body);
-        record_for(self.end, self.header.salt, self.end as u32, &payload)
+        let ManifestHeader { salt, key, .. } = self.header;
+        let mut record = record_for(key, self.end, salt, self.end as u32, &payload);
+        encrypt_records(&self.encryption.keyring, key, self.header.file(), self.end, salt, &mut record);
+        record
     }
 
     fn put<S: Storage>(&mut self, storage: &mut S, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -277,6 +342,24 @@ impl Manifest {
         self.poisoned |= done.is_err();
         done
     }
+}
+
+/// The bytes of a manifest file that contains a version and nothing else.
+pub(super) fn snapshot_image(header: &ManifestHeader, encryption: &Encryption, version: &Version) -> Vec<u8> {
+    let (key, salt) = (header.key, header.salt);
+    let mut image = header.encode();
+    if key > 0 {
+        let start = begin_record(&mut image);
+        image.push(record::KEYS);
+        image.extend_from_slice(&encryption.slots);
+        end_record(&mut image, start, salt, 0);
+    }
+    let start = begin_record(&mut image);
+    image.push(record::SNAPSHOT);
+    version.encode(&mut image);
+    end_record_under(key, &mut image, start, salt, 0);
+    encrypt_records(&encryption.keyring, key, header.file(), start as u64, salt, &mut image[start..]);
+    image
 }
 
 /// Creates a manifest file that does not open, whatever its slot contained before.

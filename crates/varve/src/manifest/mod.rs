@@ -9,6 +9,9 @@
 //! [`Version`] goes into the other file under the next rotation, is synced, and a `superseded` record that
 //! names it is appended here and synced; then the other file is appended to. No rename, no third file.
 //!
+//! The manifest of an encrypted store begins with the wrapped data keys, which a host must read before it can open the store
+//! ([`key_slots`]). They change with a rotation.
+//!
 //! Invariants:
 //! - The highest rotation that opens is the current one. If a file names a successor that does not open, data was lost:
 //!   this is reported, and an older version is never served.
@@ -30,6 +33,7 @@ pub use first::write_first_manifest;
 pub use header::{MANIFEST_HEADER_BYTES, ManifestHeader};
 pub use inspect::{Inspection, inspect_manifest};
 pub use log::Manifest;
+pub use open::key_slots;
 pub use version::{LEVELS_MAX, Version};
 
 /// The first byte of a record's payload.
@@ -40,4 +44,6 @@ mod record {
     pub(super) const EDIT: u8 = 2;
     /// A `u64` rotation follows: the other file is the current one from then on.
     pub(super) const SUPERSEDED: u8 = 3;
+    /// The wrapped data keys: the first record of an encrypted manifest, and the only one that is not encrypted.
+    pub(super) const KEYS: u8 = 4;
 }

@@ -17,7 +17,8 @@ use super::header::{HeaderError, MANIFEST_HEADER_BYTES, ManifestHeader, VERSION}
 use super::log::Manifest;
 use super::record;
 use super::version::Version;
-use crate::codec::frame::{Frame, Lost, scan};
+use crate::codec::cipher::{Encryption, Keyring};
+use crate::codec::frame::{Frame, Lost, decrypt_records, record_at, scan};
 use crate::codec::reader::{Reader, Truncated};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
@@ -30,6 +31,8 @@ struct Opened {
     header: ManifestHeader,
     version: Version,
     end: u64,
+    /// The wrapped data keys.
+    slots: Vec<u8>,
     /// The rotation that a `superseded` record names.
     successor: Option<u64>,
 }
@@ -41,8 +44,42 @@ enum Content {
     Opened(Opened),
     /// It has no header, or no snapshot after it: never written, being written, or damaged.
     Blank,
-    /// Its header is good, and something after it has provably changed since it was synced.
+    /// Its header is good, and something after it has provably changed since it was synced; or its key is not here.
     Damaged { rotation: u64, error: Error },
+}
+
+/// The wrapped data keys of the store in `storage`: the bytes that the host gave with [`Encryption::slots`](crate::Encryption::slots)
+/// last. `None` when there is no store, or it is not encrypted.
+///
+/// # Errors
+/// Those of the storage, and [`Error::Version`] when the store has a newer format.
+pub fn key_slots<S: Storage>(storage: &S) -> Result<Option<Vec<u8>>> {
+    let mut newest: Option<(u64, Option<Vec<u8>>)> = None;
+    for (file, len) in storage.list().into_iter().filter(|(file, _)| file.kind == FileKind::Manifest) {
+        let bytes = read_whole(storage, file, len)?;
+        let header = match ManifestHeader::decode(&bytes) {
+            Ok(header) => header,
+            Err(HeaderError::Damaged) => continue,
+            Err(HeaderError::Version(found)) => return Err(Error::Version { found, supported: VERSION }),
+        };
+        let Some((start, slots)) = keys_of(&bytes, &header) else { continue };
+        if record_at(&bytes, start, header.salt).is_some()
+            && newest.as_ref().is_none_or(|(rotation, _)| *rotation < header.rotation)
+        {
+            newest = Some((header.rotation, (header.key > 0).then(|| slots.to_vec())));
+        }
+    }
+    Ok(newest.and_then(|(_, slots)| slots))
+}
+
+/// Where the snapshot of a manifest file begins, and the wrapped data keys before it.
+pub(super) fn keys_of<'a>(bytes: &'a [u8], header: &ManifestHeader) -> Option<(usize, &'a [u8])> {
+    if header.key == 0 {
+        return Some((MANIFEST_HEADER_BYTES, &[]));
+    }
+    let found = record_at(bytes, MANIFEST_HEADER_BYTES, header.salt).filter(|found| !found.encrypted)?;
+    let (&record::KEYS, slots) = found.payload.split_first()? else { return None };
+    Some((found.end, slots))
 }
 
 impl Manifest {
@@ -50,15 +87,20 @@ impl Manifest {
     /// the first commit takes over as the next leader, and writes a snapshot under a higher epoch into the other file.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when acknowledged edits are missing, [`Error::Version`] when the store has a newer format.
-    pub fn open<S: Storage>(storage: &mut S, salt_seed: u64) -> Result<Option<(Self, Version, StoreId)>> {
+    /// [`Error::Corrupt`] when acknowledged edits are missing, [`Error::Version`] when the store has a newer format, [`Error::Key`] when
+    /// the keys do not fit.
+    pub fn open<S: Storage>(
+        storage: &mut S,
+        keyring: &Keyring,
+        salt_seed: u64,
+    ) -> Result<Option<(Self, Version, StoreId)>> {
         let files = storage.list();
         let mut best: Option<Opened> = None;
         let mut damaged: Option<(u64, Error)> = None;
         for slot in [0, 1] {
             let file = FileName::manifest(slot);
             let Some(&(_, len)) = files.iter().find(|(known, _)| *known == file) else { continue };
-            match read_slot(storage, slot, len)? {
+            match read_slot(storage, keyring, slot, len)? {
                 Content::Blank => {}
                 Content::Damaged { rotation, error } => damaged = Some((rotation, error)),
                 Content::Opened(opened) => best = Some(newer(best, opened)?),
@@ -79,9 +121,13 @@ impl Manifest {
             let lost = FileName::manifest(1 - best.slot);
             return Err(Error::corrupt(lost, 0, "the newer manifest does not open"));
         }
+        if best.header.key == 0 && keyring.current() > 0 {
+            return Err(Error::NOT_ENCRYPTED);
+        }
         storage.adopt(best.header.store);
-        let Opened { slot, header, version, end, .. } = best;
-        Ok(Some((Self::resume(slot, header, end, salt_seed), version, header.store)))
+        let Opened { slot, header, version, end, slots, .. } = best;
+        let encryption = Encryption { keyring: keyring.of_store(header.store), slots };
+        Ok(Some((Self::resume(slot, header, end, encryption, salt_seed), version, header.store)))
     }
 }
 
@@ -95,25 +141,59 @@ fn newer(known: Option<Opened>, other: Opened) -> Result<Opened> {
     Ok(if known.header.rotation > other.header.rotation { known } else { other })
 }
 
-fn read_slot<S: Storage>(storage: &S, slot: u64, len: u64) -> Result<Content> {
-    let file = FileName::manifest(slot);
+fn read_whole<S: Storage>(storage: &S, file: FileName, len: u64) -> Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(len).map_err(|_| Error::corrupt(file, 0, "impossible length"))?];
     storage.read(file, 0, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_slot<S: Storage>(storage: &S, keyring: &Keyring, slot: u64, len: u64) -> Result<Content> {
+    let file = FileName::manifest(slot);
+    let mut bytes = read_whole(storage, file, len)?;
     let header = match ManifestHeader::decode(&bytes) {
         Ok(header) => header,
         Err(HeaderError::Damaged) => return Ok(Content::Blank),
         Err(HeaderError::Version(found)) => return Err(Error::Version { found, supported: VERSION }),
     };
-    Ok(match replay(&bytes, header.salt) {
+    let (rotation, salt) = (header.rotation, header.salt);
+    let Some((start, slots)) = keys_of(&bytes, &header) else { return Ok(Content::Blank) };
+    let slots = slots.to_vec();
+    if record_at(&bytes, start, salt).is_some()
+        && let Err(error) = decrypt_manifest(keyring, &header, start, &mut bytes)
+    {
+        return Ok(Content::Damaged { rotation, error });
+    }
+    Ok(match replay(&bytes, start, salt) {
         Ok(Replay { version: Some(version), end, successor }) => {
-            Content::Opened(Opened { slot, header, version, end: end as u64, successor })
+            Content::Opened(Opened { slot, header, version, end: end as u64, slots, successor })
         }
         Ok(Replay { version: None, .. }) => Content::Blank,
         Err(Stop { offset, what }) => {
-            let error = Error::corrupt(file, offset as u64, what);
-            Content::Damaged { rotation: header.rotation, error }
+            Content::Damaged { rotation, error: Error::corrupt(file, offset as u64, what) }
         }
     })
+}
+
+/// Decrypts the records of a manifest file from its snapshot on, which begins at `start`.
+///
+/// # Errors
+/// [`Error::Key`] when the key is missing or does not decrypt the snapshot, [`Error::Corrupt`] when it does not decrypt a later record.
+pub(super) fn decrypt_manifest(
+    keyring: &Keyring,
+    header: &ManifestHeader,
+    start: usize,
+    bytes: &mut [u8],
+) -> Result<()> {
+    let keyring = keyring.of_store(header.store);
+    if !keyring.has(header.key) {
+        return Err(Error::NO_KEY);
+    }
+    let done =
+        decrypt_records(&keyring, header.key, header.file(), start as u64, header.salt, &mut bytes[start..]);
+    match done {
+        Err(Error::Corrupt(damage)) if damage.offset == start as u64 => Err(Error::WRONG_KEY),
+        done => done,
+    }
 }
 
 /// The contents of a file's records up to its end.
@@ -137,9 +217,9 @@ impl From<Lost> for Stop {
     }
 }
 
-fn replay(bytes: &[u8], salt: u64) -> Result<Replay, Stop> {
+fn replay(bytes: &[u8], start: usize, salt: u64) -> Result<Replay, Stop> {
     let mut replay = Replay::default();
-    let found = scan(bytes, MANIFEST_HEADER_BYTES, salt, |frame: Frame<'_>| {
+    let found = scan(bytes, start, salt, |frame: Frame<'_>| {
         let offset = frame.offset;
         replay.step(frame.payload).map_err(|what| Stop { offset, what })
     })?;

@@ -27,7 +27,7 @@ mod tree;
 
 use core::fmt;
 
-use crate::codec::frame::{begin_record, end_record};
+use crate::codec::frame::{begin_record, end_record, end_record_under};
 use crate::codec::{room, varint};
 use crate::error::Result;
 use crate::table::RangeTombstones;
@@ -153,7 +153,7 @@ impl Memtable {
     pub fn end(&mut self, synced_upto: u32) {
         let open = self.open.take().expect("a record is open");
         assert!(open.left == 0, "a record has as many entries as it says");
-        end_record(&mut self.image, open.start, self.header.salt, synced_upto);
+        end_record_under(self.header.key, &mut self.image, open.start, self.header.salt, synced_upto);
     }
 
     /// Appends a seal: a record without entries which promises that everything before it is durable. Call it only when that is true.

@@ -15,11 +15,12 @@ use std::rc::Rc;
 
 use super::{Lost, RepairReport};
 use crate::check::{Found, SlotPage, Survey, survey};
+use crate::codec::cipher::Keyring;
 use crate::error::{Error, Result};
-use crate::manifest::{Floors, Inspection, Version, inspect_manifest};
+use crate::manifest::{Floors, Inspection, ManifestHeader, Version, inspect_manifest};
 use crate::storage::{SLOT_HEADER_BYTES, SlotError, Slots};
 use crate::table::{TableMeta, find_footers};
-use crate::types::{FileKind, FileName, StoreId};
+use crate::types::{FileKind, FileName};
 use crate::wal::SegmentHeader;
 
 /// Files begin at multiples of this many bytes of their slot.
@@ -36,9 +37,11 @@ pub(super) struct Place {
 }
 
 /// The files to read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Files {
-    pub(super) store: StoreId,
+    pub(super) keyring: Keyring,
+    /// The wrapped data keys, as far as a manifest has them.
+    pub(super) slots: Vec<u8>,
     pub(super) floors: Floors,
     /// By number; with the entry of the manifest, if there is one.
     pub(super) tables: BTreeMap<u64, (Place, Option<Rc<TableMeta>>)>,
@@ -60,11 +63,20 @@ pub(super) fn read<D: Slots>(device: &D, place: Place, offset: u64, len: u64) ->
 }
 
 /// Looks for all files.
-pub(super) fn find<D: Slots>(device: &D, report: &mut RepairReport) -> Result<Files> {
+///
+/// # Errors
+/// `Error::Key` when a manifest is encrypted under a key that is not here.
+pub(super) fn find<D: Slots>(device: &D, keyring: &Keyring, report: &mut RepairReport) -> Result<Files> {
     let mut found = survey(&pages(device)?)?;
     let headless = adopt_headless(device, &mut found)?;
-    let mut files = Files { store: found.store.unwrap_or_default(), ..Files::default() };
-    let (version, is_complete) = judge_manifests(device, &found, report)?;
+    let mut files = Files {
+        keyring: keyring.of_store(found.store.unwrap_or_default()),
+        slots: Vec::new(),
+        floors: Floors::default(),
+        tables: BTreeMap::new(),
+        segments: BTreeMap::new(),
+    };
+    let (version, is_complete) = judge_manifests(device, &found, &mut files, report)?;
     if let Some(version) = &version {
         files.floors = version.floors;
     }
@@ -135,11 +147,11 @@ fn adopt_headless<D: Slots>(device: &D, found: &mut Survey) -> Result<Vec<(FileN
     for &(slot, bytes) in &found.headless {
         let place = Place { slot, start: SLOT_HEADER_BYTES, bytes };
         let image = read(device, place, 0, bytes)?;
-        let Ok(Some(manifest)) = inspect_manifest(&image) else {
+        let Some(manifest) = ManifestHeader::read(&image) else {
             unknown.push((place, image));
             continue;
         };
-        found.store.get_or_insert(manifest.header.store);
+        found.store.get_or_insert(manifest.store);
         // It does not matter which of the two it was: rotations distinguish them.
         let id = u64::from(found.files.contains_key(&FileName::manifest(0)));
         let is_new = adopted.iter().all(|(file, _)| *file != FileName::manifest(id));
@@ -169,12 +181,28 @@ fn adopt_headless<D: Slots>(device: &D, found: &mut Survey) -> Result<Vec<(FileN
 fn judge_manifests<D: Slots>(
     device: &D,
     found: &Survey,
+    files: &mut Files,
     report: &mut RepairReport,
 ) -> Result<(Option<Version>, bool)> {
     let mut manifests: Vec<(FileName, Inspection)> = Vec::new();
+    let mut unreadable = Ok(());
     for (file, place) in all(found).filter(|(file, _)| file.kind == FileKind::Manifest) {
-        let image = read(device, place, 0, place.bytes)?;
-        manifests.extend(inspect_manifest(&image)?.map(|inspection| (file, inspection)));
+        let mut image = read(device, place, 0, place.bytes)?;
+        match inspect_manifest(&files.keyring, &mut image) {
+            Ok(inspection) => manifests.extend(inspection.map(|inspection| (file, inspection))),
+            Err(Error::Key(what)) => unreadable = Err(Error::Key(what)),
+            Err(error) => return Err(error),
+        }
+    }
+    if manifests.is_empty() {
+        unreadable?;
+    }
+    let newest = manifests.iter().max_by_key(|(_, found)| found.header.rotation);
+    if let Some((_, newest)) = newest {
+        if newest.header.key == 0 && files.keyring.current() > 0 {
+            return Err(Error::NOT_ENCRYPTED);
+        }
+        files.slots.clone_from(&newest.slots);
     }
     let newest_rotation = manifests.iter().map(|(_, found)| found.header.rotation).max();
     let damaged_above = |rotation: u64| {

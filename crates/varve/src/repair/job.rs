@@ -27,14 +27,15 @@ const STEP_ENTRIES: usize = 4000;
 /// ```
 /// use varve::repair::{Repair, RepairOptions};
 /// use varve::storage::{MemorySlots, SlotPool};
-/// use varve::{Durability, Host, Options, Store};
+/// use varve::{Durability, Encryption, Host, Options, Store};
 /// let host = Host { now_ms: 0, entropy: 7, store_id: [1; 16] };
 /// let (mut store, _) = Store::open(SlotPool::open(MemorySlots::new(8))?, Options::default(), host)?;
 /// store.set(b"silt", b"fine")?;
 /// store.commit(Durability::Strict)?;
 /// let damaged = store.into_storage().into_device();
 ///
-/// let options = RepairOptions { strict: false, store_id: [2; 16], entropy: 8, files_max: 128 };
+/// let (store_id, encryption) = ([2; 16], Encryption::none());
+/// let options = RepairOptions { strict: false, store_id, entropy: 8, files_max: 128, encryption };
 /// let mut repair = Repair::new(damaged, MemorySlots::new(8), options)?;
 /// while repair.step()? {}
 /// assert_eq!((repair.report().entries, repair.report().lost.len()), (1, 0));
@@ -69,13 +70,18 @@ impl<S: Slots, D: Slots> Repair<S, D> {
             ));
         }
         let mut report = RepairReport::default();
-        let files = find(&source, &mut report)?;
+        let files = find(&source, &options.encryption.keyring, &mut report)?;
         let sizes = |(place, meta): &(Place, Option<Rc<TableMeta>>)| {
             meta.as_ref().map_or(place.bytes, |meta| meta.size)
         };
         let table_bytes: u64 = files.tables.values().map(sizes).sum();
         let log_bytes: u64 = files.segments.values().map(|place| place.bytes).sum();
-        let output = Output::new(pool, options.store_id, table_bytes + log_bytes, options.files_max);
+        let mut encryption = options.encryption.clone();
+        if !files.slots.is_empty() {
+            encryption.slots.clone_from(&files.slots);
+        }
+        let bytes = table_bytes + log_bytes;
+        let output = Output::new(pool, options.store_id, encryption, bytes, options.files_max);
         let waiting = files.tables.iter().map(|(id, (place, meta))| (*id, *place, meta.clone())).collect();
         Ok(Self {
             source,
@@ -103,7 +109,8 @@ impl<S: Slots, D: Slots> Repair<S, D> {
         }
         if let Some((id, place, meta)) = self.waiting.front().cloned() {
             let bytes = meta.as_ref().map_or(place.bytes, |meta| meta.size);
-            let table = salvage(&self.source, &self.files.store, (id, place), meta, &mut self.report)?;
+            let table =
+                salvage(&self.source, self.files.keyring.store(), (id, place), meta, &mut self.report)?;
             self.tables.push(table);
             self.bytes_done += bytes;
             self.waiting.pop_front();
@@ -151,7 +158,7 @@ impl<S: Slots, D: Slots> Repair<S, D> {
         floors.last_sequence = floors.last_sequence.max(log.last_sequence).max(highest);
         let tables = std::mem::take(&mut self.tables);
         let input = (log.entries, RangeTombstones::new(ranges));
-        let (store, strict) = (self.files.store, self.options.strict);
+        let (store, strict) = (*self.files.keyring.store(), self.options.strict);
         self.merge = Some(Merge::new(&self.source, store, tables, input, strict, &self.report)?);
         self.bytes_done += self.files.segments.values().map(|place| place.bytes).sum::<u64>();
         Ok(())

@@ -5,11 +5,13 @@
 
 use super::files::{Files, read};
 use super::{Lost, RepairReport};
-use crate::error::Result;
+use crate::codec::cipher::{KeyNumber, Keyring};
+use crate::error::{Error, Result};
 use crate::storage::Slots;
 use crate::types::{FileName, Kind, RangeTombstone, Sequence};
 use crate::wal::{
-    Piece, SEGMENT_HEADER_BYTES, SegmentHeader, Tail, find_salt, salvage_segment, scan_segment,
+    Piece, SEGMENT_HEADER_BYTES, SegmentHeader, Tail, decrypt_segment, decrypt_span, find_salt,
+    salvage_segment, scan_segment,
 };
 
 /// One entry of a record.
@@ -42,7 +44,7 @@ pub(super) fn salvage_log<D: Slots>(
     let mut named_end = None;
     for (&id, place) in files.segments.iter().rev() {
         let file = FileName::wal(id);
-        let bytes = read(device, *place, 0, place.bytes)?;
+        let mut bytes = read(device, *place, 0, place.bytes)?;
         let header = SegmentHeader::decode(&bytes).ok().filter(|header| header.segment == id);
         let end: Option<u64> = named_end.take_if(|(previous, _)| *previous == id).map(|(_, end)| end);
         if let Some(header) = header {
@@ -62,7 +64,8 @@ pub(super) fn salvage_log<D: Slots>(
             continue;
         };
         report.segments += 1;
-        let known = SegmentHeader { segment: id, salt, ..SegmentHeader::default() };
+        let known = header.unwrap_or(SegmentHeader { segment: id, salt, ..SegmentHeader::default() });
+        decrypt_readable(&files.keyring, &known, header.is_none(), &mut bytes);
         let is_torn = match scan_segment(&bytes, &known, end, file) {
             Ok(scan) => matches!(scan.tail, Tail::Torn { .. }),
             Err(_) => true,
@@ -86,6 +89,23 @@ pub(super) fn salvage_log<D: Slots>(
     }
     log.entries.sort_by(|a, b| a.key.cmp(&b.key).then(b.sequence.cmp(&a.sequence)));
     Ok(log)
+}
+
+/// Decrypts all records that can be decrypted; the others no longer verify. Where the header is lost, and with it the number of the
+/// key, that is the one that decrypts all.
+fn decrypt_readable(keyring: &Keyring, header: &SegmentHeader, is_headless: bool, bytes: &mut [u8]) {
+    let fits = |key: &KeyNumber| {
+        decrypt_segment(keyring, &SegmentHeader { key: *key, ..*header }, &mut bytes.to_vec()).is_ok()
+    };
+    let found = if is_headless { keyring.numbers().find(fits) } else { None };
+    let header = SegmentHeader { key: found.unwrap_or(header.key), ..*header };
+    let mut from = SEGMENT_HEADER_BYTES;
+    while let Some(rest) = bytes.get_mut(from..)
+        && let Err(Error::Corrupt(damage)) = decrypt_span(keyring, &header, from, rest)
+    {
+        from = damage.offset as usize + 8;
+        bytes[from - 8..from].fill(0);
+    }
 }
 
 /// Whether anything was ever written where the first record would be.

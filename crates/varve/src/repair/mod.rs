@@ -28,6 +28,7 @@ mod table;
 
 pub use job::Repair;
 
+use crate::codec::cipher::Encryption;
 use crate::types::{FileName, Sequence, StoreId};
 
 /// Options of a repair.
@@ -41,6 +42,9 @@ pub struct RepairOptions {
     pub entropy: u64,
     /// The number of files that the new store's storage can have.
     pub files_max: u64,
+    /// The data keys of the damaged store. The salvaged one is encrypted under the newest, with the key slots of the damaged one, or
+    /// with these if no manifest has any.
+    pub encryption: Encryption,
 }
 
 /// Something that could not be read.

@@ -2,6 +2,7 @@
 //!
 //! Invariant: tables are flushed before the manifest is written. Until then the files are not a store.
 
+use crate::codec::cipher::Encryption;
 use crate::error::Result;
 use crate::manifest::{Edit, Floors, LEVELS_MAX, Version, write_first_manifest};
 use crate::storage::Storage;
@@ -21,6 +22,7 @@ const TABLE_BYTES_MAX: u64 = 32 << 20;
 pub(super) struct Output<S> {
     pub(super) storage: S,
     store: StoreId,
+    encryption: Encryption,
     table_bytes: u64,
     builder: Option<TableBuilder>,
     written: u64,
@@ -29,10 +31,16 @@ pub(super) struct Output<S> {
 
 impl<S: Storage> Output<S> {
     /// `bytes`: the approximate amount of data. It must fit in fewer than half of `files_max` tables.
-    pub(super) fn new(mut storage: S, store: StoreId, bytes: u64, files_max: u64) -> Self {
+    pub(super) fn new(
+        mut storage: S,
+        store: StoreId,
+        encryption: Encryption,
+        bytes: u64,
+        files_max: u64,
+    ) -> Self {
         storage.adopt(store);
         let table_bytes = (bytes / (files_max / 4).max(1)).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
-        Self { storage, store, table_bytes, builder: None, written: 0, tables: Vec::new() }
+        Self { storage, store, encryption, table_bytes, builder: None, written: 0, tables: Vec::new() }
     }
 
     /// Adds an entry. Returns whether this completed a table.
@@ -83,6 +91,6 @@ impl<S: Storage> Output<S> {
             ..Edit::default()
         };
         let version = Version::default().apply(&edit)?;
-        write_first_manifest(&mut self.storage, self.store, entropy, &version)
+        write_first_manifest(&mut self.storage, self.store, &self.encryption, entropy, &version)
     }
 }

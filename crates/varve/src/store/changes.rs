@@ -25,7 +25,9 @@ use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::types::{FileName, Kind, Sequence};
 use crate::view::SharedMemtable;
-use crate::wal::{Entry, Record, Records, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::wal::{
+    Entry, Record, Records, SEGMENT_HEADER_BYTES, SegmentHeader, decrypt_segment, decrypt_span,
+};
 
 /// Bytes of records that one call examines, approximately, once it is past `since`.
 const LOOKED_BYTES_MAX: usize = 1 << 20;
@@ -251,8 +253,13 @@ impl<S: Storage> Store<S> {
         while walk.offset < span.end {
             let base = walk.offset;
             let bytes = bytes_max.min(span.end - base);
-            let Some(window) = self.read_segment(walk.segment, base, bytes)? else { return Ok(Stop::Bytes) };
-            match walk.over(&window, base, span.salt, report) {
+            let Some(mut window) = self.read_segment(walk.segment, base, bytes)? else {
+                return Ok(Stop::Bytes);
+            };
+            if decrypt_span(self.manifest.keyring(), &span.header, base, &mut window).is_err() {
+                return Ok(Stop::Bytes);
+            }
+            match walk.over(&window, base, span.header.salt, report) {
                 // A record that is longer than the window, or damaged.
                 Stop::Bytes if walk.offset == base && bytes == span.end - base => return Ok(Stop::Bytes),
                 Stop::Bytes if walk.offset == base => bytes_max = span.end - base,
@@ -333,17 +340,21 @@ impl<S: Storage> Store<S> {
         if kept.span.is_some() {
             return Ok(kept.span);
         }
-        let Some(bytes) = self.read_segment(kept.id, 0, kept.file_bytes as usize)? else { return Ok(None) };
+        let Some(mut bytes) = self.read_segment(kept.id, 0, kept.file_bytes as usize)? else {
+            return Ok(None);
+        };
         let Some(header) = SegmentHeader::decode(&bytes).ok().filter(|header| header.segment == kept.id)
         else {
             return Ok(None);
         };
+        if decrypt_segment(self.manifest.keyring(), &header, &mut bytes).is_err() {
+            return Ok(None);
+        }
         let mut records = Records::new(&bytes, header.salt);
         let mut span: Option<Span> = None;
         while let Some(Ok(record)) = records.next() {
             let last = record.first_sequence + record.count - 1;
-            let known =
-                span.get_or_insert(Span { salt: header.salt, end: 0, first: record.first_sequence, last: 0 });
+            let known = span.get_or_insert(Span { header, end: 0, first: record.first_sequence, last: 0 });
             (known.end, known.last) = (records.position(), last);
         }
         self.history.kept[at].span = span;

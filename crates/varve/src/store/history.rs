@@ -32,7 +32,7 @@ const PLACES_MAX: usize = 8;
 /// The known contents of a segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
-    pub(super) salt: u64,
+    pub(super) header: SegmentHeader,
     /// Where its last record ends.
     pub(super) end: usize,
     pub(super) first: Sequence,
@@ -94,7 +94,7 @@ impl History {
     pub(super) fn add(&mut self, memtable: &Memtable) {
         let header = memtable.header();
         let (first, last) = (memtable.min_sequence(), memtable.max_sequence());
-        let span = Span { salt: header.salt, end: memtable.image().len(), first, last };
+        let span = Span { header: *header, end: memtable.image().len(), first, last };
         self.kept.push(Kept { id: header.segment, file_bytes: 0, flushed_at: 0, span: Some(span) });
     }
 

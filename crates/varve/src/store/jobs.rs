@@ -123,6 +123,10 @@ impl Jobs {
         self.running.push(running);
     }
 
+    pub(super) fn is_any_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
     /// Forgets a job, and returns what was known of it.
     fn take(&mut self, id: u32) -> Option<Running> {
         let at = self.running.iter().position(|running| running.id == id)?;

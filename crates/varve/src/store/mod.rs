@@ -21,6 +21,7 @@ mod files;
 mod history;
 mod inline;
 mod jobs;
+mod keys;
 mod memory;
 mod name;
 mod read;
@@ -133,6 +134,8 @@ pub struct Store<S: Storage> {
     history: History,
     now_ms: u64,
     memtable_bytes: usize,
+    /// Files are overwritten before they are deleted: some were written before the store was encrypted.
+    wipes: bool,
     poisoned: bool,
     closed: bool,
     counters: stats::Counters,
@@ -272,6 +275,7 @@ impl<S: Storage> Store<S> {
     fn new_memtable(&mut self, previous: u64, previous_end: u64) -> SharedMemtable {
         let (segment, entropy) = self.fresh.segment();
         let salt = segment_salt(segment, entropy);
-        share(Memtable::new(SegmentHeader { segment, salt, previous, previous_end }))
+        let key = self.manifest.keyring().current();
+        share(Memtable::new(SegmentHeader { segment, salt, previous, previous_end, key }))
     }
 }

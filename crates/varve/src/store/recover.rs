@@ -23,6 +23,7 @@ use super::snapshot::Snapshots;
 use super::write::Log;
 use super::{Fresh, Frozen, Store};
 use crate::cache::Cache;
+use crate::codec::cipher::{Encryption, Keyring};
 use crate::codec::hash::xxh3;
 use crate::codec::room;
 use crate::error::{Error, Result};
@@ -32,7 +33,9 @@ use crate::options::{Host, Options};
 use crate::storage::Storage;
 use crate::types::{FileKind, FileName, Sequence, StoreId};
 use crate::view::{View, share};
-use crate::wal::{HeaderError, Record, SEGMENT_VERSION, SegmentHeader, Tail, header_was_lost, scan_segment};
+use crate::wal::{
+    HeaderError, Record, SEGMENT_VERSION, SegmentHeader, Tail, decrypt_segment, header_was_lost, scan_segment,
+};
 
 /// An opening that finds at least this many segments first flushes them to a table.
 const SEGMENTS_MAX: usize = 16;
@@ -70,22 +73,23 @@ struct Segment {
 
 pub(super) fn open<S: Storage>(
     mut storage: S,
-    options: Options,
+    mut options: Options,
     host: Host,
 ) -> Result<(Store<S>, RecoveryReport)> {
     let salt_seed = xxh3(b"manifest", host.entropy);
     let mut report = RecoveryReport::default();
-    let (manifest, version, id) = match Manifest::open(&mut storage, salt_seed)? {
+    let encryption = core::mem::replace(&mut options.encryption, Encryption::none());
+    let (manifest, version, id) = match Manifest::open(&mut storage, &encryption.keyring, salt_seed)? {
         Some(found) => found,
         None => {
             report.new = true;
-            let (manifest, version) = Manifest::create(&mut storage, host.store_id, salt_seed)?;
+            let (manifest, version) = Manifest::create(&mut storage, host.store_id, encryption, salt_seed)?;
             (manifest, version, host.store_id)
         }
     };
     let files = storage.list();
     check_tables(&files, &version)?;
-    let chain = find_chain(&storage, &files, version.floors.log_floor)?;
+    let chain = find_chain(&storage, manifest.keyring(), &files, version.floors.log_floor)?;
     let replay = replay(chain, Clients::of_manifest(&version.clients), &mut report)?;
     let mut store = assemble(storage, options, host, manifest, version, id, replay);
     report.clean = report.new || !report.torn && report.clean;
@@ -135,13 +139,19 @@ fn check_tables(files: &[(FileName, u64)], version: &Version) -> Result<()> {
 }
 
 /// The segments that must be replayed, oldest first.
-fn find_chain<S: Storage>(storage: &S, files: &[(FileName, u64)], log_floor: u64) -> Result<Vec<Segment>> {
+fn find_chain<S: Storage>(
+    storage: &S,
+    keyring: &Keyring,
+    files: &[(FileName, u64)],
+    log_floor: u64,
+) -> Result<Vec<Segment>> {
     let mut found: Vec<Segment> = Vec::new();
     let mut headless: Vec<FileName> = Vec::new();
     for (file, bytes) in files.iter().filter(|(file, _)| file.kind == FileKind::Wal && file.id > log_floor) {
-        let bytes = read_whole(storage, *file, *bytes)?;
+        let mut bytes = read_whole(storage, *file, *bytes)?;
         match SegmentHeader::decode(&bytes) {
             Ok(header) if header.segment == file.id => {
+                decrypt_segment(keyring, &header, &mut bytes)?;
                 found.push(Segment { header, bytes });
             }
             Err(HeaderError::Version(found)) => {
@@ -279,6 +289,7 @@ fn assemble<S: Storage>(
         obsolete: Obsolete::default(),
         history,
         now_ms: host.now_ms.max(floors.clock_ms),
+        wipes: false,
         poisoned: false,
         closed: false,
         counters: super::stats::Counters::default(),
@@ -293,6 +304,7 @@ fn assemble<S: Storage>(
         store.storage.trim(file, end);
     }
     store.active = store.new_memtable(replay.previous, replay.previous_end);
+    store.wipes = store.has_plain_files();
     store.refresh_view();
     store
 }
@@ -316,7 +328,14 @@ impl<S: Storage> Store<S> {
             orphans += 1;
             match self.manifest.take_over(&mut self.storage, &self.version) {
                 Err(Error::StorageFull) => self.obsolete.drop_file(*file),
-                done => done.and_then(|()| self.storage.delete(*file))?,
+                done => {
+                    done?;
+                    if self.manifest.keyring().current() > 0 {
+                        // It may be from before the store was encrypted.
+                        self.wipe(*file)?;
+                    }
+                    self.storage.delete(*file)?;
+                }
             }
         }
         Ok(orphans)

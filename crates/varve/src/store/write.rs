@@ -4,6 +4,9 @@
 //! refused append rolls back to it, never further.
 
 use super::{Caller, Frozen, Store};
+use crate::codec::cipher::Keyring;
+use crate::codec::frame::encrypt_records;
+use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
 use crate::options::{Durability, Receipt};
@@ -156,7 +159,7 @@ impl<S: Storage> Store<S> {
     #[cfg_attr(varve_size, optimize(speed))]
     fn stage_as(&mut self, caller: Caller, ops: &[Op<'_>], is_sure: bool) -> Result<Sequence> {
         self.check_writable()?;
-        let mut bytes = RECORD_OVERHEAD;
+        let mut bytes = RECORD_OVERHEAD + Keyring::room(self.manifest.keyring().current());
         let mut only_deletes = true;
         for op in ops {
             op.check()?;
@@ -350,8 +353,16 @@ impl<S: Storage> Store<S> {
         self.ensure_segment(false, 0)?;
         let active = self.active.borrow();
         let image = active.image();
-        let file = FileName::wal(active.header().segment);
-        self.storage.write(file, self.log.written as u64, &image[self.log.written..])?;
+        let (header, from) = (active.header(), self.log.written);
+        let file = FileName::wal(header.segment);
+        if header.key == 0 {
+            self.storage.write(file, from as u64, &image[from..])?;
+        } else {
+            let mut records = room::copy(&image[from..])?;
+            let keyring = self.manifest.keyring();
+            encrypt_records(keyring, header.key, file, from as u64, header.salt, &mut records);
+            self.storage.write(file, from as u64, &records)?;
+        }
         self.counters.wal_bytes += (image.len() - self.log.written) as u64;
         self.log.written = image.len();
         Ok(())

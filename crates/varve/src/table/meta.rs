@@ -4,7 +4,7 @@
 //! its name. All keys that the table affects lie in `min_key..=max_key`.
 //!
 //! ```text
-//! varint id | varint size | u64 footer hash | varint entries | varint tombstones | varint range tombstones
+//! varint id | varint size, and above bit 48 the key number | u64 footer hash | varint entries | varint tombstones | varint range tombstones
 //! varint min sequence | varint max sequence | varint raw bytes | varint skipped bytes
 //! varint len, min key | varint len, max key
 //! ```
@@ -14,17 +14,23 @@
 //! read again: a tombstone that hid them may already be gone.
 
 use crate::codec::bytes::compare;
+use crate::codec::cipher::KeyNumber;
 use crate::codec::reader::{Reader, Truncated};
 use crate::codec::varint::put_u64;
 use crate::types::Sequence;
+
+/// Bits of a size. A key number lies above.
+const SIZE_BITS: u32 = 48;
 
 /// One table, as recorded in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TableMeta {
     /// The number of its file.
     pub id: u64,
-    /// Bytes of the file.
+    /// Bytes of the file, below 2^48.
     pub size: u64,
+    /// The number of the key that the table is encrypted under.
+    pub key: KeyNumber,
     /// The checksum at the end of its footer.
     pub footer_hash: u64,
     /// Entries in data blocks: values and tombstones, every version counted.
@@ -93,7 +99,7 @@ impl TableMeta {
     /// Appends the encoded meta.
     pub fn encode(&self, into: &mut Vec<u8>) {
         put_u64(into, self.id);
-        put_u64(into, self.size);
+        put_u64(into, self.size | u64::from(self.key) << SIZE_BITS);
         into.extend_from_slice(&self.footer_hash.to_le_bytes());
         for number in [
             self.entries,
@@ -114,9 +120,11 @@ impl TableMeta {
 
     /// Reads one encoded meta.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        let (id, size) = (reader.varint()?, reader.varint()?);
         Ok(Self {
-            id: reader.varint()?,
-            size: reader.varint()?,
+            id,
+            size: size & ((1 << SIZE_BITS) - 1),
+            key: (size >> SIZE_BITS) as KeyNumber,
             footer_hash: reader.u64()?,
             entries: reader.varint()?,
             tombstones: reader.varint()?,

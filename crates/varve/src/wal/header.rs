@@ -1,23 +1,25 @@
 //! The first 48 bytes of a segment.
 //!
 //! ```text
-//! "VRVL" | u16 version | u16 0 | u64 segment | u64 salt | u64 previous segment | u64 its end | u64 xxh3
+//! "VRVL" | u16 version | u16 key | u64 segment | u64 salt | u64 previous segment | u64 its end | u64 xxh3
 //! 0        4             6       8             16         24                     32            40
 //! ```
 //!
-//! xxh3 is over the first 40 bytes, seed 0. `previous` is 0 in a store's first segment.
+//! xxh3 is over the first 40 bytes, seed 0. `previous` is 0 in a store's first segment. `key` is the number of the data key that
+//! encrypts the records. Version 1 has 0 there: it is not encrypted.
 //!
 //! Invariant: the salt's lower half follows from its upper half and the segment's number. So even without a readable
 //! header, the first record shows which segment it belongs to.
 
+use crate::codec::cipher::KeyNumber;
 use crate::codec::hash::xxh3;
 use crate::codec::reader::{Reader, Truncated};
 
 /// Length of a segment's header in bytes.
 pub const SEGMENT_HEADER_BYTES: usize = 48;
 
-/// The format version that this code writes.
-pub const SEGMENT_VERSION: u16 = 1;
+/// The highest format version that this code reads; it writes it where records are encrypted, and 1 elsewhere.
+pub const SEGMENT_VERSION: u16 = 2;
 
 const MAGIC: [u8; 4] = *b"VRVL";
 const HASHED_BYTES: usize = 40;
@@ -33,6 +35,8 @@ pub struct SegmentHeader {
     pub previous: u64,
     /// Where that one ends: its length in bytes when this one was begun.
     pub previous_end: u64,
+    /// The number of the data key that encrypts the records, 0 for none.
+    pub key: KeyNumber,
 }
 
 /// Why a header cannot be used.
@@ -51,13 +55,19 @@ pub fn segment_salt(segment: u64, entropy: u64) -> u64 {
     upper | xxh3(&segment.to_le_bytes(), upper) >> 32
 }
 
+/// The version of a file whose key has this number.
+fn version_under(key: KeyNumber) -> u16 {
+    if key == 0 { 1 } else { SEGMENT_VERSION }
+}
+
 impl SegmentHeader {
     /// Encodes the header.
     #[must_use]
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
-        bytes[4..6].copy_from_slice(&SEGMENT_VERSION.to_le_bytes());
+        bytes[4..6].copy_from_slice(&version_under(self.key).to_le_bytes());
+        bytes[6..8].copy_from_slice(&self.key.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.segment.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.salt.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.previous.to_le_bytes());
@@ -75,19 +85,20 @@ impl SegmentHeader {
         let header = bytes.first_chunk::<SEGMENT_HEADER_BYTES>().ok_or(HeaderError::Torn)?;
         let (version, found) = Self::fields(header).map_err(|Truncated| HeaderError::Torn)?;
         let found = found.ok_or(HeaderError::Torn)?;
-        if version == SEGMENT_VERSION { Ok(found) } else { Err(HeaderError::Version(version)) }
+        if version == version_under(found.key) { Ok(found) } else { Err(HeaderError::Version(version)) }
     }
 
     fn fields(bytes: &[u8; SEGMENT_HEADER_BYTES]) -> Result<(u16, Option<Self>), Truncated> {
         let mut reader = Reader::new(bytes);
         let magic: [u8; 4] = reader.array()?;
         let version = reader.u16()?;
-        reader.u16()?;
+        let key = reader.u16()?;
         let header = Self {
             segment: reader.u64()?,
             salt: reader.u64()?,
             previous: reader.u64()?,
             previous_end: reader.u64()?,
+            key,
         };
         let whole = magic == MAGIC && reader.u64()? == xxh3(&bytes[..HASHED_BYTES], 0);
         Ok((version, whole.then_some(header)))

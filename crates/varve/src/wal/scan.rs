@@ -11,7 +11,8 @@
 
 use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_salt};
 use super::record::Record;
-use crate::codec::frame::{self, Frame, Lost};
+use crate::codec::cipher::Keyring;
+use crate::codec::frame::{self, Frame, Lost, decrypt_records};
 use crate::error::{Error, Result};
 use crate::types::{FileName, Sequence};
 
@@ -40,6 +41,34 @@ pub struct Scan {
     pub tail: Tail,
     /// Sequence of the last entry.
     pub last_sequence: Option<Sequence>,
+}
+
+/// Decrypts in place the records of a whole segment that verify: everything else here works on the result. Does nothing to a segment
+/// that is not encrypted.
+///
+/// # Errors
+/// [`Error::Key`] when the key is missing, [`Error::Corrupt`] when a record does not decrypt.
+pub fn decrypt_segment(keyring: &Keyring, header: &SegmentHeader, bytes: &mut [u8]) -> Result<()> {
+    decrypt_span(
+        keyring,
+        header,
+        SEGMENT_HEADER_BYTES,
+        bytes.get_mut(SEGMENT_HEADER_BYTES..).unwrap_or_default(),
+    )
+}
+
+/// As [`decrypt_segment`], for the bytes from `offset` on, where a record begins.
+///
+/// # Errors
+/// As [`decrypt_segment`].
+pub fn decrypt_span(
+    keyring: &Keyring,
+    header: &SegmentHeader,
+    offset: usize,
+    bytes: &mut [u8],
+) -> Result<()> {
+    let file = FileName::wal(header.segment);
+    decrypt_records(keyring, header.key, file, offset as u64, header.salt, bytes)
 }
 
 /// Walks the records of a segment and verifies every one.

@@ -18,7 +18,7 @@ use varve::table::{
 };
 use varve::types::FileName;
 use varve::wal::{SegmentHeader, find_salt, header_was_lost, salvage_segment, scan_segment};
-use varve::{Durability, Host, Options, Store};
+use varve::{Durability, Host, Keyring, Options, Store};
 
 use super::corpus;
 use super::mutate::rehash;
@@ -63,12 +63,12 @@ pub fn manifest(bytes: &[u8]) {
     let mut hashed = bytes.to_vec();
     rehash(&mut hashed, 0, 56);
     for bytes in [bytes, &hashed] {
-        let _ = inspect_manifest(bytes);
+        let _ = inspect_manifest(&Keyring::plain([0; 16]), &mut bytes.to_vec());
         let mut pool = SlotPool::open(MemorySlots::new(4)).expect("a pool opens");
         pool.adopt(*b"golden store  v0");
         let file = FileName::manifest(0);
         if pool.create(file, 0).and_then(|()| pool.write(file, 0, bytes)).is_ok() {
-            let _ = Manifest::open(&mut pool, 7);
+            let _ = Manifest::open(&mut pool, &Keyring::plain([0; 16]), 7);
         }
     }
 }

@@ -8,7 +8,7 @@ use varve::check::{Check, CheckReport, CheckStep, SlotPage};
 use varve::manifest::inspect_manifest;
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool, Slots};
 use varve::types::FileName;
-use varve::{Durability, Host, Op, Options, Store};
+use varve::{Durability, Host, Keyring, Op, Options, Store};
 
 pub type Keys = BTreeMap<Vec<u8>, Vec<u8>>;
 pub type SimpleStore = Store<SlotPool<MemorySlots>>;
@@ -118,7 +118,7 @@ pub fn check(slots: &MemorySlots) -> CheckReport {
         page: slots.slot(slot).iter().take(SLOT_HEADER_BYTES as usize).copied().collect(),
     };
     let pages: Vec<_> = (0..slots.count()).map(page).collect();
-    let mut check = Check::new(&pages, None).expect("of this format");
+    let mut check = Check::new(&pages, None, &Keyring::plain([0; 16])).expect("of this format");
     let mut last = 0;
     loop {
         let (done, total) = check.progress();
@@ -168,7 +168,7 @@ pub fn live(slots: &MemorySlots) -> BTreeMap<FileName, Live> {
     };
     let manifests = [0, 1].map(FileName::manifest).into_iter().filter_map(|file| {
         let place = holder(slots, file)?;
-        Some((file, place, inspect_manifest(file_of(place)).ok()??))
+        Some((file, place, inspect_manifest(&Keyring::plain([0; 16]), &mut file_of(place).to_vec()).ok()??))
     });
     let newest = manifests.max_by_key(|(_, _, found)| found.header.rotation).expect("a manifest");
     add(newest.0, newest.1, newest.2.end);

@@ -1,0 +1,115 @@
+//! The data keys of an encrypted store: which ones are in use, and how they change.
+//!
+//! New files are encrypted under the newest key. Files under older ones, and files that are not encrypted, stay as they are until a
+//! flush or a merge replaces them; jobs take such tables when nothing is more urgent. So a change of keys can be interrupted at any
+//! time: the next opening goes on.
+//!
+//! Invariant: the keyring has the key of every file that may still be read.
+
+use super::Store;
+use crate::codec::cipher::{Encryption, KeyNumber};
+use crate::error::{Error, Result};
+use crate::storage::Storage;
+use crate::types::FileName;
+use crate::wal::{SEGMENT_HEADER_BYTES, SegmentHeader};
+
+/// Files are overwritten in pieces of this many bytes.
+const WIPE_BYTES: usize = 4096;
+
+impl<S: Storage> Store<S> {
+    /// The wrapped data keys, as the manifest has them; empty for a store that is not encrypted.
+    #[must_use]
+    pub fn key_slots(&self) -> &[u8] {
+        self.manifest.key_slots()
+    }
+
+    /// The numbers of the data keys that files need, in ascending order; 0 stands for files that are not encrypted.
+    ///
+    /// # Errors
+    /// The error of a read; `Pending` when bytes are missing.
+    pub fn keys_in_use(&self) -> Result<Vec<KeyNumber>> {
+        let mut found = vec![self.manifest.keyring().current()];
+        let mut note = |key| {
+            if let Err(at) = found.binary_search(&key) {
+                found.insert(at, key);
+            }
+        };
+        if self.jobs.is_any_running() {
+            // Its outputs are under the key that was the newest when it began.
+            self.manifest.keyring().numbers().for_each(&mut note);
+        }
+        self.version.tables().for_each(|(_, table)| note(table.key));
+        let history = self.history.kept.iter().map(|kept| kept.id);
+        for segment in self.segments.iter().copied().chain(history) {
+            note(self.key_of_segment(segment)?);
+        }
+        Ok(found)
+    }
+
+    /// Whether an encrypted store has files that are not encrypted. Segments that are only kept for the change feed do not count.
+    pub(super) fn has_plain_files(&self) -> bool {
+        let mut tables = self.version.tables();
+        let mut frozen = self.frozen.iter().map(|frozen| frozen.memtable.borrow().header().key);
+        self.manifest.keyring().current() > 0
+            && (tables.any(|(_, table)| table.key == 0) || frozen.any(|key| key == 0))
+    }
+
+    /// Overwrites a file with zeros, as far as the storage does so in place. Without room or time for that, its bytes stay until
+    /// others use their place.
+    pub(super) fn wipe(&mut self, file: FileName) -> Result<()> {
+        let bytes =
+            self.storage.list().iter().find(|(known, _)| *known == file).map_or(0, |(_, bytes)| *bytes);
+        let zeros = [0; WIPE_BYTES];
+        for at in (0..bytes).step_by(WIPE_BYTES) {
+            let len = (bytes - at).min(WIPE_BYTES as u64) as usize;
+            match self.storage.write(file, at, &zeros[..len]) {
+                Ok(()) => {}
+                Err(Error::StorageFull) => break,
+                failed => return failed,
+            }
+        }
+        Ok(())
+    }
+
+    fn key_of_segment(&self, segment: u64) -> Result<KeyNumber> {
+        let memtables = self.frozen.iter().map(|frozen| &frozen.memtable).chain([&self.active]);
+        let mut headers = memtables.map(|memtable| *memtable.borrow().header());
+        if let Some(header) = headers.find(|header| header.segment == segment) {
+            return Ok(header.key);
+        }
+        let mut bytes = [0; SEGMENT_HEADER_BYTES];
+        self.storage.read(FileName::wal(segment), 0, &mut bytes)?;
+        Ok(SegmentHeader::decode(&bytes).map_or(0, |header| header.key))
+    }
+
+    /// Changes the data keys and what wraps them: new files are encrypted under the newest. Encrypts a store that was not encrypted.
+    /// When this returns, the manifest, both files of it, has the new keys and only these.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when a key is missing that [`Store::keys_in_use`] names, or there is none; `StorageFull` and `Io` of the
+    /// storage. After every error but `Io` nothing has changed.
+    pub fn change_keys(&mut self, encryption: Encryption) -> Result<()> {
+        self.check_writable()?;
+        let keyring = &encryption.keyring;
+        let fits = self.keys_in_use()?.iter().all(|&key| keyring.has(key));
+        if keyring.current() == 0 || keyring.current() < self.manifest.keyring().current() || !fits {
+            return Err(Error::InvalidArgument("A data key is missing that files of the store still need."));
+        }
+        let is_new = keyring.current() != self.manifest.keyring().current();
+        self.wipes |= self.manifest.keyring().current() == 0;
+        if is_new && self.options.log {
+            self.log_staged(false)?;
+        }
+        let changed = self.manifest.change_keys(&mut self.storage, &self.version, encryption);
+        changed.map_err(|error| self.poison_unless_lack(error))?;
+        if is_new {
+            self.promise();
+            self.freeze();
+            // Only a header and seals: a link of the chain with nothing to flush.
+            self.frozen.pop_back_if(|frozen| frozen.memtable.borrow().is_empty());
+            self.refresh_view();
+            self.jobs.look_again();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! Encrypted stores: what lies in their files, who can open them, and how their keys change.
+
+use varve::manifest::key_slots;
+use varve::storage::{MemorySlots, SlotPool, Slots};
+use varve::store::ChangesWanted;
+use varve::{Code, Durability, Encryption, Error, Host, Keyring, Options, RecoveryReport, Store};
+
+type Memory = Store<SlotPool<MemorySlots>>;
+
+const SLOTS: &[u8] = b"what wraps the keys";
+/// In every key and value, and long enough to be nowhere by chance.
+const CANARY: &[u8] = b"canary 3f9a";
+
+fn encryption(keys: &[(u16, u8)], seed: u8) -> Encryption {
+    let keys = keys.iter().map(|&(number, byte)| (number, [byte; 32])).collect();
+    Encryption { keyring: Keyring::new([0; 16], keys, [seed; 16]).expect("keys"), slots: SLOTS.to_vec() }
+}
+
+fn open(slots: MemorySlots, encryption: Encryption, entropy: u64) -> Result<(Memory, RecoveryReport), Error> {
+    let host = Host { now_ms: 0, entropy, store_id: [6; 16] };
+    let options = Options {
+        memtable_bytes_min: 16 << 10,
+        memtable_bytes_max: 16 << 10,
+        history_bytes: Some(1 << 20),
+        encryption,
+        ..Options::default()
+    };
+    Store::open(SlotPool::open(slots)?, options, host)
+}
+
+fn name(n: u32) -> Vec<u8> {
+    [CANARY, format!(" {n:05}").as_bytes()].concat()
+}
+
+fn fill(store: &mut Memory, from: u32, count: u32) {
+    for n in from..from + count {
+        store.set(&name(n), &[CANARY, &[n as u8; 90]].concat()).expect("set");
+        store.commit(Durability::Relaxed).expect("committed");
+    }
+}
+
+fn keys(store: &Memory) -> Vec<Vec<u8>> {
+    let found = (0..2000).map(name).filter(|key| store.has(key).expect("read"));
+    found.collect()
+}
+
+fn shows_the_canary(slots: &MemorySlots) -> bool {
+    (0..slots.count()).any(|slot| slots.slot(slot).windows(CANARY.len()).any(|bytes| bytes == CANARY))
+}
+
+fn slots_of(store: Memory) -> MemorySlots {
+    store.into_storage().into_device()
+}
+
+#[test]
+fn nothing_readable_lies_in_any_file_and_everything_comes_back() {
+    let (mut store, _) = open(MemorySlots::new(40), encryption(&[(1, 7)], 1), 1).expect("a new store");
+    fill(&mut store, 0, 1000);
+    store.delete_range(&name(100), &name(200)).expect("deleted");
+    store.commit(Durability::Strict).expect("committed");
+    let dead = store.storage().device().clone();
+    assert!(!shows_the_canary(&dead), "in the log and in tables");
+    let (mut store, report) = open(dead, encryption(&[(1, 7)], 2), 2).expect("opens after a death");
+    assert!(report.records > 0);
+    assert_eq!(keys(&store).len(), 900);
+    fill(&mut store, 1000, 10);
+    store.compact().expect("compacted");
+    store.close().expect("closed");
+    let slots = slots_of(store);
+    assert!(!shows_the_canary(&slots), "after compaction and close");
+    let (store, _) = open(slots, encryption(&[(1, 7)], 3), 3).expect("opens");
+    assert_eq!(keys(&store).len(), 910);
+}
+
+#[test]
+fn only_its_key_opens_a_store_and_a_refusal_changes_nothing() {
+    let (mut store, _) = open(MemorySlots::new(40), encryption(&[(1, 7)], 1), 1).expect("a new store");
+    fill(&mut store, 0, 300);
+    let slots = slots_of(store);
+    let refused = |encryption, expected: Error| {
+        let found = open(slots.clone(), encryption, 2).map(|_| ());
+        assert_eq!(found, Err(expected));
+    };
+    refused(Encryption::none(), Error::NO_KEY);
+    refused(encryption(&[(2, 7)], 2), Error::NO_KEY);
+    refused(encryption(&[(1, 8)], 2), Error::WRONG_KEY);
+    assert_eq!(Error::WRONG_KEY.code(), Code::Key);
+    let pool = SlotPool::open(slots.clone()).expect("a pool");
+    assert_eq!(key_slots(&pool).expect("read").as_deref(), Some(SLOTS));
+    let (store, _) = open(slots, encryption(&[(1, 7)], 2), 2).expect("opens");
+    assert_eq!((keys(&store).len(), store.key_slots()), (300, SLOTS));
+
+    let (plain, _) = open(MemorySlots::new(40), Encryption::none(), 1).expect("a new store");
+    let slots = slots_of(plain);
+    assert_eq!(key_slots(&SlotPool::open(slots.clone()).expect("a pool")), Ok(None));
+    assert_eq!(open(slots, encryption(&[(1, 7)], 2), 2).map(|_| ()), Err(Error::NOT_ENCRYPTED));
+}
+
+/// The change feed reads segments from memory, from files of this session, and from files of earlier ones.
+#[test]
+fn changes_are_reported_from_encrypted_history() {
+    let (mut store, _) = open(MemorySlots::new(40), encryption(&[(1, 7)], 1), 1).expect("a new store");
+    let count = |store: &mut Memory, since| {
+        let (mut changes, mut since) = (0, since);
+        loop {
+            let wanted = ChangesWanted { since, bytes_max: 4096, start: b"", end: b"\xff" };
+            let found = store.changes(&wanted, &mut |_, _| changes += 1).expect("changes");
+            assert!(found.floor <= since, "nothing is missing");
+            if found.through == since {
+                return changes;
+            }
+            since = found.through;
+        }
+    };
+    count(&mut store, 0);
+    fill(&mut store, 0, 100);
+    store.flush().expect("flushed");
+    fill(&mut store, 100, 50);
+    assert_eq!(count(&mut store, 0), 150);
+    let (mut store, _) = open(slots_of(store), encryption(&[(1, 7)], 2), 2).expect("opens");
+    assert_eq!(count(&mut store, 20), 130);
+}
+
+#[test]
+fn keys_change_and_the_old_ones_go_once_no_file_needs_them() {
+    let (mut store, _) = open(MemorySlots::new(40), encryption(&[(1, 7)], 1), 1).expect("a new store");
+    fill(&mut store, 0, 500);
+    let before = store.keys_in_use().expect("keys");
+    assert_eq!(before, [1]);
+    let alone = store.change_keys(encryption(&[(2, 9)], 2));
+    assert!(matches!(alone, Err(Error::InvalidArgument(_))), "files still need key 1");
+    store.change_keys(encryption(&[(1, 7), (2, 9)], 2)).expect("changed");
+    fill(&mut store, 500, 500);
+    assert_eq!(store.keys_in_use().expect("keys"), [1, 2]);
+    // A death in between: the next opening goes on.
+    let (mut store, _) = open(slots_of(store), encryption(&[(1, 7), (2, 9)], 3), 3).expect("opens");
+    store.compact().expect("compacted");
+    store.release().expect("released");
+    assert_eq!(store.keys_in_use().expect("keys"), [2]);
+    store.change_keys(encryption(&[(2, 9)], 4)).expect("key 1 is gone");
+    fill(&mut store, 1000, 1);
+    let slots = slots_of(store);
+    assert_eq!(open(slots.clone(), encryption(&[(1, 7)], 5), 5).map(|_| ()), Err(Error::NO_KEY));
+    let (store, _) = open(slots, encryption(&[(2, 9)], 5), 5).expect("opens");
+    assert_eq!(keys(&store).len(), 1001);
+}
+
+#[test]
+fn a_plain_store_becomes_an_encrypted_one_and_its_old_files_are_overwritten() {
+    let (mut store, _) = open(MemorySlots::new(40), Encryption::none(), 1).expect("a new store");
+    fill(&mut store, 0, 500);
+    assert!(shows_the_canary(store.storage().device()));
+    store.change_keys(encryption(&[(1, 7)], 2)).expect("encrypted");
+    fill(&mut store, 500, 100);
+    assert_eq!(store.keys_in_use().expect("keys"), [0, 1]);
+    let (mut store, _) = open(slots_of(store), encryption(&[(1, 7)], 3), 3).expect("opens");
+    store.compact().expect("compacted");
+    store.release().expect("released");
+    // Files that an edit dropped wait for the next one.
+    store.release().expect("released");
+    assert_eq!(store.keys_in_use().expect("keys"), [1]);
+    assert!(!shows_the_canary(store.storage().device()), "nothing is left in any slot");
+    let (store, _) = open(slots_of(store), encryption(&[(1, 7)], 4), 4).expect("opens");
+    assert_eq!(keys(&store).len(), 600);
+}
