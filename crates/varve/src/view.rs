@@ -8,11 +8,12 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use crate::codec::bytes::compare;
+use crate::codec::cipher::Keyring;
 use crate::codec::hash::xxh3;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::table::{self, Block, Blocks, Table, TableMeta};
-use crate::types::{Kind, Sequence, StoreId};
+use crate::types::{Kind, Sequence};
 
 /// A memtable that readers in other threads may share.
 #[cfg(unix)]
@@ -75,31 +76,31 @@ impl TableHandle {
     /// without its filter until there is room for that.
     #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
-    pub(crate) fn open(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>> {
+    pub(crate) fn open(&self, keyring: &Keyring, blocks: &dyn Blocks) -> Result<Rc<Table>> {
         if let Some(table) = self.opened()
             && !table.is_lean()
         {
             table.touch();
             return Ok(table);
         }
-        self.reopen(store, blocks)
+        self.reopen(keyring, blocks)
     }
 
     /// Opens the table, unless a handle of it with other bounds has opened it; reads its filter once there is room for
     /// that.
     #[inline(never)]
-    fn reopen(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>> {
+    fn reopen(&self, keyring: &Keyring, blocks: &dyn Blocks) -> Result<Rc<Table>> {
         let open = self.opened().or_else(|| blocks.kept(self.meta.id));
         let table = if let Some(table) = open {
             let bytes = table.footer().filter.len as usize;
             if table.is_lean() && (!self.is_lowest || blocks.has_room(bytes)) {
-                table.read_filter(store, blocks)?;
+                table.read_filter(keyring, blocks)?;
                 blocks.keep(&table);
             }
             table
         } else {
             let open = if self.is_lowest { Table::open_lean } else { Table::open };
-            let table = Rc::new(open(store, &self.meta, blocks)?);
+            let table = Rc::new(open(keyring, &self.meta, blocks)?);
             blocks.keep(&table);
             table
         };
@@ -138,7 +139,7 @@ impl View {
     /// As [`View::find_newest`], for a `then` that runs once and has an answer.
     pub(crate) fn find<R>(
         &self,
-        store: &StoreId,
+        keyring: &Keyring,
         blocks: &dyn Blocks,
         key: &[u8],
         snapshot: Sequence,
@@ -147,7 +148,7 @@ impl View {
     ) -> Result<R> {
         let (mut then, mut answer) = (Some(then), None);
         let mut once = |entry: Option<Entry<'_>>| answer = then.take().map(|then| then(entry));
-        self.find_newest(store, blocks, key, snapshot, now_ms, &mut once)?;
+        self.find_newest(keyring, blocks, key, snapshot, now_ms, &mut once)?;
         match answer {
             Some(answer) => Ok(answer),
             None => unreachable!("a read that ended well has answered"),
@@ -160,7 +161,7 @@ impl View {
     #[cfg_attr(varve_size, optimize(speed))]
     fn find_newest(
         &self,
-        store: &StoreId,
+        keyring: &Keyring,
         blocks: &dyn Blocks,
         key: &[u8],
         snapshot: Sequence,
@@ -187,13 +188,13 @@ impl View {
                 return Ok(());
             }
         }
-        self.find_in_tables(store, blocks, key, snapshot, now_ms, then)
+        self.find_in_tables(keyring, blocks, key, snapshot, now_ms, then)
     }
 
     #[cfg_attr(varve_size, optimize(speed))]
     fn find_in_tables(
         &self,
-        store: &StoreId,
+        keyring: &Keyring,
         blocks: &dyn Blocks,
         key: &[u8],
         snapshot: Sequence,
@@ -209,9 +210,9 @@ impl View {
                     if !handle.may_hold(key) {
                         continue;
                     }
-                    let opened = handle.open(store, blocks);
+                    let opened = handle.open(keyring, blocks);
                     let table = opened.map_err(|failure| {
-                        self.come_upon(store, blocks, failure, |_, handle| handle.may_hold(key))
+                        self.come_upon(keyring, blocks, failure, |_, handle| handle.may_hold(key))
                     })?;
                     let deleted = table.tombstone_over(key, snapshot);
                     checks += u32::from(!table.is_lean());
@@ -247,7 +248,7 @@ impl View {
     #[cold]
     pub(crate) fn come_upon(
         &self,
-        store: &StoreId,
+        keyring: &Keyring,
         blocks: &dyn Blocks,
         failure: Error,
         is_wanted: impl Fn(usize, &TableHandle) -> bool,
@@ -258,7 +259,7 @@ impl View {
             .enumerate()
             .flat_map(|(level, tables)| tables.iter().map(move |handle| (level, handle)));
         let wanted = tables.filter(|(level, handle)| is_wanted(*level, handle));
-        table::come_upon(failure, wanted.map(|(_, handle)| handle.open(store, blocks)))
+        table::come_upon(failure, wanted.map(|(_, handle)| handle.open(keyring, blocks)))
     }
 
     /// Whether one of the view's tables is file `id`.

@@ -1,5 +1,5 @@
 //! The table format, kept by files: `golden/table-v1.sst` is built again byte for byte, and read;
-//! `golden/table-v1-lz4.sst`, whose bytes depend on the compressor, is read.
+//! `golden/table-v1-lz4.sst`, whose bytes depend on the compressor, is read. `table-v2` is encrypted, under fixed keys and nonces.
 //!
 //! A change of the format is a new version with a new file beside these, and these are still read. For a new version they
 //! are written anew by `VARVE_WRITE_GOLDEN=1 cargo test -p varve-engine --test golden_table`.
@@ -9,6 +9,7 @@ mod table_common;
 use std::path::PathBuf;
 
 use table_common::*;
+use varve::codec::cipher::Keyring;
 use varve::codec::reader::Reader;
 use varve::table::{MemoryBlocks, TableMeta, TableOptions};
 use varve::types::{Kind, RangeTombstone};
@@ -63,9 +64,9 @@ fn golden(name: &str, built: &(TableMeta, Vec<u8>)) -> (TableMeta, Vec<u8>) {
     (TableMeta::decode(&mut Reader::new(&meta)).unwrap(), std::fs::read(table).unwrap())
 }
 
-fn assert_reads(meta: &TableMeta, file: Vec<u8>) {
+fn assert_reads(keyring: &Keyring, meta: &TableMeta, file: Vec<u8>) {
     let model = golden_model();
-    let mut blocks = MemoryBlocks::new(STORE);
+    let mut blocks = MemoryBlocks::new(keyring.clone());
     blocks.insert(TABLE, file);
     let table = open(meta, &blocks).unwrap();
     assert_eq!(scan(&table, &blocks).unwrap(), model);
@@ -85,17 +86,27 @@ fn assert_reads(meta: &TableMeta, file: Vec<u8>) {
 #[test]
 fn the_golden_table_is_built_and_read() {
     let options = TableOptions { block_bytes: 1024, ..TableOptions::default() };
-    let built = build(&golden_model(), &golden_tombstones(), &options);
+    let built = build(&plain(), &golden_model(), &golden_tombstones(), &options);
     let (meta, file) = golden("table-v1", &built);
     assert_eq!(built.0, meta);
     assert!(built.1 == file, "the same entries give other bytes than golden/table-v1.sst");
-    assert_reads(&meta, file);
+    assert_reads(&plain(), &meta, file);
 }
 
 #[test]
 fn the_compressed_golden_table_is_read() {
     let options = TableOptions { block_bytes: 1024, compress: true, bits_per_key: 14, restart_interval: 4 };
-    let (meta, file) = golden("table-v1-lz4", &build(&golden_model(), &golden_tombstones(), &options));
+    let (meta, file) = golden("table-v1-lz4", &build(&plain(), &golden_model(), &golden_tombstones(), &options));
     assert!(meta.size < meta.raw_bytes, "the table is compressed");
-    assert_reads(&meta, file);
+    assert_reads(&plain(), &meta, file);
+}
+
+#[test]
+fn the_encrypted_golden_table_is_built_and_read() {
+    let options = TableOptions { block_bytes: 1024, ..TableOptions::default() };
+    let built = build(&encrypted(), &golden_model(), &golden_tombstones(), &options);
+    let (meta, file) = golden("table-v2", &built);
+    assert_eq!((&built.0, meta.key), (&meta, 3));
+    assert!(built.1 == file, "the same entries give other bytes than golden/table-v2.sst");
+    assert_reads(&encrypted(), &meta, file);
 }

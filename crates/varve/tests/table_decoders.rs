@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use table_common::*;
+use varve::codec::cipher::KeyNumber;
 use varve::codec::hash::xxh3;
 use varve::codec::reader::Reader;
 use varve::table::{
@@ -18,7 +19,7 @@ use varve::types::FileName;
 struct OneBlock(Rc<Block>);
 
 impl Blocks for OneBlock {
-    fn block(&self, _: u64, _: BlockHandle, _: BlockKind) -> varve::Result<Rc<Block>> {
+    fn block(&self, _: u64, _: KeyNumber, _: BlockHandle) -> varve::Result<Rc<Block>> {
         Ok(Rc::clone(&self.0))
     }
 
@@ -36,8 +37,8 @@ fn walk(block: Block, keys: &[Vec<u8>]) {
         expires: None,
         value: Vec::new(),
     });
-    let (meta, file) = build(&model, &[], &TableOptions { block_bytes: 1, ..TableOptions::default() });
-    let mut blocks = MemoryBlocks::new(STORE);
+    let (meta, file) = build(&plain(), &model, &[], &TableOptions { block_bytes: 1, ..TableOptions::default() });
+    let mut blocks = MemoryBlocks::new(plain());
     blocks.insert(TABLE, file);
     let table = open(&meta, &blocks).unwrap();
     let blocks = OneBlock(Rc::new(block));
@@ -90,7 +91,7 @@ proptest! {
     fn any_bytes_are_decoded_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let file = FileName::table(TABLE);
         let handle = BlockHandle { offset: 0, len: bytes.len() as u32 };
-        prop_assert!(open_block(&STORE, TABLE, handle, bytes.clone(), BlockKind::Data).is_err());
+        prop_assert!(open_block(&plain(), TABLE, 0, handle, bytes.clone(), BlockKind::Data).is_err());
         prop_assert!(Footer::decode(&bytes, &STORE, file, 0).is_err());
         let _ = TableMeta::decode(&mut Reader::new(&bytes));
         let _ = Properties::decode(&bytes);
@@ -114,8 +115,8 @@ proptest! {
         keys in prop::collection::vec(any_key(), 1..6),
     ) {
         let options = TableOptions { compress: false, ..options };
-        let (meta, file) = build(&model, &[], &options);
-        let mut blocks = MemoryBlocks::new(STORE);
+        let (meta, file) = build(&plain(), &model, &[], &options);
+        let mut blocks = MemoryBlocks::new(plain());
         blocks.insert(TABLE, file.clone());
         let table = open(&meta, &blocks).unwrap();
         for index in 0..table.index().len().min(4) {
@@ -158,8 +159,8 @@ proptest! {
             expires: None,
             value: text.into_bytes(),
         };
-        let (meta, file) = build(&[entry], &[], &TableOptions { compress: true, ..TableOptions::default() });
-        let mut blocks = MemoryBlocks::new(STORE);
+        let (meta, file) = build(&plain(), &[entry], &[], &TableOptions { compress: true, ..TableOptions::default() });
+        let mut blocks = MemoryBlocks::new(plain());
         blocks.insert(TABLE, file.clone());
         let handle = open(&meta, &blocks).unwrap().index().handle(0);
         let mut stored = file[..handle.len as usize].to_vec();
@@ -176,8 +177,8 @@ proptest! {
         let hash = xxh3(&stored[..payload + 8], xxh3(&place, 0));
         stored[payload + 8..].copy_from_slice(&hash.to_le_bytes());
         // A merge that passes a block on looks at less of it; it may miss the damage, but must not panic.
-        let whole = open_block(&STORE, TABLE, handle, stored.clone(), BlockKind::Data);
-        let front = open_block_to_copy(&STORE, TABLE, handle, stored, BlockKind::Data, 0);
+        let whole = open_block(&plain(), TABLE, 0, handle, stored.clone(), BlockKind::Data);
+        let front = open_block_to_copy(&plain(), TABLE, 0, handle, stored, BlockKind::Data, 0);
         for block in [whole, front].into_iter().flatten() {
             prop_assert!(block.weight() < 255 * 2600);
         }

@@ -67,13 +67,14 @@ proptest! {
     #[test]
     fn gets_find_the_newest_version_that_a_snapshot_sees(
         model in any_model(120),
+        keyring in any_keyring(),
         options in any_options(),
         others in prop::collection::vec(any_key(), 0..20),
         snapshots in prop::collection::vec(0u64..200, 3),
         asks in any::<bool>(),
     ) {
-        let (meta, file) = build(&model, &[], &options);
-        let mut blocks = if asks { MemoryBlocks::asking(STORE) } else { MemoryBlocks::new(STORE) };
+        let (meta, file) = build(&keyring, &model, &[], &options);
+        let mut blocks = if asks { MemoryBlocks::asking(keyring) } else { MemoryBlocks::new(keyring) };
         blocks.insert(TABLE, file);
         let table = open(&meta, &blocks).unwrap();
         for key in probes(&model, others) {
@@ -87,13 +88,14 @@ proptest! {
     #[test]
     fn cursors_step_like_an_index_into_the_list(
         model in any_model(120),
+        keyring in any_keyring(),
         options in any_options(),
         mut steps in prop::collection::vec(any_step(), 0..300),
         probes in prop::collection::vec(any::<prop::sample::Index>(), 20),
         asks in any::<bool>(),
     ) {
-        let (meta, file) = build(&model, &[], &options);
-        let mut blocks = if asks { MemoryBlocks::asking(STORE) } else { MemoryBlocks::new(STORE) };
+        let (meta, file) = build(&keyring, &model, &[], &options);
+        let mut blocks = if asks { MemoryBlocks::asking(keyring) } else { MemoryBlocks::new(keyring) };
         blocks.insert(TABLE, file);
         let table = open(&meta, &blocks).unwrap();
         if !model.is_empty() {
@@ -127,9 +129,9 @@ proptest! {
     }
 
     #[test]
-    fn scans_give_all_entries_in_both_directions(model in any_model(200), options in any_options()) {
-        let (meta, file) = build(&model, &[], &options);
-        let mut blocks = MemoryBlocks::new(STORE);
+    fn scans_give_all_entries_in_both_directions(model in any_model(200), keyring in any_keyring(), options in any_options()) {
+        let (meta, file) = build(&keyring, &model, &[], &options);
+        let mut blocks = MemoryBlocks::new(keyring);
         blocks.insert(TABLE, file);
         let table = open(&meta, &blocks).unwrap();
         let mut backward = scan_back(&table, &blocks).unwrap();
@@ -142,10 +144,11 @@ proptest! {
     fn range_tombstones_cover_what_the_list_says(
         model in any_model(20),
         tombstones in any_tombstones(),
+        keyring in any_keyring(),
         keys in prop::collection::vec(any_key(), 1..30),
     ) {
-        let (meta, file) = build(&model, &tombstones, &Default::default());
-        let mut blocks = MemoryBlocks::asking(STORE);
+        let (meta, file) = build(&keyring, &model, &tombstones, &Default::default());
+        let mut blocks = MemoryBlocks::asking(keyring);
         blocks.insert(TABLE, file);
         let table = open(&meta, &blocks).unwrap();
         let bounds = tombstones.iter().flat_map(|tombstone| [&tombstone.start, &tombstone.end]);
@@ -162,9 +165,10 @@ proptest! {
     fn meta_describes_the_table_and_survives_encoding(
         model in any_model(40),
         tombstones in any_tombstones(),
+        keyring in any_keyring(),
         options in any_options(),
     ) {
-        let (meta, file) = build(&model, &tombstones, &options);
+        let (meta, file) = build(&keyring, &model, &tombstones, &options);
         let tombstones: Vec<_> = tombstones.iter().filter(|item| item.start < item.end).collect();
         let keys = || model.iter().map(|entry| &entry.key);
         let sequences = || model.iter().map(|entry| entry.sequence).chain(tombstones.iter().map(|item| item.sequence));
@@ -174,6 +178,7 @@ proptest! {
             key: 0,
             id: TABLE,
             size: file.len() as u64,
+            key: keyring.current(),
             footer_hash: u64::from_le_bytes(*file.last_chunk().unwrap()),
             entries: model.len() as u64,
             tombstones: model.iter().filter(|entry| entry.kind == varve::types::Kind::Delete).count() as u64,
@@ -198,7 +203,7 @@ proptest! {
 #[test]
 fn compression_is_tried_again_behind_data_that_does_not_compress() {
     let mut builder =
-        TableBuilder::new([7; 16], 1, TableOptions { compress: true, ..TableOptions::default() });
+        TableBuilder::new(&plain(), 1, TableOptions { compress: true, ..TableOptions::default() });
     let mut state = 1_u64;
     let mut random = || {
         state = state.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) + 1;

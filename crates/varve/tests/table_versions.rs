@@ -6,7 +6,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use table_common::*;
-use varve::table::{Block, BlockHandle, BlockKind, Blocks, MemoryBlocks, Table, TableOptions};
+use varve::codec::cipher::KeyNumber;
+use varve::table::{Block, BlockHandle, Blocks, MemoryBlocks, Table, TableOptions};
 use varve::types::{Kind, SEQUENCE_MAX, Sequence};
 
 struct CountedBlocks {
@@ -15,9 +16,9 @@ struct CountedBlocks {
 }
 
 impl Blocks for CountedBlocks {
-    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> varve::Result<Rc<Block>> {
+    fn block(&self, table: u64, key: KeyNumber, handle: BlockHandle) -> varve::Result<Rc<Block>> {
         self.reads.set(self.reads.get() + 1);
-        self.inner.block(table, handle, kind)
+        self.inner.block(table, key, handle)
     }
 
     fn raw(&self, table: u64, offset: u64, len: u32) -> varve::Result<Vec<u8>> {
@@ -37,10 +38,10 @@ fn a_get_reads_one_block_however_many_versions_there_are() {
     let model = model_of(entries);
     for block_bytes in [1, 64, 256] {
         let options = TableOptions { block_bytes, ..TableOptions::default() };
-        let (meta, file) = build(&model, &[], &options);
-        let mut blocks = CountedBlocks { inner: MemoryBlocks::new(STORE), reads: Cell::new(0) };
+        let (meta, file) = build(&plain(), &model, &[], &options);
+        let mut blocks = CountedBlocks { inner: MemoryBlocks::new(plain()), reads: Cell::new(0) };
         blocks.inner.insert(TABLE, file);
-        let table = Table::open(&STORE, &meta, &blocks).unwrap();
+        let table = Table::open(&plain(), &meta, &blocks).unwrap();
         assert!(table.index().len() > 30, "the versions span blocks");
         for snapshot in (0..1005).chain([SEQUENCE_MAX]) {
             for key in [&b"clay"[..], b"sand", b"silt", b"silt\0", b"t"] {
@@ -59,8 +60,8 @@ fn a_get_reads_one_block_however_many_versions_there_are() {
 fn a_seek_to_a_version_enters_the_middle_of_a_key() {
     let model = model_of((1..400).map(|number| entry(b"sand", number * 2)).collect());
     let options = TableOptions { block_bytes: 128, ..TableOptions::default() };
-    let (meta, file) = build(&model, &[], &options);
-    let mut blocks = MemoryBlocks::new(STORE);
+    let (meta, file) = build(&plain(), &model, &[], &options);
+    let mut blocks = MemoryBlocks::new(plain());
     blocks.insert(TABLE, file);
     let mut cursor = open(&meta, &blocks).unwrap().cursor();
     for sequence in 2..800 {
@@ -78,5 +79,5 @@ fn a_seek_to_a_version_enters_the_middle_of_a_key() {
 #[test]
 #[should_panic(expected = "in order")]
 fn a_builder_refuses_entries_out_of_order() {
-    build(&[entry(b"silt", 3), entry(b"silt", 3)], &[], &TableOptions::default());
+    build(&plain(), &[entry(b"silt", 3), entry(b"silt", 3)], &[], &TableOptions::default());
 }

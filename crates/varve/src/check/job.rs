@@ -279,7 +279,7 @@ impl Check {
         while let Some((level, meta)) = self.tables.as_mut().and_then(VecDeque::pop_front) {
             let Some(found) = self.survey.files.get(&FileName::table(meta.id)) else { continue };
             self.report.tables += 1;
-            self.table = Some(TableCheck::new(*self.keyring.store(), level, meta, found.bytes));
+            self.table = Some(TableCheck::new(self.keyring.clone(), level, meta, found.bytes));
             return true;
         }
         self.bytes_done = self.bytes_total;
@@ -288,7 +288,7 @@ impl Check {
 
     fn step_table(&mut self) -> Result<CheckStep> {
         let Some(table) = &mut self.table else { return Ok(CheckStep::Working) };
-        match table.step(self.keyring.store(), &mut self.report) {
+        match table.step(&self.keyring, &mut self.report) {
             Ok(false) => Ok(CheckStep::Working),
             Ok(true) => {
                 self.bytes_done += table.size();

@@ -12,10 +12,11 @@ use std::cmp::{Ordering, Reverse};
 use std::rc::Rc;
 
 use super::{CheckReport, Problem, ProblemKind};
+use crate::codec::cipher::Keyring;
 use crate::compact::ChunkBlocks;
 use crate::error::{Error, Result};
-use crate::table::{BlockEntry, BlockKind, Blocks, Malformed, Properties, Table, TableMeta, hash_key};
-use crate::types::{FileName, Kind, Sequence, StoreId};
+use crate::table::{BlockEntry, Blocks, Malformed, Properties, Table, TableMeta, hash_key};
+use crate::types::{FileName, Kind, Sequence};
 
 /// A table being verified.
 pub(super) struct TableCheck {
@@ -47,8 +48,8 @@ struct Seen {
 
 impl TableCheck {
     /// `bytes`: the number of bytes of the file that can be read.
-    pub(super) fn new(store: StoreId, level: u8, meta: Rc<TableMeta>, bytes: u64) -> Self {
-        let blocks = ChunkBlocks::new(store, vec![(meta.id, meta.size.min(bytes))], 1);
+    pub(super) fn new(keyring: Keyring, level: u8, meta: Rc<TableMeta>, bytes: u64) -> Self {
+        let blocks = ChunkBlocks::new(keyring, vec![(meta.id, meta.size.min(bytes))], 1);
         let seen = Seen { min_sequence: Sequence::MAX, ..Seen::default() };
         Self { meta, level, table: None, blocks, at: 0, seen, has_gap: false }
     }
@@ -73,9 +74,9 @@ impl TableCheck {
     }
 
     /// Verifies the next block; true when the table is done.
-    pub(super) fn step(&mut self, store: &StoreId, report: &mut CheckReport) -> Result<bool> {
+    pub(super) fn step(&mut self, keyring: &Keyring, report: &mut CheckReport) -> Result<bool> {
         if self.table.is_none() {
-            match Table::open(store, &self.meta, &self.blocks) {
+            match Table::open(keyring, &self.meta, &self.blocks) {
                 Ok(table) => self.open(table, report),
                 Err(Error::Corrupt(damage)) => {
                     self.add_problem(report, ProblemKind::Footer, damage.what, Some(damage.offset));
@@ -94,7 +95,7 @@ impl TableCheck {
             return Ok(true);
         }
         let handle = table.index().handle(self.at);
-        match self.blocks.block(self.meta.id, handle, BlockKind::Data) {
+        match self.blocks.block(self.meta.id, self.meta.key, handle) {
             Ok(block) => {
                 self.seen.block_first = None;
                 let walked = block.walk(|entry| self.seen.entry(table, entry));

@@ -8,10 +8,11 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use crate::codec::cipher::{KeyNumber, Keyring};
 use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, Table, open_block_to_copy};
-use crate::types::{FileName, StoreId};
+use crate::types::FileName;
 
 /// Bytes asked for at once: one read of the largest size costs an engine worker about 0.1 ms.
 const CHUNK_BYTES: (u64, u64) = (64 << 10, 1 << 20);
@@ -42,7 +43,7 @@ impl LongBlock {
 
 /// Fetched parts of the input tables.
 pub(crate) struct ChunkBlocks {
-    store: StoreId,
+    keyring: Keyring,
     sizes: Vec<(u64, u64)>,
     chunks: RefCell<Vec<Chunk>>,
     /// The bytes that are missing.
@@ -58,9 +59,9 @@ pub(crate) struct ChunkBlocks {
 }
 
 impl ChunkBlocks {
-    pub(crate) fn new(store: StoreId, sizes: Vec<(u64, u64)>, lanes: usize) -> Self {
+    pub(crate) fn new(keyring: Keyring, sizes: Vec<(u64, u64)>, lanes: usize) -> Self {
         Self {
-            store,
+            keyring,
             sizes,
             chunks: RefCell::default(),
             need: Cell::default(),
@@ -101,14 +102,15 @@ impl ChunkBlocks {
 }
 
 impl Blocks for ChunkBlocks {
-    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>> {
+    fn block(&self, table: u64, key: KeyNumber, handle: BlockHandle) -> Result<Rc<Block>> {
         if let Some(long) = self.long_blocks.borrow().iter().find(|long| long.is(table, handle.offset)) {
             return Ok(Rc::clone(&long.block));
         }
-        let is_long = kind == BlockKind::Data && u64::from(handle.len) >= self.chunk_bytes;
+        let is_long = u64::from(handle.len) >= self.chunk_bytes;
         let stored = self.stored(table, handle.offset, handle.len, is_long)?;
-        let block =
-            Rc::new(open_block_to_copy(&self.store, table, handle, stored, kind, self.copied_bytes_min)?);
+        let (kind, copied_bytes_min) = (BlockKind::Data, self.copied_bytes_min);
+        let block = open_block_to_copy(&self.keyring, table, key, handle, stored, kind, copied_bytes_min)?;
+        let block = Rc::new(block);
         if is_long {
             self.keep(LongBlock { table, offset: handle.offset, block: Rc::clone(&block) });
         }

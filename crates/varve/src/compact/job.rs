@@ -113,7 +113,7 @@ impl Job {
                 let mut runs = std::mem::take(&mut spec.above);
                 runs.extend(inputs);
                 let sizes = runs.iter().flatten().map(|table| (table.id, table.size)).collect();
-                let mut blocks = ChunkBlocks::new(spec.store, sizes, runs.len() * 2);
+                let mut blocks = ChunkBlocks::new(spec.keyring.clone(), sizes, runs.len() * 2);
                 if spec.compress {
                     // A smaller one may share a block with its neighbours in the output.
                     blocks = blocks.copying(spec.block_bytes as usize / 2);
@@ -231,7 +231,7 @@ impl Job {
         let tables = runs.iter().enumerate().flat_map(|(at, run)| run.iter().map(move |handle| (at, handle)));
         for (at, handle) in tables.filter(|(_, handle)| handle.meta.range_tombstones > 0) {
             let ranges = if at < *above { &mut hiding } else { &mut ranges };
-            for range in handle.open(&self.spec.store, blocks)?.range_tombstones() {
+            for range in handle.open(&self.spec.keyring, blocks)?.range_tombstones() {
                 // The entries before the bounds of a narrowed table are in the outputs of an earlier job.
                 let start = range.start.clone().max(handle.meta.min_key.clone());
                 if start < range.end {
@@ -240,7 +240,7 @@ impl Job {
             }
         }
         let sources =
-            runs.iter().map(|run| Source::Level(LevelCursor::new(self.spec.store, run.clone()))).collect();
+            runs.iter().map(|run| Source::Level(LevelCursor::new(self.spec.keyring.clone(), run.clone()))).collect();
         // Runs that only hide are not read before the first key of the inputs.
         let first = runs[*above..].iter().filter_map(|run| run.first()).map(|handle| &handle.meta.min_key);
         let first = first.min().filter(|_| *above > 0);

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use super::below::Below;
 use super::spec::{JobInput, JobSpec};
+use crate::codec::cipher::Keyring;
 use crate::table::{Block, TableBuilder, TableMeta, TableOptions};
 use crate::types::{Kind, RangeTombstone, Sequence};
 
@@ -36,7 +37,7 @@ pub(crate) struct Outputs {
 }
 
 struct OutputSpec {
-    store: crate::types::StoreId,
+    keyring: Keyring,
     options: TableOptions,
     table_bytes: u64,
     /// A table must not become longer than `table_bytes`, unless a single entry is longer.
@@ -53,7 +54,7 @@ impl Outputs {
         };
         Self {
             spec: OutputSpec {
-                store: spec.store,
+                keyring: spec.keyring.clone(),
                 options,
                 table_bytes: spec.table_bytes,
                 is_strict: !spec.above.is_empty() || matches!(spec.input, JobInput::Memtable { .. }),
@@ -70,7 +71,7 @@ impl Outputs {
 
     fn builder(&mut self) -> &mut TableBuilder {
         let Self { spec, builder, next, .. } = self;
-        builder.get_or_insert_with(|| TableBuilder::new(spec.store, *next, spec.options.clone()))
+        builder.get_or_insert_with(|| TableBuilder::new(&spec.keyring, *next, spec.options.clone()))
     }
 
     /// Whether the open table is full. It is full when it has reached its size. It is full at nearly its size where a

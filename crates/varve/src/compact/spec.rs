@@ -10,11 +10,12 @@
 
 use std::rc::Rc;
 
+use crate::codec::cipher::Keyring;
 use crate::codec::reader::{Reader, Truncated};
 use crate::codec::varint::put_u64;
 use crate::error::{Error, Result};
 use crate::table::TableMeta;
-use crate::types::{Sequence, StoreId};
+use crate::types::Sequence;
 
 /// The kind of work that a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +43,8 @@ pub enum JobInput {
 /// Everything a job needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
-    /// The store's identity; it seeds checksums.
-    pub store: StoreId,
+    /// The store's identity, which seeds checksums, and its keys. They come from a [`Keyring::fork`].
+    pub keyring: Keyring,
     /// Level of the outputs.
     pub level: u8,
     /// Older versions can only lie in `below`: a tombstone can be dropped if no table there may contain its key.
@@ -119,7 +120,7 @@ impl JobSpec {
             }
             JobInput::Runs(_) => (Vec::new(), (0, 0)),
         };
-        out.extend_from_slice(&self.store);
+        self.keyring.encode(&mut out);
         out.extend_from_slice(&[self.level, u8::from(self.bottom), u8::from(self.compress)]);
         for number in [
             u64::from(self.block_bytes),
@@ -177,7 +178,7 @@ impl JobSpec {
         let (_, rest) = rest.split_at_checked(image_bytes).ok_or(Truncated)?;
         let (order, fields) = rest.split_at_checked(order_bytes).ok_or(Truncated)?;
         let reader = &mut Reader::new(fields);
-        let store = reader.bytes(16)?.try_into().map_err(|_| Truncated)?;
+        let keyring = Keyring::decode(reader)?;
         let (level, bottom, compress) = (reader.u8()?, reader.u8()? != 0, reader.u8()? != 0);
         let mut small =
             || -> Result<u32, Truncated> { u32::try_from(reader.varint()?).map_err(|_| Truncated) };
@@ -193,7 +194,7 @@ impl JobSpec {
             JobInput::Runs(decode_runs(reader)?)
         };
         let spec = Self {
-            store,
+            keyring,
             level,
             bottom,
             compress,

@@ -109,8 +109,7 @@ impl<S: Slots, D: Slots> Repair<S, D> {
         }
         if let Some((id, place, meta)) = self.waiting.front().cloned() {
             let bytes = meta.as_ref().map_or(place.bytes, |meta| meta.size);
-            let table =
-                salvage(&self.source, self.files.keyring.store(), (id, place), meta, &mut self.report)?;
+            let table = salvage(&self.source, &self.files.keyring, (id, place), meta, &mut self.report)?;
             self.tables.push(table);
             self.bytes_done += bytes;
             self.waiting.pop_front();
@@ -158,8 +157,8 @@ impl<S: Slots, D: Slots> Repair<S, D> {
         floors.last_sequence = floors.last_sequence.max(log.last_sequence).max(highest);
         let tables = std::mem::take(&mut self.tables);
         let input = (log.entries, RangeTombstones::new(ranges));
-        let (store, strict) = (*self.files.keyring.store(), self.options.strict);
-        self.merge = Some(Merge::new(&self.source, store, tables, input, strict, &self.report)?);
+        let (keyring, strict) = (self.files.keyring.clone(), self.options.strict);
+        self.merge = Some(Merge::new(&self.source, keyring, tables, input, strict, &self.report)?);
         self.bytes_done += self.files.segments.values().map(|place| place.bytes).sum::<u64>();
         Ok(())
     }

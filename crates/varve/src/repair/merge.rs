@@ -8,10 +8,11 @@ use std::collections::BinaryHeap;
 use super::log::LogEntry;
 use super::table::SalvagedTable;
 use super::{Lost, RepairReport};
+use crate::codec::cipher::Keyring;
 use crate::error::Result;
 use crate::storage::Slots;
 use crate::table::RangeTombstones;
-use crate::types::{Kind, SEQUENCE_MAX, StoreId};
+use crate::types::{Kind, SEQUENCE_MAX};
 
 /// An entry waiting for its turn; the smallest key and, of that, the highest sequence comes first.
 struct Next {
@@ -55,7 +56,7 @@ struct TableSource {
 
 /// The merge.
 pub(super) struct Merge {
-    store: StoreId,
+    keyring: Keyring,
     tables: Vec<TableSource>,
     log: std::vec::IntoIter<LogEntry>,
     heap: BinaryHeap<Next>,
@@ -73,7 +74,7 @@ pub(super) struct Merge {
 impl Merge {
     pub(super) fn new<D: Slots>(
         device: &D,
-        store: StoreId,
+        keyring: Keyring,
         tables: Vec<SalvagedTable>,
         (log, ranges): (Vec<LogEntry>, RangeTombstones),
         strict: bool,
@@ -84,7 +85,7 @@ impl Merge {
         let tables: Vec<_> =
             tables.into_iter().map(|table| TableSource { table, at: 0, waiting: Vec::new() }).collect();
         let mut merge = Self {
-            store,
+            keyring,
             tables,
             log: log.into_iter(),
             heap: BinaryHeap::new(),
@@ -148,7 +149,7 @@ impl Merge {
             None => self.log.next(),
             Some(table) => {
                 while table.waiting.is_empty() && table.at < table.table.blocks.len() {
-                    self.bytes += table.read_block(device, &self.store)?;
+                    self.bytes += table.read_block(device, &self.keyring)?;
                 }
                 table.waiting.pop()
             }
@@ -159,9 +160,9 @@ impl Merge {
 }
 
 impl TableSource {
-    fn read_block<D: Slots>(&mut self, device: &D, store: &StoreId) -> Result<u64> {
+    fn read_block<D: Slots>(&mut self, device: &D, keyring: &Keyring) -> Result<u64> {
         let handle = self.table.blocks[self.at];
-        let block = self.table.block(device, store, handle)?;
+        let block = self.table.block(device, keyring, handle)?;
         self.at += 1;
         let (table, waiting) = (&self.table, &mut self.waiting);
         // Every entry of a block that was opened decodes.

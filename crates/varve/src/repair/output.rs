@@ -34,11 +34,12 @@ impl<S: Storage> Output<S> {
     pub(super) fn new(
         mut storage: S,
         store: StoreId,
-        encryption: Encryption,
+        mut encryption: Encryption,
         bytes: u64,
         files_max: u64,
     ) -> Self {
         storage.adopt(store);
+        encryption.keyring = encryption.keyring.of_store(store);
         let table_bytes = (bytes / (files_max / 4).max(1)).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
         Self { storage, store, encryption, table_bytes, builder: None, written: 0, tables: Vec::new() }
     }
@@ -49,7 +50,7 @@ impl<S: Storage> Output<S> {
         if self.builder.is_none() {
             self.storage.create(FileName::table(id), self.table_bytes)?;
             let options = TableOptions { compress: true, ..TableOptions::default() };
-            self.builder = Some(TableBuilder::new(self.store, id, options));
+            self.builder = Some(TableBuilder::new(&self.encryption.keyring, id, options));
             self.written = 0;
         }
         let Some(builder) = &mut self.builder else { return Ok(false) };

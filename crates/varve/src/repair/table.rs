@@ -6,12 +6,13 @@ use std::rc::Rc;
 
 use super::files::{Place, lost_range, read};
 use super::{Lost, RepairReport};
+use crate::codec::cipher::Keyring;
 use crate::error::Result;
 use crate::storage::Slots;
 use crate::table::{
-    Block, BlockHandle, BlockKind, Remains, TableMeta, find_footers, open_block, salvage_table,
+    Block, BlockHandle, BlockKind, Remains, TableMeta, find_footers, key_of, open_block, salvage_table,
 };
-use crate::types::{FileName, RangeTombstone, SEQUENCE_MAX, StoreId};
+use crate::types::{FileName, RangeTombstone, SEQUENCE_MAX};
 
 /// The readable parts of a table.
 #[derive(Debug)]
@@ -32,29 +33,30 @@ impl SalvagedTable {
     }
 
     /// Reads one of the blocks.
-    pub(super) fn block<D: Slots>(&self, device: &D, store: &StoreId, handle: BlockHandle) -> Result<Block> {
+    pub(super) fn block<D: Slots>(&self, device: &D, keyring: &Keyring, handle: BlockHandle) -> Result<Block> {
         let stored = read(device, self.place, handle.offset, u64::from(handle.len))?;
-        open_block(store, self.id, handle, stored, BlockKind::Data)
+        open_block(keyring, self.id, key_of(&stored), handle, stored, BlockKind::Data)
     }
 }
 
 /// Examines every byte of a table.
 pub(super) fn salvage<D: Slots>(
     device: &D,
-    store: &StoreId,
+    keyring: &Keyring,
     (id, place): (u64, Place),
     meta: Option<Rc<TableMeta>>,
     report: &mut RepairReport,
 ) -> Result<SalvagedTable> {
     let mut image = read(device, place, 0, place.bytes)?;
-    let found = || find_footers(&image, store).find(|(start, footer)| *start == 0 && footer.id == id);
+    let found = || find_footers(&image, keyring.store()).find(|(start, footer)| *start == 0 && footer.id == id);
     let footer = if meta.is_none() { found().map(|(_, footer)| footer) } else { None };
     let size = meta.as_ref().map(|meta| meta.size).or(footer.as_ref().map(|footer| footer.size));
     let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(image.len());
     let missing = size.saturating_sub(image.len());
     image.truncate(size);
+    let key = meta.as_ref().map(|meta| meta.key);
     let expects_ranges = meta.as_ref().is_none_or(|meta| meta.range_tombstones > 0);
-    let Remains { index, blocks, gaps, range_tombstones } = salvage_table(&image, store, id, expects_ranges);
+    let Remains { index, blocks, gaps, range_tombstones } = salvage_table(&image, keyring, id, key, expects_ranges);
     let known = meta.clone().or(footer.map(Rc::new));
     let newest = known.as_ref().map_or(SEQUENCE_MAX, |known| known.max_sequence);
     let oldest = known.as_ref().map_or(0, |known| known.min_sequence);
@@ -70,7 +72,7 @@ pub(super) fn salvage<D: Slots>(
     }
     let edge = |at: Option<&BlockHandle>, is_last: bool| -> Result<Option<Vec<u8>>> {
         let Some(&handle) = at else { return Ok(None) };
-        edge_key(&table.block(device, store, handle)?, is_last)
+        edge_key(&table.block(device, keyring, handle)?, is_last)
     };
     for gap in gaps {
         let (from, to) = match &index {

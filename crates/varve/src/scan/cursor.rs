@@ -12,11 +12,12 @@ use super::gaps::{Gaps, ReadPoint};
 use super::merge::{Merge, Start};
 use super::source::{LevelCursor, Source};
 use crate::codec::bytes::{append, compare, equal};
+use crate::codec::cipher::Keyring;
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::mutant::{self, Mutant};
 use crate::table::{Blocks, Table};
-use crate::types::{Kind, SEQUENCE_MAX, Sequence, StoreId};
+use crate::types::{Kind, SEQUENCE_MAX, Sequence};
 use crate::view::{TableHandle, View};
 
 /// The most entries that one batch looks at before it returns, found or not: this limits the time of a call.
@@ -213,7 +214,7 @@ impl Cursor {
     /// Adds live entries to `batch` until it has `bytes_max` bytes or the scan ends.
     pub(crate) fn fill(
         &mut self,
-        store: &StoreId,
+        keyring: &Keyring,
         blocks: &dyn Blocks,
         known: Known<'_>,
         bytes_max: usize,
@@ -245,11 +246,11 @@ impl Cursor {
         };
         for (level, tables) in view.levels.iter().enumerate() {
             for handle in tables.iter().filter(|handle| is_opened(level, handle)) {
-                let opened = handle.open(store, blocks);
-                let table = opened.map_err(|failure| view.come_upon(store, blocks, failure, is_opened))?;
+                let opened = handle.open(keyring, blocks);
+                let table = opened.map_err(|failure| view.come_upon(keyring, blocks, failure, is_opened))?;
                 if level == 0 {
                     sources.push(if handle.meta.is_narrowed() {
-                        Source::Level(LevelCursor::new(*store, Rc::new([handle.clone()])))
+                        Source::Level(LevelCursor::new(keyring.clone(), Rc::new([handle.clone()])))
                     } else {
                         Source::Table(table.cursor())
                     });
@@ -259,7 +260,7 @@ impl Cursor {
                 }
             }
             if level > 0 && !tables.is_empty() {
-                sources.push(Source::Level(LevelCursor::new(*store, tables.clone())));
+                sources.push(Source::Level(LevelCursor::new(keyring.clone(), tables.clone())));
             }
         }
         let reader = ReadPoint { sequence: self.snapshot, now_ms: self.now_ms };

@@ -6,29 +6,30 @@
 use std::rc::Rc;
 
 use crate::codec::bytes::compare;
+use crate::codec::cipher::Keyring;
 use crate::error::Result;
 use crate::memtable::MemtableCursor;
 use crate::table::{Block, Blocks, TableCursor};
-use crate::types::{Kind, Sequence, StoreId};
+use crate::types::{Kind, Sequence};
 use crate::view::TableHandle;
 
 /// A sorted level read as one run: its tables are opened one after the other. Entries of a narrowed table's file before
 /// its bounds are never shown.
 pub(crate) struct LevelCursor {
-    store: StoreId,
+    keyring: Keyring,
     tables: Rc<[Rc<TableHandle>]>,
     at: usize,
     cursor: Option<TableCursor>,
 }
 
 impl LevelCursor {
-    pub(crate) fn new(store: StoreId, tables: Rc<[Rc<TableHandle>]>) -> Self {
-        Self { store, tables, at: 0, cursor: None }
+    pub(crate) fn new(keyring: Keyring, tables: Rc<[Rc<TableHandle>]>) -> Self {
+        Self { keyring, tables, at: 0, cursor: None }
     }
 
     fn open(&self, at: usize, blocks: &dyn Blocks) -> Result<Option<TableCursor>> {
         match self.tables.get(at) {
-            Some(handle) => Ok(Some(handle.open(&self.store, blocks)?.cursor())),
+            Some(handle) => Ok(Some(handle.open(&self.keyring, blocks)?.cursor())),
             None => Ok(None),
         }
     }

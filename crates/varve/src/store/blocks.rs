@@ -7,11 +7,12 @@ use std::rc::Rc;
 
 use super::stats::FilterCounts;
 use crate::cache::Cache;
+use crate::codec::cipher::{KeyNumber, Keyring};
 use crate::codec::room;
 use crate::error::Result;
 use crate::storage::Storage;
 use crate::table::{Block, BlockHandle, BlockKind, Blocks, Table, open_block};
-use crate::types::{FileName, StoreId};
+use crate::types::FileName;
 
 /// Files that can be read.
 pub(crate) trait ReadFile {
@@ -30,21 +31,19 @@ impl<S: Storage> ReadFile for S {
 pub(crate) struct StoreBlocks<'a, S> {
     pub(crate) storage: &'a S,
     pub(crate) cache: &'a RefCell<Cache>,
-    pub(crate) store: StoreId,
+    pub(crate) keyring: &'a Keyring,
     pub(crate) filters: &'a Cell<FilterCounts>,
 }
 
 impl<S: ReadFile> Blocks for StoreBlocks<'_, S> {
     #[cfg_attr(varve_size, optimize(speed))]
-    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>> {
+    fn block(&self, table: u64, key: KeyNumber, handle: BlockHandle) -> Result<Rc<Block>> {
         if let Some(block) = self.cache.borrow_mut().get((FileName::table(table), handle.offset)) {
             return Ok(block);
         }
         let stored = self.raw(table, handle.offset, handle.len)?;
-        let block = Rc::new(open_block(&self.store, table, handle, stored, kind)?);
-        if kind == BlockKind::Data {
-            self.cache.borrow_mut().insert((FileName::table(table), handle.offset), block.clone());
-        }
+        let block = Rc::new(open_block(self.keyring, table, key, handle, stored, BlockKind::Data)?);
+        self.cache.borrow_mut().insert((FileName::table(table), handle.offset), block.clone());
         Ok(block)
     }
 

@@ -261,8 +261,9 @@ impl<S: Storage> Store<S> {
     }
 
     pub(super) fn situation(&self) -> Situation<'_> {
-        let Self { version, options, storage, .. } = self;
+        let Self { version, options, storage, manifest, .. } = self;
         Situation {
+            key: manifest.keyring().current(),
             version,
             options,
             places: storage.places(),
@@ -280,7 +281,7 @@ impl<S: Storage> Store<S> {
         let handles = self.view.levels.iter().flat_map(|level| level.iter());
         let mut left = RANGES_MAX;
         for handle in handles.filter(|handle| handle.meta.range_tombstones > 0) {
-            let table = match handle.open(&self.id, &self.blocks()) {
+            let table = match handle.open(self.manifest.keyring(), &self.blocks()) {
                 Err(Error::Pending) => return Err(Error::Pending),
                 Err(_) => continue,
                 Ok(table) => table,

@@ -153,10 +153,10 @@ impl<S: Storage> Store<S> {
                 let meta = &handle.meta;
                 for read in read {
                     if read.reaches(&meta.min_key) && read.start <= meta.max_key.as_slice() {
-                        let table = handle.open(&self.id, &blocks)?;
+                        let table = handle.open(self.manifest.keyring(), &blocks)?;
                         read.check_tables(
                             since,
-                            LevelCursor::new(self.id, Rc::new([handle.clone()])),
+                            LevelCursor::new(self.manifest.keyring().clone(), Rc::new([handle.clone()])),
                             &blocks,
                         )?;
                         read.check_deleted(since, table.range_tombstones().iter())?;

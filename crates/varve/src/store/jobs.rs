@@ -221,7 +221,7 @@ impl<S: Storage> Store<S> {
     fn job_spec(&mut self, outputs_max: u64, table_bytes: u64, level: u8, bottom: bool) -> JobSpec {
         let first_output = self.fresh.tables(outputs_max);
         JobSpec {
-            store: self.id,
+            keyring: self.manifest.keyring().fork(),
             level,
             bottom,
             compress: self.options.compress && level > 0,

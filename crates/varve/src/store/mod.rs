@@ -28,6 +28,8 @@ mod read;
 #[cfg(unix)]
 mod reader;
 mod recover;
+#[cfg(test)]
+mod renewal;
 mod reserve;
 mod snapshot;
 mod stats;

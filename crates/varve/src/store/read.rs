@@ -40,7 +40,7 @@ impl<S: Storage> Store<S> {
                 (&snapshot.view, snapshot.snapshot(), snapshot.now_ms)
             }
         };
-        view.find(&self.id, &self.blocks(), key, snapshot, now_ms, then)
+        view.find(self.manifest.keyring(), &self.blocks(), key, snapshot, now_ms, then)
     }
 
     /// The value of `key`, copied.
@@ -76,7 +76,7 @@ impl<S: Storage> Store<S> {
         self.check_open()?;
         let present = cursor.is_of(&self.view).then_some(self.last_sequence);
         let known = Known { gaps: &self.gaps, present };
-        cursor.fill(&self.id, &self.blocks(), known, bytes_max, batch)
+        cursor.fill(self.manifest.keyring(), &self.blocks(), known, bytes_max, batch)
     }
 
     /// Opens a scan of a snapshot, or of the store as it is now (number 0), and keeps it for a caller in this realm.
@@ -152,7 +152,7 @@ impl<S: Storage> Store<S> {
         StoreBlocks {
             storage: &self.storage,
             cache: &self.cache,
-            store: self.id,
+            keyring: self.manifest.keyring(),
             filters: &self.counters.filters,
         }
     }

@@ -25,12 +25,13 @@ use super::Store;
 use super::blocks::{ReadFile, StoreBlocks};
 use super::stats::FilterCounts;
 use crate::cache::Cache;
+use crate::codec::cipher::Keyring;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::scan::{Batch, Cursor, Known, Progress, ScanOptions};
 use crate::storage::{SharedSlots, SlotPool};
 use crate::table::TableMeta;
-use crate::types::{FileName, Sequence, StoreId};
+use crate::types::{FileName, Sequence};
 use crate::view::{Entry, TableHandle, View};
 
 /// The committed state of a store at one time. Threads share it; each [opens](Reader::open) it for itself.
@@ -62,7 +63,7 @@ pub struct Reader(Arc<ReadPoint>);
 /// The part that threads share.
 #[derive(Debug)]
 pub(super) struct ReadPoint {
-    store: StoreId,
+    keyring: Keyring,
     sequence: Sequence,
     now_ms: u64,
     /// Newest first.
@@ -132,7 +133,7 @@ impl<D: SharedSlots> Store<SlotPool<D>> {
             is_lowest: handle.is_lowest,
         };
         let read_point = Arc::new(ReadPoint {
-            store: self.id,
+            keyring: self.manifest.keyring().clone(),
             sequence: self.acknowledged,
             now_ms: self.now_ms,
             memtables: self.view.memtables.iter().map(|memtable| memtable.borrow().clone()).collect(),
@@ -206,7 +207,7 @@ impl LocalReader {
     pub fn find<R>(&self, key: &[u8], then: impl FnOnce(Option<Entry<'_>>) -> R) -> Result<R> {
         self.read_point.check_open()?;
         let Cursor { view, now_ms, .. } = &self.point;
-        view.find(&self.read_point.store, &self.blocks(), key, self.read_point.sequence, *now_ms, then)
+        view.find(&self.read_point.keyring, &self.blocks(), key, self.read_point.sequence, *now_ms, then)
     }
 
     /// The value of `key`, copied.
@@ -243,14 +244,14 @@ impl LocalReader {
         }
         // The read point notes the gaps that its scans find.
         let known = Known { gaps: &RefCell::default(), present: None };
-        cursor.fill(&self.read_point.store, &self.blocks(), known, bytes_max, batch)
+        cursor.fill(&self.read_point.keyring, &self.blocks(), known, bytes_max, batch)
     }
 
     fn blocks(&self) -> StoreBlocks<'_, ReadPoint> {
         StoreBlocks {
             storage: &self.read_point,
             cache: &self.cache,
-            store: self.read_point.store,
+            keyring: &self.read_point.keyring,
             filters: &self.filters,
         }
     }

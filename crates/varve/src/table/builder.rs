@@ -15,7 +15,8 @@ use super::{
     TableMeta, hash_key,
 };
 use crate::codec::bytes;
-use crate::types::{Kind, RangeTombstone, Sequence, StoreId};
+use crate::codec::cipher::Keyring;
+use crate::types::{Kind, RangeTombstone, Sequence};
 
 /// Approximate bytes of the fields of an entry besides key and value.
 const ENTRY_FIELD_BYTES: usize = 8;
@@ -43,10 +44,11 @@ impl Default for TableOptions {
 /// A table under construction.
 ///
 /// ```
+/// use varve::codec::cipher::Keyring;
 /// use varve::table::{TableBuilder, TableOptions};
 /// use varve::types::Kind;
 ///
-/// let mut builder = TableBuilder::new([7; 16], 1, TableOptions::default());
+/// let mut builder = TableBuilder::new(&Keyring::plain([7; 16]), 1, TableOptions::default());
 /// builder.add(b"clay", 2, Kind::Set, None, b"fine");
 /// builder.add(b"silt", 1, Kind::Set, None, b"coarse");
 /// let meta = builder.finish();
@@ -54,7 +56,7 @@ impl Default for TableOptions {
 /// assert_eq!((meta.entries, meta.size), (2, file.len() as u64));
 /// ```
 pub struct TableBuilder {
-    store: StoreId,
+    keyring: Keyring,
     options: TableOptions,
     writer: Writer,
     block: BlockBuilder,
@@ -70,12 +72,11 @@ pub struct TableBuilder {
 }
 
 impl TableBuilder {
-    /// An empty table that will be file `file_id` of `store`.
+    /// An empty table that will be file `file_id`, under the current key of `keyring`.
     #[must_use]
-    pub fn new(store: StoreId, file_id: u64, options: TableOptions) -> Self {
+    pub fn new(keyring: &Keyring, file_id: u64, options: TableOptions) -> Self {
         Self {
-            store,
-            writer: Writer::new(store, file_id),
+            writer: Writer::new(keyring.clone(), file_id),
             block: BlockBuilder::new(options.restart_interval),
             copied: None,
             index: IndexBuilder::default(),
@@ -83,11 +84,17 @@ impl TableBuilder {
             range_tombstones: Vec::new(),
             last_key: Vec::new(),
             last_sequence: 0,
-            meta: TableMeta { id: file_id, min_sequence: Sequence::MAX, ..TableMeta::default() },
+            meta: TableMeta {
+                id: file_id,
+                key: keyring.current(),
+                min_sequence: Sequence::MAX,
+                ..TableMeta::default()
+            },
             properties: Properties {
                 restart_interval: options.restart_interval.max(1) as u64,
                 ..Properties::default()
             },
+            keyring: keyring.clone(),
             options,
         }
     }
@@ -237,8 +244,9 @@ impl TableBuilder {
             min_sequence: self.meta.min_sequence,
             max_sequence: self.meta.max_sequence,
             file_id: self.meta.id,
+            key: self.meta.key,
         };
-        let bytes = footer.encode(&self.store);
+        let bytes = footer.encode(self.keyring.store());
         self.writer.plain(&bytes);
         self.meta.footer_hash = footer_hash(&bytes);
         self.meta.size = self.writer.offset();
@@ -285,9 +293,14 @@ fn footer_hash(footer: &[u8; FOOTER_BYTES]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::open_block_to_copy;
+    use crate::codec::cipher::CIPHER_BYTES;
+    use crate::table::{MemoryBlocks, TRAILER_BYTES, Table, open_block_to_copy};
 
-    const STORE: StoreId = [7; 16];
+
+    /// What is copied is decrypted and encrypted for its new place.
+    fn keyring() -> Keyring {
+        Keyring::new([7; 16], vec![(2, [1; 32])], [5; 16]).unwrap()
+    }
 
     /// An LZ4 block that contains only literals. This project's compressor never makes one from such bytes.
     fn literals(raw: &[u8]) -> Vec<u8> {
@@ -302,14 +315,15 @@ mod tests {
             block.add(key, 1, Kind::Set, *expires, value);
         }
         let raw = block.finish();
-        let mut writer = Writer::new(STORE, 3);
+        let keyring = keyring();
+        let mut writer = Writer::new(keyring.clone(), 3);
         let handle = writer.packed(BlockKind::Data, &literals(raw), raw.len());
-        let block = open_block_to_copy(&STORE, 3, handle, writer.take(), BlockKind::Data, 2048).unwrap();
+        let block = open_block_to_copy(&keyring, 3, keyring.current(), handle, writer.take(), BlockKind::Data, 2048).unwrap();
         (Rc::new(block), literals(raw))
     }
 
     fn builder() -> TableBuilder {
-        TableBuilder::new(STORE, 4, TableOptions { compress: true, ..TableOptions::default() })
+        TableBuilder::new(&keyring(), 4, TableOptions { compress: true, ..TableOptions::default() })
     }
 
     #[test]
@@ -327,10 +341,19 @@ mod tests {
             }
             let bytes = copied.bytes();
             let (mut meta, other) = (copied.finish(), added.finish());
+            let found = meta.clone();
             assert!(bytes.abs_diff(meta.size) < 512, "{bytes} of {}", meta.size);
             (meta.size, meta.footer_hash) = (other.size, other.footer_hash);
             assert_eq!(meta, other);
-            assert!(copied.take().windows(packed.len()).any(|part| part == packed));
+            let file = copied.take();
+            let mut blocks = MemoryBlocks::new(keyring());
+            blocks.insert(4, file.clone());
+            let table = Table::open(&keyring(), &found, &blocks).unwrap();
+            let found = table.get(&key, 1, &blocks).unwrap().unwrap();
+            assert_eq!((found.value(), found.expires), (&value[..], expires));
+            // As long as the packed bytes are, not as long as the compressor would make them.
+            let large = (0..table.index().len()).map(|at| table.index().handle(at).len as usize).max();
+            assert_eq!(large, Some(packed.len() + 8 + CIPHER_BYTES + TRAILER_BYTES));
         }
     }
 

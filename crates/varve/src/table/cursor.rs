@@ -9,7 +9,7 @@
 use std::rc::Rc;
 
 use super::block::{Block, Entry, Malformed};
-use super::{BlockKind, Blocks, Table};
+use super::{Blocks, Table};
 use crate::error::{Error, Result};
 use crate::types::{Kind, SEQUENCE_MAX, Sequence};
 
@@ -174,7 +174,7 @@ impl TableCursor {
     }
 
     fn read(&self, block_index: usize, blocks: &dyn Blocks) -> Result<Rc<Block>> {
-        blocks.block(self.table.id(), self.table.index().handle(block_index), BlockKind::Data)
+        blocks.block(self.table.id(), self.table.key(), self.table.index().handle(block_index))
     }
 
     /// Goes to entry `index` of a block.

@@ -6,13 +6,14 @@
 //! 24  handle index             u64 offset | u32 len
 //! 36  handle properties        u64 offset | u32 len
 //! 48  u64 entries | u64 min sequence | u64 max sequence | u64 file id
-//! 80  u16 version | u16 flags (0) | "VRVS"
+//! 80  u16 version: 1, or 2 under a key | u16 key number | "VRVS"
 //! 88  u64 xxh3 of the 88 bytes before, seeded with xxh3(store id)
 //! ```
 //!
 //! Invariant: the hash is also in the manifest, so a table that was swapped for another valid one is detected.
 
 use super::BlockHandle;
+use crate::codec::cipher::KeyNumber;
 use crate::codec::hash::xxh3;
 use crate::codec::reader::{Reader, Truncated};
 use crate::error::{Error, Result};
@@ -20,8 +21,10 @@ use crate::types::{FileName, Sequence, StoreId};
 
 /// Bytes of a footer.
 pub const FOOTER_BYTES: usize = 96;
-/// The table format that this code writes and reads.
-pub const TABLE_VERSION: u16 = 1;
+/// The format of a table that is not encrypted.
+const PLAIN_VERSION: u16 = 1;
+/// The format of an encrypted table, the newest that this code writes and reads.
+const TABLE_VERSION: u16 = 2;
 
 const MAGIC: &[u8; 4] = b"VRVS";
 const HASHED_BYTES: usize = FOOTER_BYTES - 8;
@@ -45,6 +48,8 @@ pub struct Footer {
     pub max_sequence: Sequence,
     /// The number of the file.
     pub file_id: u64,
+    /// The number of the key that its blocks are encrypted under.
+    pub key: KeyNumber,
 }
 
 impl Footer {
@@ -59,8 +64,9 @@ impl Footer {
         for number in [self.entries, self.min_sequence, self.max_sequence, self.file_id] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
-        bytes.extend_from_slice(&TABLE_VERSION.to_le_bytes());
-        bytes.extend_from_slice(&0u16.to_le_bytes());
+        let version = if self.key == 0 { PLAIN_VERSION } else { TABLE_VERSION };
+        bytes.extend_from_slice(&version.to_le_bytes());
+        bytes.extend_from_slice(&self.key.to_le_bytes());
         bytes.extend_from_slice(MAGIC);
         let hash = xxh3(&bytes, xxh3(store, 0));
         bytes.extend_from_slice(&hash.to_le_bytes());
@@ -80,17 +86,19 @@ impl Footer {
             return Err(corrupt("footer checksum"));
         }
         let mut reader = Reader::new(hashed);
-        let footer = Self::read(&mut reader).map_err(|Truncated| corrupt("footer cut short"))?;
-        let (version, flags) = (reader.u16(), reader.u16());
+        let mut footer = Self::read(&mut reader).map_err(|Truncated| corrupt("footer cut short"))?;
+        let (version, key) = (reader.u16(), reader.u16());
         if reader.bytes(MAGIC.len()) != Ok(MAGIC) {
             return Err(corrupt("footer magic"));
         }
-        match (version, flags) {
-            (Ok(TABLE_VERSION), Ok(0)) => Ok((footer, hash)),
-            (Ok(TABLE_VERSION), _) => Err(corrupt("footer flags")),
-            (Ok(found), _) => Err(Error::Version { found, supported: TABLE_VERSION }),
-            (Err(Truncated), _) => Err(corrupt("footer cut short")),
+        match (version, key) {
+            (Ok(PLAIN_VERSION), Ok(0)) => {}
+            (Ok(TABLE_VERSION), Ok(key @ 1..)) => footer.key = key,
+            (Ok(PLAIN_VERSION | TABLE_VERSION), _) => return Err(corrupt("footer key")),
+            (Ok(found), _) => return Err(Error::Version { found, supported: TABLE_VERSION }),
+            (Err(Truncated), _) => return Err(corrupt("footer cut short")),
         }
+        Ok((footer, hash))
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
@@ -105,6 +113,7 @@ impl Footer {
             min_sequence: reader.u64()?,
             max_sequence: reader.u64()?,
             file_id: reader.u64()?,
+            key: 0,
         })
     }
 }

@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::{Block, BlockHandle, BlockKind, Blocks, open_block};
+use crate::codec::cipher::{KeyNumber, Keyring};
 use crate::error::{Error, Result};
-use crate::types::{FileName, StoreId};
+use crate::types::FileName;
 
 /// Whole table files in memory.
 #[derive(Debug)]
 pub struct MemoryBlocks {
-    store: StoreId,
+    keyring: Keyring,
     files: BTreeMap<u64, Vec<u8>>,
     opened: RefCell<BTreeMap<(u64, u64), Rc<Block>>>,
     asks: bool,
@@ -25,9 +26,9 @@ pub struct MemoryBlocks {
 impl MemoryBlocks {
     /// No tables; reads return at once, and opened blocks are kept.
     #[must_use]
-    pub fn new(store: StoreId) -> Self {
+    pub fn new(keyring: Keyring) -> Self {
         Self {
-            store,
+            keyring,
             files: BTreeMap::new(),
             opened: RefCell::default(),
             asks: false,
@@ -37,8 +38,14 @@ impl MemoryBlocks {
 
     /// No tables; reads return [`Error::Pending`] until the bytes were fetched.
     #[must_use]
-    pub fn asking(store: StoreId) -> Self {
-        Self { asks: true, ..Self::new(store) }
+    pub fn asking(keyring: Keyring) -> Self {
+        Self { asks: true, ..Self::new(keyring) }
+    }
+
+    /// The keys of the tables.
+    #[must_use]
+    pub fn keyring(&self) -> &Keyring {
+        &self.keyring
     }
 
     /// Adds the file of a table, or replaces it.
@@ -70,7 +77,7 @@ impl MemoryBlocks {
 }
 
 impl Blocks for MemoryBlocks {
-    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>> {
+    fn block(&self, table: u64, key: KeyNumber, handle: BlockHandle) -> Result<Rc<Block>> {
         let place = (table, handle.offset);
         if !self.asks
             && let Some(block) = self.opened.borrow().get(&place)
@@ -78,7 +85,7 @@ impl Blocks for MemoryBlocks {
             return Ok(Rc::clone(block));
         }
         let stored = self.bytes(table, handle.offset, handle.len)?.to_vec();
-        let block = Rc::new(open_block(&self.store, table, handle, stored, kind)?);
+        let block = Rc::new(open_block(&self.keyring, table, key, handle, stored, BlockKind::Data)?);
         self.opened.borrow_mut().insert(place, Rc::clone(&block));
         Ok(block)
     }

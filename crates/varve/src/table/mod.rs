@@ -39,9 +39,10 @@ pub use memory::MemoryBlocks;
 pub use meta::TableMeta;
 pub use properties::Properties;
 pub use reader::{Table, TableValue};
-pub use salvage::{Remains, find_footers, salvage_table};
+pub use salvage::{Remains, find_footers, key_of, salvage_table};
 pub use tombstones::RangeTombstones;
 
+use crate::codec::cipher::KeyNumber;
 use crate::error::{Error, Result};
 use crate::types::FileName;
 
@@ -100,8 +101,8 @@ pub(crate) fn come_upon<T>(failure: Error, others: impl Iterator<Item = Result<T
 
 /// The source of blocks: the cache, then the storage. Its errors are [`Error::Pending`] while bytes are missing, and those of the storage.
 pub trait Blocks {
-    /// The block at `handle` of table `table`, opened (see [`open_block`]).
-    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>>;
+    /// The data block at `handle` of table `table`, whose key has the number `key`, opened (see [`open_block`]).
+    fn block(&self, table: u64, key: KeyNumber, handle: BlockHandle) -> Result<Rc<Block>>;
 
     /// `len` raw bytes of the file from `offset` on: a table's footer, and its blocks after the data.
     fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>>;

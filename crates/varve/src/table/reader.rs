@@ -17,8 +17,9 @@ use super::{
     Block, BlockHandle, BlockKind, Blocks, FOOTER_BYTES, Filter, Footer, Index, Properties, RangeTombstones,
     TableMeta, hash_key,
 };
+use crate::codec::cipher::{KeyNumber, Keyring};
 use crate::error::{Error, Result};
-use crate::types::{FileName, Kind, RangeTombstone, Sequence, StoreId};
+use crate::types::{FileName, Kind, RangeTombstone, Sequence};
 
 /// A table that can be read.
 #[derive(Debug)]
@@ -62,22 +63,25 @@ impl TableValue {
 
 impl Table {
     /// Opens the table that `meta` describes.
-    pub fn open(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self> {
-        Self::open_as(store, meta, blocks, false)
+    pub fn open(keyring: &Keyring, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self> {
+        Self::open_as(keyring, meta, blocks, false)
     }
 
     /// As [`Table::open`], without the filter when there is no room for it (see [`Blocks::has_room`]) and it is most of the bytes to read.
-    pub fn open_lean(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self> {
-        Self::open_as(store, meta, blocks, true)
+    pub fn open_lean(keyring: &Keyring, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self> {
+        Self::open_as(keyring, meta, blocks, true)
     }
 
-    fn open_as(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks, may_be_lean: bool) -> Result<Self> {
+    fn open_as(keyring: &Keyring, meta: &TableMeta, blocks: &dyn Blocks, may_be_lean: bool) -> Result<Self> {
         let file = FileName::table(meta.id);
+        if !keyring.has(meta.key) {
+            return Err(Error::Key("The key of a table is not here."));
+        }
         let start = meta.size.checked_sub(FOOTER_BYTES as u64);
         let start = start.ok_or_else(|| Error::corrupt(file, 0, "table cut short"))?;
         let bytes = blocks.raw(meta.id, start, FOOTER_BYTES as u32)?;
-        let (footer, hash) = Footer::decode(&bytes, store, file, start)?;
-        if hash != meta.footer_hash || footer.file_id != meta.id {
+        let (footer, hash) = Footer::decode(&bytes, keyring.store(), file, start)?;
+        if hash != meta.footer_hash || (footer.file_id, footer.key) != (meta.id, meta.key) {
             return Err(Error::corrupt(file, start, "another table than the manifest names"));
         }
         let mut parts = parts_of(&footer);
@@ -99,7 +103,7 @@ impl Table {
         } else {
             (tail_start, len)
         };
-        let tail = blocks.raw(meta.id, read_start, len)?;
+        let mut tail = blocks.raw(meta.id, read_start, len)?;
         if tail.len() != len as usize {
             return Err(Error::corrupt(file, read_start, "table cut short"));
         }
@@ -115,8 +119,8 @@ impl Table {
         };
         for (kind, handle) in parts {
             let at = (handle.offset - read_start) as usize;
-            let stored = &tail[at..at + handle.len as usize];
-            verify(store, meta.id, handle.offset, stored, kind)
+            let stored = &mut tail[at..at + handle.len as usize];
+            verify(keyring, meta.id, meta.key, handle.offset, stored, kind)
                 .and_then(|raw| table.load(kind, raw))
                 .map_err(|Malformed(what)| Error::corrupt(file, handle.offset, what))?;
         }
@@ -161,7 +165,7 @@ impl Table {
             return Ok(None);
         }
         let handle = self.index.handle(at);
-        let block = blocks.block(self.id, handle, BlockKind::Data)?;
+        let block = blocks.block(self.id, self.key(), handle)?;
         let found = block.find(key, snapshot).map_err(|error| self.corrupt(handle, error))?;
         let Some(entry) = found else {
             return Ok(None);
@@ -192,10 +196,10 @@ impl Table {
 
     /// Reads the filter of a lean table.
     #[cold]
-    pub fn read_filter(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<()> {
+    pub fn read_filter(&self, keyring: &Keyring, blocks: &dyn Blocks) -> Result<()> {
         let handle = self.footer.filter;
-        let stored = blocks.raw(self.id, handle.offset, handle.len)?;
-        let filter = verify(store, self.id, handle.offset, &stored, BlockKind::Filter)
+        let mut stored = blocks.raw(self.id, handle.offset, handle.len)?;
+        let filter = verify(keyring, self.id, self.key(), handle.offset, &mut stored, BlockKind::Filter)
             .and_then(Filter::decode)
             .map_err(|error| self.corrupt(handle, error))?;
         self.filter.get_or_init(|| filter);
@@ -219,6 +223,13 @@ impl Table {
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// The number of the key that the table is encrypted under.
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> KeyNumber {
+        self.footer.key
     }
 
     /// Bytes of the table's file.

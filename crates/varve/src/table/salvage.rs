@@ -14,11 +14,12 @@
 //!
 //! Invariant: nothing is returned unless its checksum matches.
 
-use super::block::verify;
+use super::block::CODEC_ENCRYPTED;
 use super::{
-    BlockHandle, BlockKind, FOOTER_BYTES, Footer, Index, RangeTombstones, TRAILER_BYTES, TableMeta,
+    Block, BlockHandle, BlockKind, FOOTER_BYTES, Footer, Index, RangeTombstones, TRAILER_BYTES, TableMeta,
     open_block,
 };
+use crate::codec::cipher::{KeyNumber, Keyring};
 use crate::types::{FileName, RangeTombstone, StoreId};
 
 /// Number of ends that are tried for one beginning. In a stored block, about one place in a million looks like a trailer (four bytes).
@@ -56,6 +57,7 @@ pub fn find_footers<'a>(bytes: &'a [u8], store: &'a StoreId) -> impl Iterator<It
             let Some(start) = (footer_at as u64).checked_sub(before) else { continue };
             let meta = TableMeta {
                 id: footer.file_id,
+                key: footer.key,
                 size: before + FOOTER_BYTES as u64,
                 footer_hash,
                 entries: footer.entries,
@@ -69,32 +71,41 @@ pub fn find_footers<'a>(bytes: &'a [u8], store: &'a StoreId) -> impl Iterator<It
     })
 }
 
-/// Finds everything that verifies in the bytes of table `id`. `expects_ranges`: according to the manifest, it has range tombstones.
+/// Finds everything that verifies in the bytes of table `id`. `key`: the number of its key, if the manifest has it; otherwise each block
+/// says under which key it is. `expects_ranges`: according to the manifest, it has range tombstones.
 #[must_use]
-pub fn salvage_table(bytes: &[u8], store: &StoreId, id: u64, expects_ranges: bool) -> Remains {
+pub fn salvage_table(
+    bytes: &[u8],
+    keyring: &Keyring,
+    id: u64,
+    key: Option<KeyNumber>,
+    expects_ranges: bool,
+) -> Remains {
     let file = FileName::table(id);
     let start = bytes.len().saturating_sub(FOOTER_BYTES);
-    let footer = Footer::decode(&bytes[start..], store, file, start as u64).ok().map(|(footer, _)| footer);
+    let footer = Footer::decode(&bytes[start..], keyring.store(), file, start as u64).ok().map(|(footer, _)| footer);
     let footer = footer.filter(|footer| footer.file_id == id);
-    let trailers = trailers(bytes);
-    let part = |kind: BlockKind, handle: Option<BlockHandle>| -> Option<&[u8]> {
-        let at = |handle: BlockHandle| {
-            let stored = slice(bytes, handle)?;
-            verify(store, id, handle.offset, stored, kind).ok()
-        };
+    let trailers = trailers(bytes, keyring);
+    let opened = |kind: BlockKind, handle: BlockHandle| {
+        let stored = slice(bytes, handle)?;
+        let key = key.unwrap_or_else(|| key_of(stored));
+        open_block(keyring, id, key, handle, stored.to_vec(), kind).ok()
+    };
+    let part = |kind: BlockKind, handle: Option<BlockHandle>| -> Option<Block> {
+        let at = |handle: BlockHandle| opened(kind, handle);
         handle.and_then(at).or_else(|| trailers.iter().rev().find_map(|&end| at(raw_block(bytes, end)?)))
     };
     let handle_of = |pick: fn(&Footer) -> BlockHandle| footer.as_ref().map(pick);
     let index =
-        part(BlockKind::Index, handle_of(|footer| footer.index)).and_then(|raw| Index::decode(raw).ok());
+        part(BlockKind::Index, handle_of(|footer| footer.index)).and_then(|raw| Index::decode(&raw).ok());
     let ranges = part(BlockKind::RangeTombstones, handle_of(|footer| footer.range_tombstones))
-        .and_then(|raw| RangeTombstones::decode(raw).ok());
+        .and_then(|raw| RangeTombstones::decode(&raw).ok());
     let has_none = footer.as_ref().map_or(!expects_ranges, |footer| footer.range_tombstones.len == 0);
     let mut remains = Remains {
         range_tombstones: ranges.map(|ranges| ranges.as_slice().to_vec()).or(has_none.then(Vec::new)),
         ..Remains::default()
     };
-    let is_good = |handle| is_block(bytes, store, id, handle);
+    let is_good = |handle| opened(BlockKind::Data, handle).is_some();
     match index {
         Some(index) => {
             let handles = (0..index.len()).map(|at| index.handle(at));
@@ -150,21 +161,27 @@ fn slice(bytes: &[u8], handle: BlockHandle) -> Option<&[u8]> {
     bytes.get(usize::try_from(handle.offset).ok()?..usize::try_from(handle.end()).ok()?)
 }
 
-fn is_block(bytes: &[u8], store: &StoreId, id: u64, handle: BlockHandle) -> bool {
-    let stored = slice(bytes, handle);
-    stored.is_some_and(|stored| open_block(store, id, handle, stored.to_vec(), BlockKind::Data).is_ok())
+/// The number of the key that a block's trailer names.
+#[must_use]
+pub fn key_of(stored: &[u8]) -> KeyNumber {
+    stored.last_chunk::<TRAILER_BYTES>().map_or(0, |trailer| KeyNumber::from_le_bytes([trailer[2], trailer[3]]))
 }
 
 /// Where a trailer may end, ascending.
-fn trailers(bytes: &[u8]) -> Vec<usize> {
+fn trailers(bytes: &[u8], keyring: &Keyring) -> Vec<usize> {
     let kinds = BlockKind::Data as u8..=BlockKind::Properties as u8;
-    let is_trailer =
-        |trailer: &[u8]| kinds.contains(&trailer[0]) && trailer[1] <= 1 && trailer[2..4] == [0, 0];
+    let is_trailer = |trailer: &[u8]| {
+        let (codec, key) = (trailer[1], key_of(trailer));
+        kinds.contains(&trailer[0])
+            && codec <= CODEC_ENCRYPTED
+            && (codec == CODEC_ENCRYPTED) == (key > 0)
+            && keyring.has(key)
+    };
     let found = bytes.windows(TRAILER_BYTES).enumerate().filter(|(_, trailer)| is_trailer(trailer));
     found.map(|(at, _)| at + TRAILER_BYTES).collect()
 }
 
-/// The block before a trailer that ends at `end`, assuming that it is not compressed: then its length is in the trailer.
+/// The block before a trailer that ends at `end`, assuming that it is encrypted or not compressed: then its length is in the trailer.
 fn raw_block(bytes: &[u8], end: usize) -> Option<BlockHandle> {
     let trailer = bytes.get(end - TRAILER_BYTES..end)?;
     let raw_len = u32::from_le_bytes(*trailer.get(4..)?.first_chunk()?) as usize;

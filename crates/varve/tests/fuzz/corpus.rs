@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use varve::codec::cipher::Keyring;
 use varve::compact::{JobInput, JobResult, JobSpec};
 use varve::frame::header;
 use varve::manifest::{Edit, Version};
@@ -11,7 +12,7 @@ use varve::table::{FilterBuilder, TRAILER_BYTES, TableOptions, hash_key};
 use varve::types::{FileName, Kind, RangeTombstone};
 use varve::wal::{SegmentHeader, segment_salt};
 
-use crate::table_common::{ModelEntry, STORE, TABLE, build};
+use crate::table_common::{ModelEntry, STORE, TABLE, build, encrypted, plain};
 
 pub type Corpus = Vec<Vec<u8>>;
 
@@ -58,7 +59,7 @@ pub fn slot_headers() -> Corpus {
 }
 
 pub fn edits() -> Corpus {
-    let (meta, _) = table(true);
+    let (meta, _) = table(&plain(), true);
     let edit = Edit { added: vec![(0, meta.clone()), (3, meta)], removed: vec![1, 2], ..Edit::default() };
     let (mut edit_bytes, mut version_bytes) = (Vec::new(), Vec::new());
     edit.encode(&mut edit_bytes);
@@ -67,7 +68,7 @@ pub fn edits() -> Corpus {
 }
 
 /// A table of some versions and tombstones, in blocks of 256 bytes.
-pub fn table(with_tombstones: bool) -> (varve::table::TableMeta, Vec<u8>) {
+pub fn table(keyring: &Keyring, with_tombstones: bool) -> (varve::table::TableMeta, Vec<u8>) {
     let entries: Vec<ModelEntry> = (0..120_u64)
         .map(|n| ModelEntry {
             key: format!("user:{:04}", n / 2).into_bytes(),
@@ -81,7 +82,7 @@ pub fn table(with_tombstones: bool) -> (varve::table::TableMeta, Vec<u8>) {
     let tombstones = if with_tombstones { vec![tombstone] } else { Vec::new() };
     let options =
         TableOptions { block_bytes: 256, restart_interval: 4, compress: false, ..TableOptions::default() };
-    build(&entries, &tombstones, &options)
+    build(keyring, &entries, &tombstones, &options)
 }
 
 fn part(handle: varve::table::BlockHandle, file: &[u8]) -> Vec<u8> {
@@ -90,8 +91,8 @@ fn part(handle: varve::table::BlockHandle, file: &[u8]) -> Vec<u8> {
 }
 
 fn opened() -> (Rc<varve::table::Table>, Vec<u8>) {
-    let (meta, file) = table(true);
-    let mut blocks = varve::table::MemoryBlocks::new(STORE);
+    let (meta, file) = table(&plain(), true);
+    let mut blocks = varve::table::MemoryBlocks::new(plain());
     blocks.insert(TABLE, file.clone());
     (crate::table_common::open(&meta, &blocks).expect("a table opens"), file)
 }
@@ -103,7 +104,9 @@ pub fn blocks() -> Corpus {
 
 /// Whole tables, and ones without their footer.
 pub fn tables() -> Corpus {
-    let whole: Corpus = [false, true].map(|tombstones| table(tombstones).1).into();
+    let whole: Corpus = [(plain(), false), (plain(), true), (encrypted(), true)]
+        .map(|(keyring, tombstones)| table(&keyring, tombstones).1)
+        .into();
     let cut = whole.iter().map(|file| file[..file.len() - 96].to_vec());
     cut.chain(whole.iter().cloned()).collect()
 }
@@ -175,12 +178,12 @@ pub fn frames() -> Corpus {
 }
 
 pub fn job_specs() -> Corpus {
-    let (meta, _) = table(true);
+    let (meta, _) = table(&plain(), true);
     let whole = memtable(20);
     let flush = JobInput::Memtable { image: whole.image().to_vec(), order: whole.freeze_order() };
     let merge = JobInput::Runs(vec![vec![Rc::new(meta.clone())], vec![Rc::new(meta.clone())]]);
     let spec = |input| JobSpec {
-        store: STORE,
+        keyring: encrypted(),
         level: 1,
         bottom: false,
         compress: true,
@@ -202,7 +205,7 @@ pub fn job_specs() -> Corpus {
 }
 
 pub fn job_results() -> Corpus {
-    let (meta, _) = table(false);
+    let (meta, _) = table(&plain(), false);
     let result = JobResult {
         tables: vec![meta.clone(), meta],
         until: Some(b"user".to_vec()),

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_h
 use std::rc::Rc;
 use std::sync::Once;
 
+use varve::codec::cipher::{CIPHER_BYTES, KeyNumber, Place};
 use varve::codec::hash::xxh3;
 use varve::codec::reader::Reader;
 use varve::compact::{Job, JobResult, Step};
@@ -14,7 +15,7 @@ use varve::memtable::Memtable;
 use varve::storage::{MemorySlots, SlotHeader, SlotPool, Storage};
 use varve::table::{
     Block, BlockHandle, BlockKind, Blocks, FOOTER_BYTES, Filter, Footer, Index, MemoryBlocks, Properties,
-    RangeTombstones, find_footers, open_block, open_block_to_copy, salvage_table,
+    RangeTombstones, find_footers, key_of, open_block, open_block_to_copy, salvage_table,
 };
 use varve::types::FileName;
 use varve::wal::{SegmentHeader, find_salt, header_was_lost, salvage_segment, scan_segment};
@@ -22,7 +23,7 @@ use varve::{Durability, Host, Keyring, Options, Store};
 
 use super::corpus;
 use super::mutate::rehash;
-use crate::table_common::{STORE, TABLE, open};
+use crate::table_common::{STORE, TABLE, encrypted, open, plain};
 
 /// Steps after which a job over garbage is given up.
 const STEPS_MAX: usize = 300;
@@ -47,13 +48,13 @@ pub fn segment(bytes: &[u8]) {
 /// The entries that a repair takes from a table verify, and lie in the table in order, with none twice.
 pub fn salvage(bytes: &[u8]) {
     let _ = find_footers(bytes, &STORE).count();
-    let remains = salvage_table(bytes, &STORE, TABLE, true);
+    let remains = salvage_table(bytes, &encrypted(), TABLE, None, true);
     let mut end = 0;
     for handle in remains.blocks {
         assert!(handle.offset >= end && handle.end() <= bytes.len() as u64);
         end = handle.end();
         let stored = bytes[handle.offset as usize..end as usize].to_vec();
-        let block = open_block(&STORE, TABLE, handle, stored, BlockKind::Data).expect("it verifies");
+        let block = open_block(&encrypted(), TABLE, key_of(&stored), handle, stored, BlockKind::Data).expect("it verifies");
         block.walk(|_| {}).expect("every entry decodes");
     }
 }
@@ -94,7 +95,7 @@ pub fn slot_header(bytes: &[u8]) {
 struct OneBlock(Rc<Block>);
 
 impl Blocks for OneBlock {
-    fn block(&self, _: u64, _: BlockHandle, _: BlockKind) -> varve::Result<Rc<Block>> {
+    fn block(&self, _: u64, _: KeyNumber, _: BlockHandle) -> varve::Result<Rc<Block>> {
         Ok(Rc::clone(&self.0))
     }
 
@@ -104,22 +105,32 @@ impl Blocks for OneBlock {
 }
 
 pub fn block(bytes: &[u8]) {
-    let handle = BlockHandle { offset: 0, len: bytes.len() as u32 };
+    let mut place = [0; 32];
+    place[..16].copy_from_slice(&STORE);
+    place[16..24].copy_from_slice(&TABLE.to_le_bytes());
+    let hash = |bytes: &[u8]| xxh3(bytes, xxh3(&place, 0)).to_le_bytes();
     let mut hashed = bytes.to_vec();
     if let Some(end) = hashed.len().checked_sub(8) {
-        let mut place = [0; 32];
-        place[..16].copy_from_slice(&STORE);
-        place[16..24].copy_from_slice(&TABLE.to_le_bytes());
-        let hash = xxh3(&hashed[..end], xxh3(&place, 0));
-        hashed[end..].copy_from_slice(&hash.to_le_bytes());
+        let hash = hash(&hashed[..end]);
+        hashed[end..].copy_from_slice(&hash);
     }
-    for stored in [bytes.to_vec(), hashed] {
-        let _ = open_block(&STORE, TABLE, handle, stored.clone(), BlockKind::Data);
-        let _ = open_block_to_copy(&STORE, TABLE, handle, stored, BlockKind::Data, 0);
+    // Whoever has the key may have encrypted anything.
+    let keyring = encrypted();
+    let mut sealed = [bytes, &[0; CIPHER_BYTES]].concat();
+    let part = Place { file: FileName::table(TABLE), offset: 0, part: BlockKind::Data as u8 };
+    keyring.encrypt(3, part, &mut sealed);
+    let len = sealed.len() as u32;
+    sealed.extend_from_slice(&[BlockKind::Data as u8, 2, 3, 0]);
+    sealed.extend_from_slice(&len.to_le_bytes());
+    sealed.extend_from_slice(&hash(&sealed));
+    for (key, stored) in [(0, bytes.to_vec()), (0, hashed), (3, sealed)] {
+        let handle = BlockHandle { offset: 0, len: stored.len() as u32 };
+        let _ = open_block(&keyring, TABLE, key, handle, stored.clone(), BlockKind::Data);
+        let _ = open_block_to_copy(&keyring, TABLE, key, handle, stored, BlockKind::Data, 0);
     }
     let Ok(block) = Block::parse(BlockKind::Data, bytes.to_vec()) else { return };
-    let (meta, file) = corpus::table(false);
-    let mut good = MemoryBlocks::new(STORE);
+    let (meta, file) = corpus::table(&plain(), false);
+    let mut good = MemoryBlocks::new(plain());
     good.insert(TABLE, file);
     let table = open(&meta, &good).expect("the table is good");
     let blocks = OneBlock(Rc::new(block));
@@ -174,10 +185,10 @@ pub fn footer(bytes: &[u8]) {
     let hash = varve::codec::hash::xxh3(&hashed[..FOOTER_BYTES - 8], seed);
     hashed[FOOTER_BYTES - 8..].copy_from_slice(&hash.to_le_bytes());
     // A table that ends with it: its handles are believed only within the length of the file.
-    let (meta, mut file) = corpus::table(true);
+    let (meta, mut file) = corpus::table(&plain(), true);
     let start = file.len() - FOOTER_BYTES;
     file[start..].copy_from_slice(&hashed);
-    let mut blocks = MemoryBlocks::new(STORE);
+    let mut blocks = MemoryBlocks::new(plain());
     blocks.insert(TABLE, file);
     let _ = open(&varve::table::TableMeta { footer_hash: hash, ..meta }, &blocks);
 }
@@ -226,7 +237,7 @@ fn is_disorder(panic: &(dyn Any + Send)) -> bool {
 
 /// Steps through a job over a table that has the name of its inputs.
 fn finish(mut job: Job) {
-    let (_, file) = corpus::table(true);
+    let (_, file) = corpus::table(&plain(), true);
     for _ in 0..STEPS_MAX {
         match job.step(50) {
             Ok(Step::Need(need)) => {

@@ -7,12 +7,28 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use proptest::prelude::*;
+use varve::codec::cipher::Keyring;
 use varve::error::Result;
 use varve::table::{MemoryBlocks, Table, TableBuilder, TableCursor, TableMeta, TableOptions};
 use varve::types::{Kind, RangeTombstone, Sequence, StoreId};
 
 pub const STORE: StoreId = *b"a store of tests";
 pub const TABLE: u64 = 17;
+
+/// Of a store that is not encrypted.
+pub fn plain() -> Keyring {
+    Keyring::plain(STORE)
+}
+
+/// Of an encrypted store; key 3 is the current one. Without randomness, so tables are the same in every run.
+pub fn encrypted() -> Keyring {
+    Keyring::new(STORE, vec![(1, [1; 32]), (3, [3; 32])], [5; 16]).unwrap()
+}
+
+/// Encrypted in a third of the cases.
+pub fn any_keyring() -> impl Strategy<Value = Keyring> {
+    prop_oneof![2 => Just(()).prop_map(|()| plain()), 1 => Just(()).prop_map(|()| encrypted())]
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelEntry {
@@ -31,11 +47,12 @@ pub fn model_of(entries: Vec<ModelEntry>) -> Vec<ModelEntry> {
 }
 
 pub fn build(
+    keyring: &Keyring,
     model: &[ModelEntry],
     tombstones: &[RangeTombstone],
     options: &TableOptions,
 ) -> (TableMeta, Vec<u8>) {
-    let mut builder = TableBuilder::new(STORE, TABLE, options.clone());
+    let mut builder = TableBuilder::new(keyring, TABLE, options.clone());
     let mut file = Vec::new();
     for (index, entry) in model.iter().enumerate() {
         builder.add(&entry.key, entry.sequence, entry.kind, entry.expires, &entry.value);
@@ -53,7 +70,7 @@ pub fn build(
 }
 
 pub fn open(meta: &TableMeta, blocks: &MemoryBlocks) -> Result<Rc<Table>> {
-    blocks.run(|| Table::open(&STORE, meta, blocks)).map(Rc::new)
+    blocks.run(|| Table::open(blocks.keyring(), meta, blocks)).map(Rc::new)
 }
 
 /// The newest version of `key` at or below `snapshot`.

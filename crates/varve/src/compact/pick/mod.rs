@@ -6,10 +6,11 @@
 //! 2. a table that a job has narrowed: its file still takes the room of the entries that were moved;
 //! 3. a table of which half the entries are tombstones (Pebble's tombstone-density compactions): deleted entries are
 //!    only dropped when their tombstones are merged with them;
-//! 4. neighbouring tables that are small for the store's size, while there are more files than planned.
+//! 4. neighbouring tables that are small for the store's size, while there are more files than planned;
+//! 5. a table under another key than the current one, while there is room: so a store comes under a new key.
 //!
 //! Within a level narrowed tables come first, then tombstone-dense ones. A table that overlaps nothing of the next level
-//! moves there by an edit alone. A job over the cap takes only a key range ([`super::limit`]): anything picked here may
+//! moves there by an edit alone, unless its key is an old one. A job over the cap takes only a key range ([`super::limit`]): anything picked here may
 //! be left half done, and is then picked again.
 //!
 //! Invariant: for every key of its range, a job takes in everything between its newest input and the level of its outputs,
@@ -27,6 +28,7 @@ pub(crate) use levels::Levels;
 use levels::{DEEPEST, SCORE_DUE};
 
 use super::output::OVERLAP_TABLES_MAX;
+use crate::codec::cipher::KeyNumber;
 use crate::manifest::Version;
 use crate::options::Options;
 use crate::storage::RESERVE_BYTES;
@@ -85,6 +87,8 @@ impl Merge {
 pub(crate) struct Situation<'a> {
     pub(crate) version: &'a Version,
     pub(crate) options: &'a Options,
+    /// The number of the key that new tables are encrypted under.
+    pub(crate) key: KeyNumber,
     /// Number of files that the storage can have at its current size.
     pub(crate) places: u64,
     /// Room that the storage still has, in bytes; `None` where it is not known.
@@ -136,8 +140,18 @@ impl Situation<'_> {
                 }
             }
         }
-        let joined = (files > self.files_max() * 5 / 8).then(|| self.join_small())?;
-        joined.map(Pick::Merge)
+        let joined = if files > self.files_max() * 5 / 8 { self.join_small() } else { None };
+        joined.or_else(|| self.renew()).map(Pick::Merge)
+    }
+
+    /// Rewrites a table under an old key where it is; of level 0 all tables, into the base.
+    fn renew(&self) -> Option<Merge> {
+        let (level, table) = self.version.tables().find(|(_, table)| table.key != self.key)?;
+        match level {
+            _ if self.is_short() => None,
+            0 => self.level_zero(),
+            _ => self.finish(vec![vec![table.clone()]], level),
+        }
     }
 
     /// Whether half of a table's entries are tombstones that may be dropped.
@@ -245,12 +259,13 @@ impl Situation<'_> {
     }
 
     /// Whether a table may move into a level unchanged. It may if nothing there overlaps it, not too much below
-    /// overlaps it, and it has nothing that a merge would drop.
+    /// overlaps it, it has nothing that a merge would drop, and its key is the current one.
     fn can_move(&self, table: &TableMeta, level: usize) -> bool {
         let below_bytes = self.overlap_bytes(level + 1, table);
         let has_tombstones = table.tombstones + table.range_tombstones > 0;
         let is_bottom = (level + 1..=DEEPEST).all(|level| self.overlap_bytes(level, table) == 0);
         self.overlap_bytes(level, table) == 0
+            && table.key == self.key
             && !table.is_narrowed()
             && !(has_tombstones && is_bottom)
             && below_bytes <= self.table_bytes().saturating_mul(OVERLAP_TABLES_MAX)

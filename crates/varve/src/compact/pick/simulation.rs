@@ -111,6 +111,7 @@ impl Simulation {
             Situation {
                 version: &this.version,
                 options: &this.options,
+                key: 0,
                 places: this.places,
                 free_bytes: None,
                 unit_bytes_max: u64::MAX,
@@ -320,6 +321,7 @@ fn a_sweep_leaves_one_run_and_writes_it_once() {
         let Some(merge) = (Situation {
             version,
             options,
+            key: 0,
             places: u64::MAX,
             free_bytes: None,
             unit_bytes_max: u64::MAX,
@@ -346,6 +348,7 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
         (Situation {
             version,
             options,
+            key: 0,
             places: u64::MAX,
             free_bytes,
             unit_bytes_max: u64::MAX,
@@ -361,6 +364,7 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
     let capped = Situation {
         version,
         options: &roomy,
+        key: 0,
         places: u64::MAX,
         free_bytes: Some(4 * 200 * KIB),
         unit_bytes_max: u64::MAX,
