@@ -223,6 +223,12 @@ impl Disk {
         Self { machine: Rc::new(RefCell::new(self.machine.borrow().clone())) }
     }
 
+    /// Whether a slot file has these bytes.
+    #[must_use]
+    pub fn contains(&self, bytes: &[u8]) -> bool {
+        self.machine.borrow().slots.iter().any(|slot| slot.contains(bytes))
+    }
+
     /// The sizes of all slot files in bytes.
     #[must_use]
     pub fn sizes(&self) -> Vec<usize> {

@@ -42,6 +42,7 @@ pub mod frames;
 pub mod full_disk;
 pub mod histories;
 pub mod jobs;
+mod keys;
 pub mod metamorphic;
 pub mod model;
 pub mod reads;

@@ -8,6 +8,7 @@ use varve::storage::SlotPool;
 use varve::{Error, Store};
 
 use crate::compactor::SimStore;
+use crate::keys::{keys_of, look_for_values};
 use crate::model::Loss;
 use crate::scan::{ScanError, contents};
 use crate::session::{Outcome, Session};
@@ -152,7 +153,8 @@ impl Session<'_> {
         if !self.trace.ops.iter().any(|op| matches!(op, Op::Quota(_))) {
             pool.set_room(Some(1 << 40));
         }
-        let options = Options { log: self.log, ..self.trace.options.clone() };
+        let encryption = keys_of(&pool, self.trace, self.openings)?;
+        let options = Options { log: self.log, encryption, ..self.trace.options.clone() };
         let (store, report) = Store::open(pool, options, host)?;
         self.observed.totals.torn += u64::from(report.torn);
         for number in [report.records, report.entries, report.tables, report.orphans, report.sequence] {
@@ -172,6 +174,6 @@ impl Session<'_> {
         let lost = self.model.recover(&found, store.last_sequence(), loss);
         self.observed.totals.groups_lost += lost.map_err(|mismatch| mismatch.to_string())? as u64;
         self.committed = self.model.position();
-        Ok(())
+        look_for_values(self.trace, &self.disk, &self.model)
     }
 }

@@ -12,6 +12,7 @@ use varve::options::Durability;
 use crate::change::{Group, store_op};
 use crate::compactor::{Compactor, SimStore};
 use crate::disk::Disk;
+use crate::keys::{change_keys, look_for_values};
 use crate::model::{Loss, Model};
 use crate::rng::Rng;
 use crate::run::Observed;
@@ -104,6 +105,7 @@ impl<'a> Session<'a> {
         self.read_changes(&Op::Reopen)?;
         self.perform(&Op::Compact)?;
         self.compare_all()?;
+        look_for_values(self.trace, &self.disk, &self.model)?;
         let counts = self.disk.counts();
         for number in [counts.reads, counts.writes, counts.flushes, counts.bytes_written] {
             self.observed.number(number);
@@ -183,6 +185,12 @@ impl<'a> Session<'a> {
                 })
                 .map(|_| ())?,
             Op::Shrink(keep_bytes) => self.attempt(op, |store| store.shrink(*keep_bytes)).map(|_| ())?,
+            Op::ChangeKeys => {
+                let seed = self.openings << 32 | self.disk.counts().writes;
+                self.counting_edits(|session| {
+                    session.attempt(op, |store| change_keys(store, seed | 1 << 63)).map(|_| ())
+                })?;
+            }
             Op::AskForCompaction => self.attempt(op, SimStore::ask_for_compaction).map(|_| ())?,
             Op::TakeJob => self.counting_edits(|session| session.take_job(op))?,
             Op::StepJob(steps, budget) => self.step_job(op, *steps, *budget)?,

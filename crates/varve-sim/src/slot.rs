@@ -63,6 +63,12 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// Whether a read would find these bytes.
+    #[must_use]
+    pub fn contains(&self, bytes: &[u8]) -> bool {
+        self.current.windows(bytes.len()).any(|window| window == bytes)
+    }
+
     /// The size that a read sees.
     #[must_use]
     pub fn size(&self) -> usize {

@@ -119,6 +119,8 @@ pub enum Op {
     Release,
     /// Return spare files to the host, down to this many bytes.
     Shrink(u64),
+    /// Encrypt new files under a new data key.
+    ChangeKeys,
     /// Ask the compactor to merge everything.
     AskForCompaction,
     /// Hand a job to the compactor.

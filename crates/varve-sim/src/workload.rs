@@ -8,22 +8,31 @@ mod additions;
 mod lives;
 mod swarm;
 
+use varve::Encryption;
 use varve::options::Options;
-use varve::{Encryption, Keyring};
 
 use self::additions::{through_frames, without_log};
 use self::lives::add_lives;
 use self::swarm::Swarm;
 use crate::disk::FullStyle;
+use crate::keys::add_keys;
 use crate::rng::Rng;
 use crate::trace::{Op, Trace};
 
 /// The time at which every trace starts, in milliseconds.
 pub const START_MS: u64 = 1_000_000;
 
-/// Generates the trace of a seed. For one seed in five, reads wait.
+/// Generates the trace of a seed. For one seed in five, reads wait; for one in three, the store is encrypted.
 #[must_use]
 pub fn generate(seed: u64) -> Trace {
+    let mut trace = unencrypted(seed);
+    add_keys(&mut Rng::new(seed ^ 0xc1f), &mut trace);
+    trace
+}
+
+/// As [`generate`], without encryption: the traces of the stories from before there was any.
+#[must_use]
+pub fn unencrypted(seed: u64) -> Trace {
     let (mut trace, mut swarm) = begin(seed);
     // Drawn apart, so that the rest of a seed's trace stays as it is.
     swarm.rng = Rng::new(seed ^ 0x7a);
@@ -73,7 +82,6 @@ fn begin(seed: u64) -> (Trace, Swarm) {
     without_log(&mut Rng::new(seed ^ 0x106), &mut options, &mut ops);
     options.history_bytes = Rng::new(seed ^ 0x415).pick(&[Some(0), None, Some(3000), Some(1 << 20)]);
     options.flush_when_full = !Rng::new(seed ^ 0xf1).chance(1, 8);
-    options.encryption = encryption(seed);
     (Trace { seed, options, slots, full_style, lie: None, waits: false, births, ops }, swarm)
 }
 
@@ -102,17 +110,6 @@ pub(crate) fn options(rng: &mut Rng) -> Options {
         history_bytes: Some(0),
         encryption: Encryption::none(),
     }
-}
-
-/// A third of the stores are encrypted.
-pub(crate) fn encryption(seed: u64) -> Encryption {
-    let mut rng = Rng::new(seed ^ 0xc1f);
-    if !rng.chance(1, 3) {
-        return Encryption::none();
-    }
-    let mut bytes = || core::array::from_fn(|_| rng.within(0, 255) as u8);
-    let keyring = Keyring::new([0; 16], vec![(1, bytes())], [7; 16]).expect("one key");
-    Encryption { keyring, slots: b"wrapped".to_vec() }
 }
 
 #[cfg(test)]

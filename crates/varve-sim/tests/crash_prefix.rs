@@ -2,7 +2,7 @@
 
 use varve_sim::run::{Totals, run};
 use varve_sim::trace::Trace;
-use varve_sim::workload::{generate, plain};
+use varve_sim::workload::{generate, plain, unencrypted};
 
 #[test]
 fn many_seeds_recover_a_prefix_of_their_history() {
@@ -27,7 +27,7 @@ fn many_seeds_recover_a_prefix_of_their_history() {
 
 /// The trace of a story. Its disk reads at once, as it did when the story happened: waits would change what the disk is asked for.
 fn at_once(seed: u64) -> Trace {
-    Trace { waits: false, ..generate(seed) }
+    Trace { waits: false, ..unencrypted(seed) }
 }
 
 /// The story: in the middle of a frame the flush that should make room failed, so one write was refused and not staged; the writes
@@ -121,5 +121,5 @@ fn a_segment_that_did_not_move_is_found_where_it_is() {
 /// That opening had nothing in its log, so a sync flushed nothing. Then the power took the edit, and with it what the sync had covered.
 #[test]
 fn a_sync_covers_the_edit_that_the_opening_read() {
-    assert_eq!(run(&generate(1_795_805_196_000_492)).failure, None);
+    assert_eq!(run(&unencrypted(1_795_805_196_000_492)).failure, None);
 }

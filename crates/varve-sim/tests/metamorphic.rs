@@ -1,8 +1,8 @@
 //! Options change speed and memory, never answers: one recorded trace under many sets of options gives the same answer
 //! to every read, at the same sequence, and the same contents in the end.
 
-use varve::Options;
 use varve::mutant::{Mutant, inject};
+use varve::{Encryption, Keyring, Options};
 use varve_sim::metamorphic::{Answer, Driver, answers, calm_trace};
 
 /// The possible options of a run, smallest against largest, and how reads reach the disk.
@@ -25,7 +25,10 @@ fn variants() -> Vec<(&'static str, Options, Driver)> {
         log: true,
         flush_when_full: true,
         history_bytes: Some(0),
+        encryption: Encryption::none(),
     };
+    let keyring = Keyring::new([0; 16], vec![(1, [1; 32])], [2; 16]).expect("a key");
+    let encryption = Encryption { keyring, slots: vec![3] };
     let medium =
         Options { memtable_bytes_min: 4 << 10, memtable_bytes_max: 8 << 10, files_max: 128, ..tiny.clone() };
     vec![
@@ -65,6 +68,8 @@ fn variants() -> Vec<(&'static str, Options, Driver)> {
             },
             Driver::Waiting,
         ),
+        ("encrypted", Options { encryption: encryption.clone(), ..Options::default() }, Driver::AtOnce),
+        ("encrypted, tiny everything", Options { encryption, ..tiny.clone() }, Driver::Waiting),
         ("no log", Options { log: false, ..tiny.clone() }, Driver::AtOnce),
         (
             "no log, compressed, large blocks",

@@ -4,7 +4,7 @@ use varve::mutant::{Mutant, inject};
 use varve_sim::exhaustive::{Effort, crash_everywhere, short_trace};
 use varve_sim::run::run;
 use varve_sim::takeovers::take_over;
-use varve_sim::workload::generate;
+use varve_sim::workload::unencrypted;
 
 /// Seeds within which a bug must show.
 const SEEDS: u64 = 150;
@@ -34,7 +34,7 @@ fn short_runs(seed: u64) -> Option<String> {
 
 /// The simulator at large.
 fn runs(seed: u64) -> Option<String> {
-    run(&generate(seed)).failure.map(|failure| failure.what)
+    run(&unencrypted(seed)).failure.map(|failure| failure.what)
 }
 
 /// Clients that outlive their leaders.
