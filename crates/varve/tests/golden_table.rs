@@ -96,7 +96,8 @@ fn the_golden_table_is_built_and_read() {
 #[test]
 fn the_compressed_golden_table_is_read() {
     let options = TableOptions { block_bytes: 1024, compress: true, bits_per_key: 14, restart_interval: 4 };
-    let (meta, file) = golden("table-v1-lz4", &build(&plain(), &golden_model(), &golden_tombstones(), &options));
+    let (meta, file) =
+        golden("table-v1-lz4", &build(&plain(), &golden_model(), &golden_tombstones(), &options));
     assert!(meta.size < meta.raw_bytes, "the table is compressed");
     assert_reads(&plain(), &meta, file);
 }

@@ -37,7 +37,8 @@ fn walk(block: Block, keys: &[Vec<u8>]) {
         expires: None,
         value: Vec::new(),
     });
-    let (meta, file) = build(&plain(), &model, &[], &TableOptions { block_bytes: 1, ..TableOptions::default() });
+    let (meta, file) =
+        build(&plain(), &model, &[], &TableOptions { block_bytes: 1, ..TableOptions::default() });
     let mut blocks = MemoryBlocks::new(plain());
     blocks.insert(TABLE, file);
     let table = open(&meta, &blocks).unwrap();

@@ -43,7 +43,11 @@ fn every_block_is_found_without_index_and_footer() {
         let (bytes, data_end, blocks) = build(case);
         let remains = salvage(&bytes[..data_end], case.1);
         assert!(remains.index.is_none() && remains.range_tombstones.is_none());
-        assert_eq!((remains.blocks.len(), remains.gaps.len()), (blocks, 0), "compressed and encrypted: {case:?}");
+        assert_eq!(
+            (remains.blocks.len(), remains.gaps.len()),
+            (blocks, 0),
+            "compressed and encrypted: {case:?}"
+        );
     }
 }
 

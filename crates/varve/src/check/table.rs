@@ -86,6 +86,10 @@ impl TableCheck {
                     self.add_problem(report, ProblemKind::Footer, "a table of another format", None);
                     return Ok(true);
                 }
+                Err(Error::Key(_)) => {
+                    self.add_problem(report, ProblemKind::Footer, "a table under a key that is not here", None);
+                    return Ok(true);
+                }
                 Err(other) => return Err(other),
             }
         }

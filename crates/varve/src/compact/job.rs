@@ -239,8 +239,10 @@ impl Job {
                 }
             }
         }
-        let sources =
-            runs.iter().map(|run| Source::Level(LevelCursor::new(self.spec.keyring.clone(), run.clone()))).collect();
+        let sources = runs
+            .iter()
+            .map(|run| Source::Level(LevelCursor::new(self.spec.keyring.clone(), run.clone())))
+            .collect();
         // Runs that only hide are not read before the first key of the inputs.
         let first = runs[*above..].iter().filter_map(|run| run.first()).map(|handle| &handle.meta.min_key);
         let first = first.min().filter(|_| *above > 0);

@@ -33,7 +33,12 @@ impl SalvagedTable {
     }
 
     /// Reads one of the blocks.
-    pub(super) fn block<D: Slots>(&self, device: &D, keyring: &Keyring, handle: BlockHandle) -> Result<Block> {
+    pub(super) fn block<D: Slots>(
+        &self,
+        device: &D,
+        keyring: &Keyring,
+        handle: BlockHandle,
+    ) -> Result<Block> {
         let stored = read(device, self.place, handle.offset, u64::from(handle.len))?;
         open_block(keyring, self.id, key_of(&stored), handle, stored, BlockKind::Data)
     }
@@ -48,7 +53,8 @@ pub(super) fn salvage<D: Slots>(
     report: &mut RepairReport,
 ) -> Result<SalvagedTable> {
     let mut image = read(device, place, 0, place.bytes)?;
-    let found = || find_footers(&image, keyring.store()).find(|(start, footer)| *start == 0 && footer.id == id);
+    let found =
+        || find_footers(&image, keyring.store()).find(|(start, footer)| *start == 0 && footer.id == id);
     let footer = if meta.is_none() { found().map(|(_, footer)| footer) } else { None };
     let size = meta.as_ref().map(|meta| meta.size).or(footer.as_ref().map(|footer| footer.size));
     let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(image.len());
@@ -56,7 +62,8 @@ pub(super) fn salvage<D: Slots>(
     image.truncate(size);
     let key = meta.as_ref().map(|meta| meta.key);
     let expects_ranges = meta.as_ref().is_none_or(|meta| meta.range_tombstones > 0);
-    let Remains { index, blocks, gaps, range_tombstones } = salvage_table(&image, keyring, id, key, expects_ranges);
+    let Remains { index, blocks, gaps, range_tombstones } =
+        salvage_table(&image, keyring, id, key, expects_ranges);
     let known = meta.clone().or(footer.map(Rc::new));
     let newest = known.as_ref().map_or(SEQUENCE_MAX, |known| known.max_sequence);
     let oldest = known.as_ref().map_or(0, |known| known.min_sequence);

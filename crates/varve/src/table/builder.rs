@@ -296,7 +296,6 @@ mod tests {
     use crate::codec::cipher::CIPHER_BYTES;
     use crate::table::{MemoryBlocks, TRAILER_BYTES, Table, open_block_to_copy};
 
-
     /// What is copied is decrypted and encrypted for its new place.
     fn keyring() -> Keyring {
         Keyring::new([7; 16], vec![(2, [1; 32])], [5; 16]).unwrap()
@@ -318,7 +317,9 @@ mod tests {
         let keyring = keyring();
         let mut writer = Writer::new(keyring.clone(), 3);
         let handle = writer.packed(BlockKind::Data, &literals(raw), raw.len());
-        let block = open_block_to_copy(&keyring, 3, keyring.current(), handle, writer.take(), BlockKind::Data, 2048).unwrap();
+        let block =
+            open_block_to_copy(&keyring, 3, keyring.current(), handle, writer.take(), BlockKind::Data, 2048)
+                .unwrap();
         (Rc::new(block), literals(raw))
     }
 

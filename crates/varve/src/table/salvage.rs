@@ -83,7 +83,8 @@ pub fn salvage_table(
 ) -> Remains {
     let file = FileName::table(id);
     let start = bytes.len().saturating_sub(FOOTER_BYTES);
-    let footer = Footer::decode(&bytes[start..], keyring.store(), file, start as u64).ok().map(|(footer, _)| footer);
+    let footer =
+        Footer::decode(&bytes[start..], keyring.store(), file, start as u64).ok().map(|(footer, _)| footer);
     let footer = footer.filter(|footer| footer.file_id == id);
     let trailers = trailers(bytes, keyring);
     let opened = |kind: BlockKind, handle: BlockHandle| {
@@ -164,7 +165,9 @@ fn slice(bytes: &[u8], handle: BlockHandle) -> Option<&[u8]> {
 /// The number of the key that a block's trailer names.
 #[must_use]
 pub fn key_of(stored: &[u8]) -> KeyNumber {
-    stored.last_chunk::<TRAILER_BYTES>().map_or(0, |trailer| KeyNumber::from_le_bytes([trailer[2], trailer[3]]))
+    stored
+        .last_chunk::<TRAILER_BYTES>()
+        .map_or(0, |trailer| KeyNumber::from_le_bytes([trailer[2], trailer[3]]))
 }
 
 /// Where a trailer may end, ascending.

@@ -54,7 +54,8 @@ pub fn salvage(bytes: &[u8]) {
         assert!(handle.offset >= end && handle.end() <= bytes.len() as u64);
         end = handle.end();
         let stored = bytes[handle.offset as usize..end as usize].to_vec();
-        let block = open_block(&encrypted(), TABLE, key_of(&stored), handle, stored, BlockKind::Data).expect("it verifies");
+        let block = open_block(&encrypted(), TABLE, key_of(&stored), handle, stored, BlockKind::Data)
+            .expect("it verifies");
         block.walk(|_| {}).expect("every entry decodes");
     }
 }

@@ -186,7 +186,11 @@ fn reveal(
         CODEC_LZ4 => raw_len <= LZ4_RAW_BYTES_MAX && raw_len / LZ4_RATIO_MAX <= len,
         _ => return Err(Malformed("block codec")),
     };
-    if possible { Ok(Revealed { codec: trailer.codec, raw_len, len }) } else { Err(Malformed("block length")) }
+    if possible {
+        Ok(Revealed { codec: trailer.codec, raw_len, len })
+    } else {
+        Err(Malformed("block length"))
+    }
 }
 
 fn decompress(payload: &[u8], raw_len: usize) -> Result<Vec<u8>, Malformed> {
