@@ -175,7 +175,6 @@ proptest! {
         let min_key = keys().chain(tombstones.iter().map(|item| &item.start)).min().cloned();
         let max_key = keys().chain(tombstones.iter().map(|item| &item.end)).max().cloned();
         let expected = TableMeta {
-            key: 0,
             id: TABLE,
             size: file.len() as u64,
             key: keyring.current(),

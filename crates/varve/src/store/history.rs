@@ -187,7 +187,7 @@ impl<S: Storage> Store<S> {
                 None => self.obsolete.drop_file(FileName::wal(segment)),
             }
         }
-        self.remove_history(floors.history_floor);
+        self.remove_history(floors.history_floor.max(self.old_history()));
     }
 
     /// Drops history when it takes too much of the room that is left.

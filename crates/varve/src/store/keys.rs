@@ -46,6 +46,16 @@ impl<S: Storage> Store<S> {
         Ok(found)
     }
 
+    /// The last segment of the history that is not under the newest key: history does not keep old keys in use. 0 for none.
+    pub(super) fn old_history(&self) -> u64 {
+        let keyring = self.manifest.keyring();
+        if !self.wipes && keyring.numbers().count() < 2 {
+            return 0;
+        }
+        let is_old = |segment: &u64| self.key_of_segment(*segment) != Ok(keyring.current());
+        self.history.kept.iter().map(|kept| kept.id).filter(is_old).max().unwrap_or(0)
+    }
+
     /// Whether an encrypted store has files that are not encrypted. Segments that are only kept for the change feed do not count.
     pub(super) fn has_plain_files(&self) -> bool {
         let mut tables = self.version.tables();
@@ -73,8 +83,9 @@ impl<S: Storage> Store<S> {
 
     fn key_of_segment(&self, segment: u64) -> Result<KeyNumber> {
         let memtables = self.frozen.iter().map(|frozen| &frozen.memtable).chain([&self.active]);
-        let mut headers = memtables.map(|memtable| *memtable.borrow().header());
-        if let Some(header) = headers.find(|header| header.segment == segment) {
+        let headers = memtables.map(|memtable| *memtable.borrow().header());
+        let of_history = || self.history.kept.iter().filter_map(|kept| kept.span).map(|span| span.header);
+        if let Some(header) = headers.chain(of_history()).find(|header| header.segment == segment) {
             return Ok(header.key);
         }
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
