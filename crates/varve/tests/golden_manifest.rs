@@ -29,6 +29,7 @@ fn golden(name: &str, made: &[u8]) -> Vec<u8> {
 
 fn table(id: u64, min_key: &[u8], max_key: &[u8]) -> TableMeta {
     TableMeta {
+        key: 0,
         id,
         size: 70_000 + id,
         footer_hash: 0xfeed_f00d_0000_0000 + id,

@@ -87,7 +87,12 @@ impl TableCheck {
                     return Ok(true);
                 }
                 Err(Error::Key(_)) => {
-                    self.add_problem(report, ProblemKind::Footer, "a table under a key that is not here", None);
+                    self.add_problem(
+                        report,
+                        ProblemKind::Footer,
+                        "a table under a key that is not here",
+                        None,
+                    );
                     return Ok(true);
                 }
                 Err(other) => return Err(other),
