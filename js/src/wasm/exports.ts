@@ -21,4 +21,14 @@ export interface StoreSettings {
   deferred?: boolean;
   /** Bytes of flushed log segments kept for `changes`; negative for a default that depends on the size of the store. */
   historyBytes: number;
+  /** The data keys of an encrypted store; of a new one, too. */
+  encryption?: DataKeys;
+}
+
+/** Data keys, and the bytes that say how to get them. */
+export interface DataKeys {
+  /** `{ u16 number | key 32 B }*`, ascending: new files are encrypted under the last one. */
+  keys: Uint8Array;
+  /** The key slots, for the manifest. */
+  slots: Uint8Array;
 }

@@ -9,7 +9,7 @@ import { closedError, type VarveError } from '../errors.ts';
 import type { RecoveryReport, StoreStats } from '../types.ts';
 import { attempt, errorOf } from './call.ts';
 import type { Engine } from './engine.ts';
-import type { EngineExports, StoreSettings } from './exports.ts';
+import type { DataKeys, EngineExports, StoreSettings } from './exports.ts';
 import type { EngineFault } from './fault.ts';
 import type { JobTicket } from './job-ticket.ts';
 import type { EngineMemory } from './memory.ts';
@@ -48,6 +48,7 @@ export class EngineStore {
     const { memoryBytes, filesMax, log, deferred = false, historyBytes } = settings;
     const idAndEntropy = crypto.getRandomValues(new Uint8Array(24));
     engine.memory.put(idAndEntropy);
+    if (settings.encryption) giveKeys(engine, settings.encryption);
     const h = attempt(engine, () =>
       engine.exports.varve_open(
         device,
@@ -59,6 +60,25 @@ export class EngineStore {
       ),
     );
     return new EngineStore(engine, h);
+  }
+
+  /** The key slots of the store in a registered device; undefined if there is none, or it is not encrypted. */
+  static keySlots(engine: Engine, device: number): Uint8Array | undefined {
+    const hasSlots = attempt(engine, () => engine.exports.varve_key_slots(device)) === 1;
+    return hasSlots ? engine.memory.takeOut() : undefined;
+  }
+
+  /** Changes the data keys and the key slots at once. The keys that `keysInUse` names must be among the new ones. */
+  changeKeys(keys: DataKeys): void {
+    giveKeys(this.#engine, keys);
+    this.#call(() => this.exports.varve_change_keys(this.h));
+  }
+
+  /** The numbers of the data keys that files need, ascending; 0 stands for files that are not encrypted. */
+  keysInUse(): number[] {
+    this.#call(() => this.exports.varve_keys_in_use(this.h));
+    const bytes = this.memory.takeOut();
+    return Array.from({ length: bytes.length / 2 }, (_, i) => (bytes[2 * i] ?? 0) + (bytes[2 * i + 1] ?? 0) * 256);
   }
 
   /** The error behind a negative status of a raw export. */
@@ -243,4 +263,18 @@ export class EngineStore {
     if (this.#isClosed) throw closedError();
     return attempt(this.#engine, call);
   }
+}
+
+const KEY_ENTRY_BYTES = 34;
+const NONCE_SEED_BYTES = 16;
+
+/** Gives data keys to the next call, with fresh randomness for its nonces. */
+function giveKeys(engine: Engine, { keys, slots }: DataKeys): void {
+  const bytes = new Uint8Array(4 + keys.length + NONCE_SEED_BYTES + slots.length);
+  new DataView(bytes.buffer).setUint32(0, keys.length / KEY_ENTRY_BYTES, true);
+  bytes.set(keys, 4);
+  crypto.getRandomValues(bytes.subarray(4 + keys.length, 4 + keys.length + NONCE_SEED_BYTES));
+  bytes.set(slots, 4 + keys.length + NONCE_SEED_BYTES);
+  engine.memory.give(bytes);
+  bytes.fill(0);
 }
