@@ -79,8 +79,8 @@ pub fn varve_key_slots(device: u32) -> i32 {
 /// bytes, fresh for each call | the wrapped keys`.
 #[wasm_bindgen]
 pub fn varve_change_keys(h: u32) -> i32 {
-    let encryption = encryption();
-    with(h, &mut |open| open.store.change_keys(encryption.clone()?).map(|()| 0))
+    let mut given = Some(encryption());
+    with(h, &mut |open| given.take().map_or(Ok(0), |keys| open.store.change_keys(keys?).map(|()| 0)))
 }
 
 /// The numbers of the data keys that files need, two bytes each, in cells 0 and 1.
@@ -94,6 +94,7 @@ pub fn varve_keys_in_use(h: u32) -> i32 {
 }
 
 /// Takes the input as data keys. What is left of it is overwritten.
+#[inline(never)]
 fn encryption() -> Result<Encryption, Error> {
     let input = Zeroizing::new(scratch::take_input());
     Encryption::decode(&input)

@@ -220,7 +220,7 @@ impl Keyring {
         let end = bytes.len().checked_sub(CIPHER_BYTES).ok_or(Undecipherable)?;
         let (part, room) = bytes.split_at_mut(end);
         let (nonce, tag) = room.split_first_chunk::<NONCE_BYTES>().ok_or(Undecipherable)?;
-        let tag = Tag::try_from(&*tag).map_err(|_| Undecipherable)?;
+        let tag = Tag::try_from(tag).map_err(|_| Undecipherable)?;
         XChaCha20Poly1305::new(&Key::from(*key))
             .decrypt_inout_detached(&XNonce::from(*nonce), &self.associated(place), part.into(), &tag)
             .map_err(|_| Undecipherable)?;

@@ -82,11 +82,13 @@ pub fn open_block_to_copy(
     }
     let revealed = reveal(keyring, file_id, key, handle.offset, &mut stored, kind).map_err(corrupt)?;
     let Revealed { codec, raw_len, len } = revealed;
-    if kind == BlockKind::Data && codec == CODEC_LZ4 && raw_len >= raw_bytes_min {
-        if let Some(front) = Front::of(&stored[..len], raw_len) {
-            stored.truncate(len);
-            return Ok(front.with(stored));
-        }
+    if kind == BlockKind::Data
+        && codec == CODEC_LZ4
+        && raw_len >= raw_bytes_min
+        && let Some(front) = Front::of(&stored[..len], raw_len)
+    {
+        stored.truncate(len);
+        return Ok(front.with(stored));
     }
     room::claim(raw_len)?;
     let raw = if codec == CODEC_RAW {
