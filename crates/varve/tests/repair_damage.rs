@@ -3,21 +3,18 @@
 
 mod rotten_store;
 
-use rotten_store::{Keys, Live, Rotten, SLOTS, build, check, holder, live, open};
-use varve::Encryption;
+use rotten_store::{
+    Keys, Live, Rotten, SLOTS, build, build_under, check_under, holder, live, open, open_under,
+};
 use varve::repair::{Lost, Repair, RepairOptions, RepairReport};
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, Slots};
 use varve::types::FileName;
+use varve::{Code, Encryption, Keyring};
 
-fn repair(slots: &MemorySlots, strict: bool) -> (MemorySlots, RepairReport) {
-    let options = RepairOptions {
-        strict,
-        store_id: [3; 16],
-        entropy: 11,
-        files_max: 128,
-        encryption: Encryption::none(),
-    };
+fn repair(slots: &MemorySlots, encryption: &Encryption, strict: bool) -> (MemorySlots, RepairReport) {
+    let encryption = encryption.clone();
+    let options = RepairOptions { strict, store_id: [3; 16], entropy: 11, files_max: 128, encryption };
     let mut repair = Repair::new(slots.clone(), MemorySlots::new(SLOTS), options).expect("of this format");
     let mut last = 0;
     while repair.step().expect("repairs") {
@@ -30,9 +27,9 @@ fn repair(slots: &MemorySlots, strict: bool) -> (MemorySlots, RepairReport) {
 }
 
 /// Everything a store contains, which a check must find sound.
-fn contents(slots: MemorySlots) -> Keys {
-    assert_eq!(check(&slots).problems, []);
-    let store = open(slots).expect("a repaired store opens");
+fn contents(slots: MemorySlots, encryption: &Encryption) -> Keys {
+    assert_eq!(check_under(&slots, encryption).problems, []);
+    let store = open_under(slots, encryption).expect("a repaired store opens");
     let mut cursor = store.scan(ScanOptions::default()).expect("scans");
     let mut keys = Vec::new();
     loop {
@@ -49,8 +46,8 @@ fn contents(slots: MemorySlots) -> Keys {
 
 /// The result that the damage allows.
 fn judge(built: &Rotten, slots: &MemorySlots, place: &str, with_strict: bool) -> RepairReport {
-    let (repaired, report) = repair(slots, false);
-    let found = contents(repaired);
+    let (repaired, report) = repair(slots, &built.encryption, false);
+    let found = contents(repaired, &built.encryption);
     assert_eq!(report.entries, found.len() as u64);
     // A loss excuses a key if it may have contained the key's newest version: the key is in its range, and the sequence too.
     let excused = |key: &[u8]| {
@@ -74,8 +71,8 @@ fn judge(built: &Rotten, slots: &MemorySlots, place: &str, with_strict: bool) ->
         );
     }
     if with_strict && !report.lost.is_empty() && report.is_sealed && !report.may_resurrect {
-        let (strict, _) = repair(slots, true);
-        for (key, value) in contents(strict) {
+        let (strict, _) = repair(slots, &built.encryption, true);
+        for (key, value) in contents(strict, &built.encryption) {
             assert_eq!(
                 built.now.get(&key),
                 Some(&value),
@@ -109,8 +106,8 @@ fn a_sound_store_comes_back_whole_with_sequences_and_expiries() {
         (report.lost.len(), report.older, report.may_resurrect, report.is_sealed),
         (0, 0, false, true)
     );
-    let (repaired, _) = repair(&built.slots, false);
-    assert_eq!(contents(repaired.clone()), built.now);
+    let (repaired, _) = repair(&built.slots, &built.encryption, false);
+    assert_eq!(contents(repaired.clone(), &built.encryption), built.now);
     let (old, new) = (open(before).expect("opens"), open(repaired).expect("opens"));
     assert_eq!(old.last_sequence(), new.last_sequence());
     let entry = |store: &rotten_store::SimpleStore, key: &[u8]| {
@@ -193,7 +190,7 @@ fn without_any_manifest_every_key_comes_back_and_perhaps_some_that_were_deleted(
     }
     let report = judge(&built, &slots, "no manifest", true);
     assert!(report.may_resurrect);
-    let found = contents(repair(&slots, false).0);
+    let found = contents(repair(&slots, &built.encryption, false).0, &built.encryption);
     for (key, value) in &built.now {
         assert_eq!(found.get(key), Some(value), "{key:?}");
     }
@@ -243,5 +240,27 @@ fn a_repair_that_does_not_end_leaves_nothing_that_opens() {
             "after {steps} steps"
         );
         steps += 1;
+    }
+}
+
+#[test]
+fn an_encrypted_store_is_repaired_with_its_keys_and_the_new_one_is_encrypted_too() {
+    let keys = vec![(1, [1; 32]), (2, [2; 32])];
+    let keyring = Keyring::new([9; 16], keys, [4; 16]).expect("keys");
+    let built = build_under(Encryption { keyring, slots: b"wrapped".to_vec() });
+    assert_eq!(judge(&built, &built.slots, "sound", true).lost, []);
+    let mut listed = 0;
+    for (slot, at) in places(&built.slots).into_iter().step_by(83) {
+        let mut slots = built.slots.clone();
+        slots.slot_mut(slot).expect("a slot")[at] ^= 1 << (at % 8);
+        let report = judge(&built, &slots, &format!("slot {slot}, byte {at}"), true);
+        listed += u32::from(!report.lost.is_empty());
+    }
+    assert!(listed > 20, "{listed}");
+    let (repaired, _) = repair(&built.slots, &built.encryption, false);
+    for slots in [&built.slots, &repaired] {
+        assert_eq!(open(slots.clone()).map(|_| ()).map_err(|error| error.code()), Err(Code::Key));
+        let bytes = (0..SLOTS).flat_map(|slot| slots.slot(slot).to_vec()).collect::<Vec<_>>();
+        assert!(!bytes.windows(8).any(|window| window == b"value 00"));
     }
 }

@@ -8,7 +8,7 @@ use varve::check::{Check, CheckReport, CheckStep, SlotPage};
 use varve::manifest::inspect_manifest;
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool, Slots};
 use varve::types::FileName;
-use varve::{Durability, Host, Keyring, Op, Options, Store};
+use varve::{Durability, Encryption, Host, Keyring, Op, Options, Store};
 
 pub type Keys = BTreeMap<Vec<u8>, Vec<u8>>;
 pub type SimpleStore = Store<SlotPool<MemorySlots>>;
@@ -30,13 +30,20 @@ pub fn options() -> Options {
 }
 
 pub fn open(slots: MemorySlots) -> varve::Result<SimpleStore> {
+    open_under(slots, &Encryption::none())
+}
+
+pub fn open_under(slots: MemorySlots, encryption: &Encryption) -> varve::Result<SimpleStore> {
     let host = Host { now_ms: 1000, entropy: 5, store_id: [9; 16] };
-    Store::open(SlotPool::open(slots)?, options(), host).map(|(store, _)| store)
+    let options = Options { encryption: encryption.clone(), ..options() };
+    Store::open(SlotPool::open(slots)?, options, host).map(|(store, _)| store)
 }
 
 /// A store as it lies on the disk.
 pub struct Rotten {
     pub slots: MemorySlots,
+    #[allow(dead_code, reason = "a test that repairs nothing does not ask")]
+    pub encryption: Encryption,
     /// Its contents.
     pub now: Keys,
     /// The sequence of the value of each key.
@@ -48,7 +55,11 @@ pub struct Rotten {
 }
 
 pub fn build() -> Rotten {
-    let mut store = open(MemorySlots::new(SLOTS)).expect("opens");
+    build_under(Encryption::none())
+}
+
+pub fn build_under(encryption: Encryption) -> Rotten {
+    let mut store = open_under(MemorySlots::new(SLOTS), &encryption).expect("opens");
     let (mut now, mut ever) = (Keys::new(), BTreeMap::<_, Vec<_>>::new());
     for round in 0..4u32 {
         for number in (0..80u32).filter(|number| number % (round + 1) == 0) {
@@ -73,7 +84,7 @@ pub fn build() -> Rotten {
         store.commit(Durability::Relaxed).expect("committed");
         if round == 1 {
             store.close().expect("closed");
-            store = open(store.into_storage().into_device()).expect("opens");
+            store = open_under(store.into_storage().into_device(), &encryption).expect("opens");
         }
     }
     store.delete_range(b"key 050", b"key 053").expect("staged");
@@ -107,18 +118,22 @@ pub fn build() -> Rotten {
         |key: &Vec<u8>| store.find(key, |entry| entry.map_or(0, |entry| entry.sequence)).expect("read");
     let sequences = now.keys().map(|key| (key.clone(), sequence(key))).collect();
     store.close().expect("closed");
-    Rotten { sequences, slots: store.into_storage().into_device(), now, ever }
+    Rotten { sequences, encryption, slots: store.into_storage().into_device(), now, ever }
 }
 
 /// Verifies slots.
 pub fn check(slots: &MemorySlots) -> CheckReport {
+    check_under(slots, &Encryption::none())
+}
+
+pub fn check_under(slots: &MemorySlots, encryption: &Encryption) -> CheckReport {
     let page = |slot| SlotPage {
         slot,
         bytes: slots.size(slot),
         page: slots.slot(slot).iter().take(SLOT_HEADER_BYTES as usize).copied().collect(),
     };
     let pages: Vec<_> = (0..slots.count()).map(page).collect();
-    let mut check = Check::new(&pages, None, &Keyring::plain([0; 16])).expect("of this format");
+    let mut check = Check::new(&pages, None, &encryption.keyring).expect("of this format");
     let mut last = 0;
     loop {
         let (done, total) = check.progress();
