@@ -6,13 +6,14 @@
 mod rotten_store;
 
 use rotten_store::{Live, build, check, live, open};
+use varve::Encryption;
 use varve::storage::{SLOT_HEADER_BYTES, SlotHeader, Slots};
 use varve::types::FileKind;
 
 #[test]
 fn a_sound_store_has_no_problems_and_everything_is_counted() {
     let built = build();
-    let report = check(&built.slots);
+    let report = check(&built.slots, &Encryption::none());
     assert_eq!(report.problems, []);
     let live = live(&built.slots);
     let tables = live.keys().filter(|file| file.kind == FileKind::Table).count();
@@ -35,7 +36,7 @@ fn every_flipped_byte_of_a_live_file_is_reported_as_a_problem_of_that_file() {
         for at in in_page.chain(*start as usize..(start + bytes) as usize) {
             let mut slots = built.slots.clone();
             slots.slot_mut(*slot).expect("a slot")[at] ^= 1 << (at % 8);
-            let report = check(&slots);
+            let report = check(&slots, &Encryption::none());
             let named = report.problems.iter().any(|problem| problem.file == *file);
             // If the header of the newest manifest is damaged, its whole file is lost, and the other manifest names it.
             assert!(named, "{file}, byte {at}: {:?}", report.problems);
@@ -52,7 +53,7 @@ fn a_check_names_files_that_are_gone_or_short() {
         for keep in [0, 48, SLOT_HEADER_BYTES, start + bytes / 2, start + bytes - 1] {
             let mut slots = built.slots.clone();
             slots.truncate(slot, keep).expect("cut");
-            let report = check(&slots);
+            let report = check(&slots, &Encryption::none());
             // If the newest segment is gone, only the open store can prove it.
             let is_newest = file.kind == FileKind::Wal && keep < start + bytes;
             let named = report.problems.iter().any(|problem| problem.file == file);
@@ -70,7 +71,7 @@ fn one_damaged_block_does_not_hide_the_next() {
     for at in [10, 600] {
         slots.slot_mut(slot).expect("a slot")[start as usize + at] ^= 1;
     }
-    let report = check(&slots);
+    let report = check(&slots, &Encryption::none());
     assert_eq!(
         report.problems.iter().filter(|problem| problem.file == file).count(),
         2,

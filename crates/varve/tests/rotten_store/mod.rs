@@ -122,11 +122,7 @@ pub fn build_under(encryption: Encryption) -> Rotten {
 }
 
 /// Verifies slots.
-pub fn check(slots: &MemorySlots) -> CheckReport {
-    check_under(slots, &Encryption::none())
-}
-
-pub fn check_under(slots: &MemorySlots, encryption: &Encryption) -> CheckReport {
+pub fn check(slots: &MemorySlots, encryption: &Encryption) -> CheckReport {
     let page = |slot| SlotPage {
         slot,
         bytes: slots.size(slot),
