@@ -20,6 +20,7 @@ import type { Task } from './tasks/task.ts';
 import type { Work } from './work.ts';
 
 const REHEARSAL_MS = 40;
+const FILLING_MS = 1000;
 const SAID_MS = 1000;
 const REHEARSAL_PART = 0.2;
 /** Calls timed as one in a rehearsal, of engines that answer at once. */
@@ -215,7 +216,7 @@ class LoopRun {
 
   async #round(runner: Runner, round: number, text: string): Promise<void> {
     const { plan, access, stages, signal, say } = this.context;
-    const { work, calls, fresh, reserve, whole, reopened, beside } = this.loop;
+    const { work, calls, fresh, reserve, whole, reopened, beside, cache } = this.loop;
     const isRehearsal = round < 0;
     const loading = (percent: number): void => say(`${text}, ${percent} % loaded`);
     runner.stage ??= await stages.take(this.#fixture, runner.engine, runner.durability, loading);
@@ -230,6 +231,8 @@ class LoopRun {
     // A floor makes its calls as they were drawn.
     const isApart = !together && engine.role !== 'floor';
     const task = makeTask(work, stage, { ...choice, group: isApart ? group : undefined });
+    const rehearsal_ms = cache ? FILLING_MS : REHEARSAL_MS;
+    const longest_ms = whole ? Number.POSITIVE_INFINITY : budgetMs(plan);
     let said_ms = now();
     const progress = async (): Promise<void> => {
       if (now() - said_ms < SAID_MS) return;
@@ -239,7 +242,7 @@ class LoopRun {
     const timed = (): Promise<Round> =>
       measure(task, {
         group: together ? joined : group,
-        budget_ms: isRehearsal ? REHEARSAL_MS : whole ? Number.POSITIVE_INFINITY : budgetMs(plan),
+        budget_ms: isRehearsal ? rehearsal_ms : longest_ms,
         calls_max: isRehearsal ? Math.max(together ? joined : 1, Math.ceil(calls * REHEARSAL_PART)) : calls,
         together,
         signal,

@@ -11,12 +11,13 @@ import { inMemory, points } from '../fixtures.ts';
 import { House } from './house.ts';
 import { SHARED } from './protocol.ts';
 
-/** Small enough for the cache of a tab: so after the rehearsal, all reads are answered there. */
+/** So few keys that after the rehearsal all reads are answered in the tab; ranges begin at 101 of 200 keys. */
 const cached = { ...inMemory, accesses: ['page'], entries: count(1000, 1000), cache: true } as const;
 const get: Loop = { ...cached, phase: 'get' };
 const range: Loop = {
   ...cached,
-  ...{ phase: 'range of 100', calls: count(2000, 10_000), work: { kind: 'ranges', size: 100 } },
+  ...{ phase: 'range of 100', entries: count(200, 200), calls: count(2000, 10_000) },
+  work: { kind: 'ranges', size: 100 },
 };
 
 const secondTab = (writes: boolean): Beside => ({
@@ -38,11 +39,10 @@ const secondTab = (writes: boolean): Beside => ({
 
 registerLoops(
   { name: 'page-cached', title: 'reads that the tab answers', quick: true },
-  get,
-  range,
-  { ...cached, phase: '90% reads', work: points({ reads: 0.9 }) },
   ...[get, range].flatMap((loop) => [
+    loop,
     { ...loop, phase: `${loop.phase}, a second tab is idle`, beside: secondTab(false) },
     { ...loop, phase: `${loop.phase}, a second tab writes`, beside: secondTab(true) },
   ]),
+  { ...cached, phase: '90% reads', work: points({ reads: 0.9 }) },
 );
