@@ -33,13 +33,13 @@ export async function runLoad(
   callers: readonly Caller[],
   length: Length | Pace,
   options: LoadOptions = {},
-): Promise<Pick<Round, 'elapsed_ms' | 'latencies'>> {
+): Promise<Pick<Round, 'elapsedMs' | 'latencies'>> {
   const latencies: number[] = [];
   const started = now();
   await ('perSecond' in length
     ? open(callers, length, latencies, options)
     : closed(callers, length, latencies, options));
-  return { elapsed_ms: now() - started, latencies };
+  return { elapsedMs: now() - started, latencies };
 }
 
 async function closed(callers: readonly Caller[], length: Length, latencies: number[], { signal }: LoadOptions) {

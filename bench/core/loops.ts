@@ -178,7 +178,7 @@ interface Runner {
 class LoopRun {
   readonly #fixture: Fixture;
   readonly #title: string;
-  readonly #step_ms = timerStepMs();
+  readonly #stepMs = timerStepMs();
 
   constructor(
     private readonly context: Context,
@@ -231,19 +231,19 @@ class LoopRun {
     // A floor makes its calls as they were drawn.
     const isApart = !together && engine.role !== 'floor';
     const task = makeTask(work, stage, { ...choice, group: isApart ? group : undefined });
-    const rehearsal_ms = cache ? FILLING_MS : REHEARSAL_MS;
-    const longest_ms = whole ? Number.POSITIVE_INFINITY : budgetMs(plan);
-    let said_ms = now();
+    const rehearsalMs = cache ? FILLING_MS : REHEARSAL_MS;
+    const longestMs = whole ? Number.POSITIVE_INFINITY : budgetMs(plan);
+    let saidMs = now();
     const progress = async (): Promise<void> => {
-      if (now() - said_ms < SAID_MS) return;
-      said_ms = now();
+      if (now() - saidMs < SAID_MS) return;
+      saidMs = now();
       say(`${text}, ${rate(task.tally.ops)} done`);
     };
     const timed = (): Promise<Round> =>
       measure(task, {
         group: together ? joined : group,
-        budget_ms: isRehearsal ? rehearsal_ms : longest_ms,
-        calls_max: isRehearsal ? Math.max(together ? joined : 1, Math.ceil(calls * REHEARSAL_PART)) : calls,
+        budgetMs: isRehearsal ? rehearsalMs : longestMs,
+        callsMax: isRehearsal ? Math.max(together ? joined : 1, Math.ceil(calls * REHEARSAL_PART)) : calls,
         together,
         signal,
         sample: whole && progress,
@@ -262,7 +262,7 @@ class LoopRun {
 
   /** Calls that are timed as one. Of a mix more: its reads and its writes are timed apart. */
   #groupFor({ isRead }: Task, { latencies }: Round): number {
-    const group = groupFor(latencies, this.#step_ms);
+    const group = groupFor(latencies, this.#stepMs);
     return isRead && group > 1 ? group * MIX_GROUPS : group;
   }
 

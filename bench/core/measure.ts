@@ -18,8 +18,8 @@ const THIRD_MIN = 10;
 
 export interface Limits {
   readonly group: number;
-  readonly budget_ms: number;
-  readonly calls_max: number;
+  readonly budgetMs: number;
+  readonly callsMax: number;
   /** The calls of a group are under way together: its time is the latency of each, not their mean. */
   readonly together: boolean;
   readonly signal: AbortSignal;
@@ -30,7 +30,7 @@ export interface Limits {
 /** Plain data: it travels between tabs. */
 export interface Round {
   readonly tally: Tally;
-  readonly elapsed_ms: number;
+  readonly elapsedMs: number;
   /** Microseconds of the groups. */
   readonly latencies: readonly number[];
   /** The share of the rate of its first third that its last third lost; undefined where it was too short to say. */
@@ -45,26 +45,26 @@ export class JoinedRounds implements Round {
   readonly latencies: number[] = [];
   readonly reads: number[] = [];
   readonly writes: number[] = [];
-  elapsed_ms = 0;
+  elapsedMs = 0;
 
-  add({ tally, elapsed_ms, ...samples }: Round): this {
+  add({ tally, elapsedMs, ...samples }: Round): this {
     for (const name of Object.keys(tally) as (keyof Tally)[]) this.tally[name] += tally[name];
     for (const name of ['latencies', 'reads', 'writes'] as const) {
       for (const one of samples[name] ?? []) this[name].push(one);
     }
-    this.elapsed_ms += elapsed_ms;
+    this.elapsedMs += elapsedMs;
     return this;
   }
 }
 
 /** A round that was timed elsewhere, with the microseconds of its calls. */
-export function roundOf(tally: Partial<Tally>, elapsed_ms: number, latencies: readonly number[]): Round {
-  return { tally: { ...emptyTally(), ...tally }, elapsed_ms, latencies };
+export function roundOf(tally: Partial<Tally>, elapsedMs: number, latencies: readonly number[]): Round {
+  return { tally: { ...emptyTally(), ...tally }, elapsedMs, latencies };
 }
 
 /** How many calls of these latencies last long enough for the timer. */
-export function groupFor(latencies: readonly number[], step_ms = timerStepMs()): number {
-  return Math.max(1, Math.ceil((GROUP_STEPS * step_ms * 1000) / Math.max(percentilesOf(latencies).p50, 0.01)));
+export function groupFor(latencies: readonly number[], stepMs = timerStepMs()): number {
+  return Math.max(1, Math.ceil((GROUP_STEPS * stepMs * 1000) / Math.max(percentilesOf(latencies).p50, 0.01)));
 }
 
 function endOf({ isRead }: Task, from: number, last: number): number {
@@ -74,15 +74,15 @@ function endOf({ isRead }: Task, from: number, last: number): number {
 }
 
 export async function measure(task: Task, limits: Limits): Promise<Round> {
-  const calls = Math.min(task.calls, limits.calls_max);
+  const calls = Math.min(task.calls, limits.callsMax);
   const latencies: number[] = [];
   const [reads, writes]: [number[], number[]] = [[], []];
   let elapsed = 0;
   let spent = 0;
   let lastTurn = now();
-  const ends_ms: number[] = [];
-  let sampled_ms = 0;
-  for (let from = 0; from < calls && (from % limits.group > 0 || elapsed < limits.budget_ms); ) {
+  const endsMs: number[] = [];
+  let sampledMs = 0;
+  for (let from = 0; from < calls && (from % limits.group > 0 || elapsed < limits.budgetMs); ) {
     limits.signal.throwIfAborted();
     const last = Math.min(from - (from % limits.group) + limits.group, calls);
     const to = endOf(task, from, last);
@@ -97,8 +97,8 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
     const checked = task.check(from, to);
     if (checked !== undefined) await checked;
     from = to;
-    if (limits.sample !== undefined && elapsed - sampled_ms >= SAMPLE_MS) {
-      sampled_ms = elapsed;
+    if (limits.sample !== undefined && elapsed - sampledMs >= SAMPLE_MS) {
+      sampledMs = elapsed;
       await limits.sample();
     }
     if (end - lastTurn > TURN_MS) {
@@ -109,20 +109,20 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
     }
     if (to < last) continue;
     latencies.push((spent * 1000) / (limits.together ? 1 : ((last - 1) % limits.group) + 1));
-    ends_ms.push(elapsed);
+    endsMs.push(elapsed);
     spent = 0;
   }
   const start = now();
   await task.finish();
   elapsed += now() - start;
   await limits.sample?.();
-  return { tally: task.tally, elapsed_ms: elapsed, latencies, lost: lostShare(ends_ms), reads, writes };
+  return { tally: task.tally, elapsedMs: elapsed, latencies, lost: lostShare(endsMs), reads, writes };
 }
 
 /** The same of groups of equal work, by when each ended. */
-export function lostShare(ends_ms: readonly number[]): number | undefined {
-  const third = Math.floor(ends_ms.length / 3);
+export function lostShare(endsMs: readonly number[]): number | undefined {
+  const third = Math.floor(endsMs.length / 3);
   if (third < THIRD_MIN) return undefined;
-  const end = (group: number): number => ends_ms.at(group) ?? Number.NaN;
+  const end = (group: number): number => endsMs.at(group) ?? Number.NaN;
   return 1 - end(third - 1) / (end(-1) - end(-third - 1));
 }

@@ -70,7 +70,7 @@ export type RowHead = Pick<Row, 'suite' | 'access' | 'engine' | 'role' | 'durabi
   Partial<Pick<Row, 'phase' | 'note' | 'life' | 'engineVersion' | 'errors'>>;
 
 export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: boolean): Row {
-  const rates = rounds.map(({ tally, elapsed_ms }) => (tally.ops * 1000) / elapsed_ms);
+  const rates = rounds.map(({ tally, elapsedMs }) => (tally.ops * 1000) / elapsedMs);
   const all = new JoinedRounds();
   for (const round of rounds) all.add(round);
   const isMix = all.reads.length > 0 && all.writes.length > 0;
@@ -80,7 +80,7 @@ export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: 
   return {
     ...head,
     ops,
-    seconds: all.elapsed_ms / 1000,
+    seconds: all.elapsedMs / 1000,
     opsPerSecond,
     megabytesPerSecond: ops === 0 ? 0 : (opsPerSecond * bytes) / ops / 1e6,
     ...percentilesOf(all.latencies),

@@ -99,10 +99,10 @@ test('inserts, reads before updates, batched reads and the names of others are v
 });
 
 test('reads and writes of a mix are timed apart', async () => {
-  let now_ms = 0;
+  let nowMs = 0;
   const pass = (ms: number): number => {
-    now_ms += ms;
-    return now_ms;
+    nowMs += ms;
+    return nowMs;
   };
   vi.spyOn(performance, 'now').mockImplementation(() => pass(0.0001));
   const slow = bent(({ get, set }) => ({
@@ -123,14 +123,14 @@ test('reads and writes of a mix are timed apart', async () => {
 test('a load that takes long reports how far it is, can be cancelled, and removes its store', async () => {
   const calls: string[] = [];
   // The clock goes on by 0.4 s with each batch, and by next to nothing with each look at it: a word every third batch.
-  let now_ms = 0;
+  let nowMs = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => {
-    now_ms += 0.001;
-    return now_ms;
+    nowMs += 0.001;
+    return nowMs;
   });
   const slow = bent((real) => ({
     batch: (entries) => {
-      now_ms += 400;
+      nowMs += 400;
       real.batch(entries);
     },
     close: async () => void calls.push('closed'),

@@ -132,13 +132,13 @@ export class Stage {
 
   async #load({ entries = this.dataset.keys.length, seed = 1, loading }: StageOptions, where: Place): Promise<void> {
     const traces = loadTraces(this.dataset, entries, seed);
-    let reported_ms = performance.now();
+    let reportedMs = performance.now();
     // A memtable grows from one flush to the next, so that the first load may not fit into it and a later one does.
     for (let load = 0; load < LOADS_MAX; load++) {
       for (const [at, trace] of traces.entries()) {
         await this.#write(trace);
-        if (performance.now() - reported_ms < REPORT_MS) continue;
-        reported_ms = performance.now();
+        if (performance.now() - reportedMs < REPORT_MS) continue;
+        reportedMs = performance.now();
         // A session that answers at once lets nobody else have a turn: a request to cancel would not arrive.
         await turn();
         loading?.(Math.round(((at + 1) * 100) / traces.length));

@@ -91,7 +91,7 @@ async function runRound({ plan, signal }: Context, callers: Callers, subject: Su
   const closed = await spell(stage, callers, { seconds }, salt, { signal });
   subject.reads.push(closed.reads);
   subject.writes.push(closed.writes);
-  subject.asked = Math.max(1, ((closed.reads.tally.ops * 1000) / closed.reads.elapsed_ms) * OPEN_SHARE);
+  subject.asked = Math.max(1, ((closed.reads.tally.ops * 1000) / closed.reads.elapsedMs) * OPEN_SHARE);
   const pace = { perSecond: subject.asked, seconds };
   // A timer of a page comes too late: gets that are due begin at the next turn.
   const how = { signal, unbounded: true, rest: turn };
@@ -158,8 +158,8 @@ async function spell(
     runLoad(all(writers, writer), { seconds: length.seconds }, options),
     runLoad(all(readers, reader), length, options),
   ]);
-  const elapsed_ms = Math.max(wrote.elapsed_ms, read.elapsed_ms);
-  return { reads: roundOf(reads, elapsed_ms, read.latencies), writes: roundOf(writes, elapsed_ms, wrote.latencies) };
+  const elapsedMs = Math.max(wrote.elapsedMs, read.elapsedMs);
+  return { reads: roundOf(reads, elapsedMs, read.latencies), writes: roundOf(writes, elapsedMs, wrote.latencies) };
 }
 
 function conclude(context: Context, { writers, readers, suite }: Callers, subject: Subject, wrong?: string): void {
@@ -168,7 +168,7 @@ function conclude(context: Context, { writers, readers, suite }: Callers, subjec
     report(context, stage.engine, { suite, durability: DURABILITY, phase, note }, rounds, wrong);
   const beside = `${writers} ${writers === 1 ? 'writer' : 'writers'}`;
   const perMs = (rounds: readonly Round[]): number =>
-    median(rounds.map(({ tally, elapsed_ms }) => tally.ops / elapsed_ms));
+    median(rounds.map(({ tally, elapsedMs }) => tally.ops / elapsedMs));
   const kept = (both: Round[], alone: Round[]): string =>
     `closed loop, ${percent(perMs(both) / perMs(alone))} of alone`;
   row(`${readers} readers alone`, 'closed loop', readsAlone);

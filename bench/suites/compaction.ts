@@ -123,7 +123,7 @@ async function tombstones(on: Compaction, batch: number): Promise<void> {
 }
 
 class Compaction {
-  readonly #step_ms = timerStepMs();
+  readonly #stepMs = timerStepMs();
   readonly #session: SyncSession;
 
   constructor(
@@ -183,7 +183,7 @@ class Compaction {
         latencies.push((took * 1000) / (to - from));
         void task.check(from, to);
       }
-      if (round === 0) group = groupFor(latencies, this.#step_ms);
+      if (round === 0) group = groupFor(latencies, this.#stepMs);
       else made.push(roundOf(task.tally, elapsed, latencies));
     }
     return made;
@@ -195,14 +195,14 @@ class Compaction {
     const before = onDisk(await this.numbers());
     const started = now();
     await this.#session.settle('tables', 0);
-    const took_ms = now() - started;
+    const tookMs = now() - started;
     const after = onDisk(await this.numbers());
     const isExact = after.entries === liveInOrder(dataset, state).length;
     const wrong = isExact ? await this.stage.verify(true) : 'the tables hold more than the live entries.';
     const files = `${before.files} files of ${bytes(before.bytes)} became ${after.files} of ${bytes(after.bytes)}`;
     const note = `${files}; ${before.entries} entries, ${after.entries} after`;
     const made = { ops: before.entries, bytes: before.bytes };
-    this.row({ phase, unit: 'entries', note }, [roundOf(made, took_ms, [took_ms * 1000])], wrong);
+    this.row({ phase, unit: 'entries', note }, [roundOf(made, tookMs, [tookMs * 1000])], wrong);
     return wrong;
   }
 

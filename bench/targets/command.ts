@@ -73,15 +73,15 @@ export function versionOf(name: string): string {
 
 /** Prints the events of a run. In a terminal progress is one line that is overwritten, elsewhere a line now and then. */
 export function printer(): (event: RunEvent) => void {
-  let last_ms = Date.now();
+  let lastMs = Date.now();
   return (event) => {
     if (event.type === 'progress') {
       const text = event.total === 0 ? event.text : `${event.done}/${event.total} ${event.text}`;
       if (process.stdout.isTTY) process.stdout.write(`\r\u001b[K${text}\r`);
-      else if (Date.now() - last_ms > SILENCE_MS) console.log(`  ... ${text}`);
+      else if (Date.now() - lastMs > SILENCE_MS) console.log(`  ... ${text}`);
       else return;
     }
-    last_ms = Date.now();
+    lastMs = Date.now();
     if (event.type === 'row') console.log(`  ${rowLine(event.row)}`);
     if (event.type === 'problem') console.log(`  ! ${event.text}`);
   };

@@ -162,7 +162,7 @@ class Contender {
   }
 
   #measured(call: DocumentCall, calls: number, group: number, seed: number, signal: AbortSignal): Promise<Round> {
-    const limits = { group, budget_ms: budgetMs(this.plan), calls_max: calls, together: this.isTogether, signal };
+    const limits = { group, budgetMs: budgetMs(this.plan), callsMax: calls, together: this.isTogether, signal };
     return measure(this.#task(call, calls, group, seed), limits);
   }
 

@@ -60,7 +60,7 @@ const storesOf =
     new LifeStore(engine, name, { durability: 'relaxed', valueBytes: 100 });
 
 const { signal } = new AbortController();
-const extent = { mode: 'quick', steps: 60, budget_ms: 60_000, idle_ms: 1, signal } as const;
+const extent = { mode: 'quick', steps: 60, budgetMs: 60_000, idleMs: 1, signal } as const;
 
 function lifeOf(name: string): Life {
   const life = LIVES.find((one) => one.name === name);
@@ -149,7 +149,7 @@ test.each(['queue', 'rotate'])('%s: a life whose time is up ends early, its stor
     const later = (...pair: Parameters<typeof set>) => new Promise((done) => setTimeout(() => done(set(...pair)), 2));
     session.set = (...pair) => (String(pair[0]).endsWith('9') ? (later(...pair) as never) : set(...pair));
   });
-  const short = { ...extent, steps: 100_000, budget_ms: 100 };
+  const short = { ...extent, steps: 100_000, budgetMs: 100 };
   const { parts, problem, story } = await live(lifeOf(name), short, storesOf(slow));
   expect(problem).toBeUndefined();
   expect(parts[0]?.round.tally.ops).toBeLessThan(10_000);
@@ -162,12 +162,12 @@ test('a life with a pace takes its time, which is not in its figures', async () 
   const slow = { ...lifeOf('overwrite-steady'), idles: false, pace: { quick: 500, full: 500 } };
   const since = performance.now();
   const { parts } = await live(slow, extent, storesOf());
-  const took_ms = performance.now() - since;
-  const least_ms = (extent.steps / 500) * 1000;
+  const tookMs = performance.now() - since;
+  const leastMs = (extent.steps / 500) * 1000;
   // The last pause may end a little early.
-  expect(took_ms).toBeGreaterThan(least_ms - 20);
+  expect(tookMs).toBeGreaterThan(leastMs - 20);
   expect(parts[0]?.round.tally.ops).toBe(extent.steps);
-  expect(parts[0]?.round.elapsed_ms).toBeLessThan(took_ms - least_ms / 2);
+  expect(parts[0]?.round.elapsedMs).toBeLessThan(tookMs - leastMs / 2);
 });
 
 const story = (rates: readonly number[], more: Partial<LifeStory> = {}): LifeStory => ({

@@ -101,11 +101,11 @@ interface LifeExtent {
   readonly mode: keyof Count;
   readonly steps: number;
   /** It ends after so long, in milliseconds of its own time. */
-  readonly budget_ms: number;
+  readonly budgetMs: number;
   readonly signal: AbortSignal;
   readonly sampled?: (sample: LifeSample) => void;
   /** Milliseconds without a call at the end, of a life that idles. */
-  readonly idle_ms: number;
+  readonly idleMs: number;
 }
 
 /** The scan of a store that lived, and the same of a fresh one. */
@@ -161,7 +161,7 @@ async function fill(store: LifeStore, pairs: readonly Pair[]): Promise<void> {
 class Part extends JoinedRounds {
   groupSize = 1;
   writtenBytes = 0;
-  #due_ms = 0;
+  #dueMs = 0;
 
   /** `pace`: no more calls a second than so many, in bursts. */
   constructor(
@@ -174,15 +174,15 @@ class Part extends JoinedRounds {
   }
 
   /** Makes calls that are not counted, but for what is wrong with them; finds how many last long enough for the timer. */
-  async rehearse(calls: number, budget_ms: number, signal: AbortSignal): Promise<void> {
+  async rehearse(calls: number, budgetMs: number, signal: AbortSignal): Promise<void> {
     const group = Math.min(REHEARSAL_GROUP, Math.ceil(calls / 10));
-    const { tally, latencies } = await this.#measured(calls, { group, budget_ms, signal });
+    const { tally, latencies } = await this.#measured(calls, { group, budgetMs, signal });
     this.tally.wrong += tally.wrong;
     this.groupSize = groupFor(latencies);
   }
 
-  async goOn(calls: number, budget_ms: number, signal: AbortSignal, sample?: Limits['sample']): Promise<Round> {
-    const round = await this.#measured(calls, { group: this.groupSize, budget_ms, signal, sample });
+  async goOn(calls: number, budgetMs: number, signal: AbortSignal, sample?: Limits['sample']): Promise<Round> {
+    const round = await this.#measured(calls, { group: this.groupSize, budgetMs, signal, sample });
     this.add(round);
     return round;
   }
@@ -193,7 +193,7 @@ class Part extends JoinedRounds {
     return { phase, round: this, groupSize };
   }
 
-  async #measured(calls: number, limits: Omit<Limits, 'calls_max' | 'together'>): Promise<Round> {
+  async #measured(calls: number, limits: Omit<Limits, 'callsMax' | 'together'>): Promise<Round> {
     const { store } = this;
     const { group } = limits;
     const tally = emptyTally();
@@ -221,7 +221,7 @@ class Part extends JoinedRounds {
       },
       finish: () => store.commit(),
     });
-    const round = await measure(task, { ...limits, calls_max: calls, together: false });
+    const round = await measure(task, { ...limits, callsMax: calls, together: false });
     if (tally.ops < calls) {
       // The time was up: the calls that were prepared are made, uncounted.
       for (const step of due) check(step, await stepOf(step, store));
@@ -232,12 +232,12 @@ class Part extends JoinedRounds {
 
   /** Pauses when the steps are ahead of their pace by a burst. Time that was lost is not caught up with. */
   #keepPace(look: Limits['sample']): Promise<void> | undefined {
-    const due_ms = Math.max(this.#due_ms + 1000 / this.pace, now());
-    this.#due_ms = due_ms;
-    if (due_ms - now() < BURST_MS) return undefined;
+    const dueMs = Math.max(this.#dueMs + 1000 / this.pace, now());
+    this.#dueMs = dueMs;
+    if (dueMs - now() < BURST_MS) return undefined;
     return (async () => {
       await look?.();
-      await new Promise((resolve) => setTimeout(resolve, due_ms - now()));
+      await new Promise((resolve) => setTimeout(resolve, dueMs - now()));
     })();
   }
 }
@@ -280,9 +280,9 @@ class Living {
   }
 
   async run(): Promise<Lived> {
-    const { steps, budget_ms, signal, mode } = this.extent;
+    const { steps, budgetMs, signal, mode } = this.extent;
     const every = Math.max(1, Math.round(steps / WINDOWS[mode]));
-    await this.#steps.rehearse(every, budget_ms * REHEARSAL_PART, signal);
+    await this.#steps.rehearse(every, budgetMs * REHEARSAL_PART, signal);
     this.course.openings?.();
     this.#held = this.course.holds();
     for (const scan of this.#scans) await scan.rehearse(SCANS * REHEARSAL_GROUP, SCANS_MS, signal);
@@ -290,10 +290,10 @@ class Living {
     const groupSize = Math.max(...this.#scans.map((scan) => scan.groupSize));
     for (const scan of this.#scans) scan.groupSize = groupSize;
     // Of a slow engine, too, there are enough scans for a p99.
-    const window_ms = this.#scans.length > 0 ? budget_ms / WINDOWS[mode] : budget_ms;
-    while (this.#steps.tally.ops < steps && this.#steps.elapsed_ms < budget_ms) {
-      const left_ms = Math.min(window_ms, budget_ms - this.#steps.elapsed_ms);
-      await this.#window(Math.min(every, steps - this.#steps.tally.ops), left_ms);
+    const windowMs = this.#scans.length > 0 ? budgetMs / WINDOWS[mode] : budgetMs;
+    while (this.#steps.tally.ops < steps && this.#steps.elapsedMs < budgetMs) {
+      const leftMs = Math.min(windowMs, budgetMs - this.#steps.elapsedMs);
+      await this.#window(Math.min(every, steps - this.#steps.tally.ops), leftMs);
     }
     const idle = this.life.idles ? await this.#idle() : undefined;
     const stats = await this.store.opened?.report?.();
@@ -312,31 +312,31 @@ class Living {
     };
   }
 
-  async #window(steps: number, left_ms: number): Promise<void> {
+  async #window(steps: number, leftMs: number): Promise<void> {
     const { signal, sampled } = this.extent;
     let disk: DiskUse | undefined;
-    let looked_ms = 0;
+    let lookedMs = 0;
     const look = async (): Promise<void> => {
       // The end of a pause is no reason to look once more.
-      if (now() - looked_ms < SAMPLE_MS) return;
-      looked_ms = now();
+      if (now() - lookedMs < SAMPLE_MS) return;
+      lookedMs = now();
       const seen = await this.store.engine.disk?.(this.store.name);
       if (seen !== undefined && seen.bytes >= (disk?.bytes ?? 0)) disk = seen;
     };
-    const { tally, elapsed_ms, latencies } = await this.#steps.goOn(steps, left_ms, signal, look);
+    const { tally, elapsedMs, latencies } = await this.#steps.goOn(steps, leftMs, signal, look);
     const stats = await this.store.opened?.report?.();
     const sample: LifeSample = {
       steps: this.#steps.tally.ops,
-      at_ms: this.#steps.elapsed_ms,
-      stepsPerSecond: (tally.ops * 1000) / elapsed_ms,
+      at_ms: this.#steps.elapsedMs,
+      stepsPerSecond: (tally.ops * 1000) / elapsedMs,
       p99: percentilesOf(latencies).p99,
       ...(disk && { disk }),
       ...(stats && { memoryBytes: heldBytes(stats) }),
     };
     this.#samples.push(sample);
     const openings = this.course.openings?.() ?? [];
-    const [opening_ms, microseconds] = [openings.reduce((sum, ms) => sum + ms, 0), openings.map((ms) => ms * 1000)];
-    this.#openings?.add(roundOf({ ops: openings.length }, opening_ms, microseconds));
+    const [openingMs, microseconds] = [openings.reduce((sum, ms) => sum + ms, 0), openings.map((ms) => ms * 1000)];
+    this.#openings?.add(roundOf({ ops: openings.length }, openingMs, microseconds));
     if (this.#scans.length > 0) this.#held = this.course.holds();
     // Another one first each time.
     const scans = this.#samples.length % 2 === 1 ? this.#scans : this.#scans.toReversed();
@@ -345,11 +345,11 @@ class Living {
   }
 
   async #idle(): Promise<LifeStory['idle']> {
-    const { idle_ms, signal } = this.extent;
-    await new Promise((resolve) => setTimeout(resolve, idle_ms));
+    const { idleMs, signal } = this.extent;
+    await new Promise((resolve) => setTimeout(resolve, idleMs));
     signal.throwIfAborted();
     const disk = await this.store.engine.disk?.(this.store.name);
-    return disk && { after_ms: idle_ms, bytes: disk.bytes };
+    return disk && { after_ms: idleMs, bytes: disk.bytes };
   }
 }
 

@@ -65,8 +65,8 @@ async function runEngine(context: Context, life: Life, engine: Engine): Promise<
   const extent = {
     mode,
     steps: planned,
-    budget_ms: budgetMs(plan) * ROUNDS[mode],
-    idle_ms: IDLE_MS[mode],
+    budgetMs: budgetMs(plan) * ROUNDS[mode],
+    idleMs: IDLE_MS[mode],
     signal,
     sampled: ({ steps }: { readonly steps: number }) =>
       step(`${life.name}: ${engine.name}, ${steps} of ${planned} steps`),

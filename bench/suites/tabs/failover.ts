@@ -37,19 +37,19 @@ export async function runFailovers(context: Context, house: House, engines: read
   const times = TIMES[plan.mode];
   for (const engine of engines) {
     for (const cause of CAUSES) {
-      const pauses_ms: number[] = [];
+      const pausesMs: number[] = [];
       let wrong: string | undefined;
       let gone = '';
       for (let time = 0; time < times; time++) {
         step(`multi-tab (${place}): ${engine.name}, leader ended by ${cause}, ${time + 1} of ${times}`);
         const found = await failover(house, engine.name, cause);
-        pauses_ms.push(...found.pauses_ms);
+        pausesMs.push(...found.pausesMs);
         wrong ??= found.wrong;
         gone = found.gone;
       }
-      const elapsed_ms = pauses_ms.reduce((sum, ms) => sum + ms, 0);
-      const microseconds = pauses_ms.map((ms) => ms * 1000);
-      const round = roundOf({ ops: pauses_ms.length }, elapsed_ms, microseconds);
+      const elapsedMs = pausesMs.reduce((sum, ms) => sum + ms, 0);
+      const microseconds = pausesMs.map((ms) => ms * 1000);
+      const round = roundOf({ ops: pausesMs.length }, elapsedMs, microseconds);
       const phase = `pause of ${TABS - 1} writers, the ${gone} is gone: ${ENDS[cause]}`;
       report(context, engine, { suite: 'multi-tab', phase }, [round], wrong);
     }
@@ -70,10 +70,10 @@ async function failover(house: House, engine: string, cause: Cause) {
   const followers = tabs.filter((tab) => tab !== victim);
   for (const [i, tab] of followers.entries()) await tab.call.write({ engine, prefix: `${i}-` });
   await pass(WRITING_MS);
-  const command_ms = epochMs();
+  const commandMs = epochMs();
   await house.end(victim, cause);
   while (leader !== undefined && (await leaderOf(engine, followers)) === undefined) {
-    if (epochMs() > command_ms + FAILED_MS) throw new Error('No tab took over within half a minute.');
+    if (epochMs() > commandMs + FAILED_MS) throw new Error('No tab took over within half a minute.');
   }
   await pass(WRITING_MS);
   const written = await Promise.all(followers.map((tab) => tab.call.stop()));
@@ -88,7 +88,7 @@ async function failover(house: House, engine: string, cause: Cause) {
     await house.end(tab, 'close');
   }
   const gone = leader === undefined ? 'first tab' : 'leader';
-  return { pauses_ms: written.map((one) => pauseOf(one, command_ms)), wrong: problems[0], gone };
+  return { pausesMs: written.map((one) => pauseOf(one, commandMs)), wrong: problems[0], gone };
 }
 
 async function leaderOf(engine: string, tabs: readonly RemoteTab[]): Promise<RemoteTab | undefined> {
@@ -97,8 +97,8 @@ async function leaderOf(engine: string, tabs: readonly RemoteTab[]): Promise<Rem
 }
 
 /** The longest wait of a writer that ended after the command, in milliseconds. */
-function pauseOf({ writes }: Written, command_ms: number): number {
-  const waits = writes.slice(1).map(([, after], i) => (after > command_ms ? after - (writes[i]?.[1] ?? after) : 0));
+function pauseOf({ writes }: Written, commandMs: number): number {
+  const waits = writes.slice(1).map(([, after], i) => (after > commandMs ? after - (writes[i]?.[1] ?? after) : 0));
   return Math.max(0, ...waits);
 }
 

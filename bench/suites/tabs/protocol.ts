@@ -27,7 +27,7 @@ export interface Work {
   readonly index: number;
   readonly of: number;
   readonly calls: number;
-  readonly budget_ms: number;
+  readonly budgetMs: number;
   readonly group: number;
   readonly round: number;
 }

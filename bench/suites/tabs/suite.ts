@@ -162,10 +162,10 @@ class TabSuite {
 
   #workOf({ engine, call, tabs, group }: Making, tab: RemoteTab): Work {
     const waves = this.#waves;
-    const budget_ms = BUDGET_MS[this.#mode];
-    const calls = this.context.plan.custom.calls ?? budget_ms * (waves ? CALLS_PER_MS.waves : CALLS_PER_MS.awaited);
+    const budgetMs = BUDGET_MS[this.#mode];
+    const calls = this.context.plan.custom.calls ?? budgetMs * (waves ? CALLS_PER_MS.waves : CALLS_PER_MS.awaited);
     const part = { index: tabs.indexOf(tab), of: tabs.length };
-    return { engine: engine.name, call, waves, ...part, calls, budget_ms, group, round: 0 };
+    return { engine: engine.name, call, waves, ...part, calls, budgetMs, group, round: 0 };
   }
 
   async #groupOf(making: Making): Promise<number> {
@@ -204,7 +204,7 @@ class TabSuite {
 function sum(rounds: readonly Round[]): Round {
   const all = new JoinedRounds();
   for (const round of rounds) all.add(round);
-  const perMs = rounds.reduce((rate, { tally, elapsed_ms }) => rate + tally.ops / elapsed_ms, 0);
-  all.elapsed_ms = all.tally.ops / perMs;
+  const perMs = rounds.reduce((rate, { tally, elapsedMs }) => rate + tally.ops / elapsedMs, 0);
+  all.elapsedMs = all.tally.ops / perMs;
   return all;
 }

@@ -55,7 +55,7 @@ export class Tab {
 
   async rehearse(work: Work): Promise<number> {
     const task = this.#taskOf({ ...work, calls: REHEARSAL_CALLS });
-    const { latencies } = await measure(task, limits({ ...work, calls: REHEARSAL_CALLS, group: 1, budget_ms: 1000 }));
+    const { latencies } = await measure(task, limits({ ...work, calls: REHEARSAL_CALLS, group: 1, budgetMs: 1000 }));
     return groupFor(latencies);
   }
 
@@ -162,9 +162,9 @@ function ownOf(trace: PointTrace, { index, of }: Work): PointTrace {
   return { ...trace, numbers: trace.numbers.map((number) => (number % own) * of + index) };
 }
 
-function limits({ waves, group, budget_ms, calls }: Work): Parameters<typeof measure>[1] {
+function limits({ waves, group, budgetMs, calls }: Work): Parameters<typeof measure>[1] {
   const signal = new AbortController().signal;
-  return { group: waves ? IN_FLIGHT : group, budget_ms, calls_max: calls, together: waves, signal };
+  return { group: waves ? IN_FLIGHT : group, budgetMs, callsMax: calls, together: waves, signal };
 }
 
 function keyOf(prefix: string, number: number): string {

@@ -203,12 +203,12 @@ export function mix(parts: readonly (readonly [weight: number, kind: Kind])[]): 
 }
 
 /** The floor of a kind: the same bytes to the server alone, which answers as many as the kind was answered on average. */
-export function bare(kind: Kind, answer_bytes: number): Kind {
+export function bare(kind: Kind, answerBytes: number): Kind {
   return (share) => {
     const { method, headers = {}, body, operations } = kind(share);
     const sent = body === undefined ? { headers } : { headers, body };
     const isRead = method === 'GET' || method === 'DELETE';
-    const check = (text: string): boolean => text.length === answer_bytes;
-    return { ...read, method: isRead ? 'GET' : 'POST', path: BARE + answer_bytes, ...sent, operations, check };
+    const check = (text: string): boolean => text.length === answerBytes;
+    return { ...read, method: isRead ? 'GET' : 'POST', path: BARE + answerBytes, ...sent, operations, check };
   };
 }

@@ -107,16 +107,16 @@ export async function runConnections(
   });
   try {
     const callers = clients.map((client, i) => {
-      let answered_ms = Number.POSITIVE_INFINITY;
+      let answeredMs = Number.POSITIVE_INFINITY;
       return async () => {
         // After a pause of this process, which a busy machine can make, the server may have ended the connection.
-        if (performance.now() - answered_ms > IDLE_MS) await twoTurns();
+        if (performance.now() - answeredMs > IDLE_MS) await twoTurns();
         await ask(client, kind(shares[i] as Share), outcomes);
-        answered_ms = performance.now();
+        answeredMs = performance.now();
       };
     });
-    const { elapsed_ms, latencies } = await runLoad(callers, length);
-    return { outcomes, ...roundOf(outcomes.tally, elapsed_ms, latencies) };
+    const { elapsedMs, latencies } = await runLoad(callers, length);
+    return { outcomes, ...roundOf(outcomes.tally, elapsedMs, latencies) };
   } finally {
     await Promise.all(clients.map((client) => client.destroy()));
   }

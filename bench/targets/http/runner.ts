@@ -147,7 +147,7 @@ function lengthOf({ seconds: whole = SECONDS, requests, connections }: Phase, se
 }
 
 const perSecond = (rounds: readonly ServerRound[]): number =>
-  median(rounds.map(({ outcomes, elapsed_ms }) => (outcomes.requests * 1000) / elapsed_ms));
+  median(rounds.map(({ outcomes, elapsedMs }) => (outcomes.requests * 1000) / elapsedMs));
 
 function conclude(emit: Emit, suite: string, work: Work, problem: string | undefined): void {
   const { runner, phase, rounds, floor, due } = work;

@@ -45,11 +45,11 @@ export class Visits {
   async first(round: number): Promise<void> {
     for (const network of Object.keys(NETWORKS) as Network[]) {
       for (const store of rotated(this.stores, round)) {
-        const shown_ms = await this.#visit(store, network);
+        const shownMs = await this.#visit(store, network);
         await this.#compare(store, [WELCOME]);
         const { requests, bytes: taken } = this.site.taken();
         const note = `${requests} requests, ${bytes(taken)} after gzip`;
-        this.#add('open-first-visit', `first value, ${network}`, store, [shown_ms], note);
+        this.#add('open-first-visit', `first value, ${network}`, store, [shownMs], note);
       }
     }
   }
@@ -122,16 +122,16 @@ export class Visits {
     this.#wrong.set(store, `${found.length} notes are there, ${expected.length} were added, or one has another text.`);
   }
 
-  #add(suite: string, phase: string, store: StoreName, times_ms: readonly number[], note = ''): void {
+  #add(suite: string, phase: string, store: StoreName, timesMs: readonly number[], note = ''): void {
     const key = `${suite} ${phase} ${store}`;
     const row = this.#rows.get(key) ?? { suite, phase, store, note, rounds: [] };
     this.#rows.set(key, row);
-    const sum_ms = times_ms.reduce((sum, ms) => sum + ms, 0);
+    const sumMs = timesMs.reduce((sum, ms) => sum + ms, 0);
     row.rounds.push(
       roundOf(
-        { ops: times_ms.length },
-        sum_ms,
-        times_ms.map((ms) => ms * 1000),
+        { ops: timesMs.length },
+        sumMs,
+        timesMs.map((ms) => ms * 1000),
       ),
     );
   }
