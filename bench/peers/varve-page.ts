@@ -76,7 +76,7 @@ export const varveIndexedDb = overIndexedDb(
 
 export const varveHereIndexedDb: Engine = {
   ...overIndexedDb(
-    'varve-here-indexeddb',
+    'varve-inline-indexeddb',
     'varve/inline: the engine beside its caller, without a worker, its files in IndexedDB.',
     openInline,
   ),
