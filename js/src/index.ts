@@ -49,7 +49,7 @@ export interface RepairOptions extends RepairToolsOptions, ListOptions {}
  * codecs, the type arguments give them.
  *
  * Rejects with `VARVE_LOCKED` when another tab or worker has the store open for longer than `lockTimeout`, `VARVE_CORRUPT` when its
- * files are damaged (see `repair`), `VARVE_VERSION` when newer code wrote them or `version` is lower than the store's version,
+ * files are damaged (see `repair`), `VARVE_KEY` when its key is wrong, missing or not needed, `VARVE_VERSION` when newer code wrote them or `version` is lower than the store's version,
  * `VARVE_UNSUPPORTED` where workers are unavailable, `VARVE_INVALID_ARGUMENT` for an invalid name or option, with the
  * signal's `reason` when it aborts, and with any error that `upgrade` throws.
  *

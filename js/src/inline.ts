@@ -16,6 +16,7 @@ import { checkOptions, type Known } from './options.ts';
 import { inlineEngine } from './server/inline.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import * as begin from './store/begin.ts';
+import * as encryption from './store/key-change.ts';
 import * as live from './store/live.ts';
 import { loaders } from './store/loaders.ts';
 import { openStore } from './store/open.ts';
@@ -59,6 +60,7 @@ export async function open<K = Key, V = unknown>(name: string, options: OpenOpti
   loaders.live = async () => live;
   loaders.cache = async () => cache;
   loaders.portable = async () => portable;
+  loaders.encryption = async () => encryption;
   loadBlobs.now = async () => blobs;
   return openStore<K, V>(name, options, () => inlineEngine(adapter), {});
 }
@@ -94,6 +96,7 @@ function inline<O extends { storage?: StorageKind | StorageAdapter | undefined }
 ): O & { storage: never; worker: () => Worker } {
   checkOptions(options, known);
   loaders.requests = async () => requests;
+  loaders.encryption = async () => encryption;
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   const storage = adapter === undefined ? options.storage : undefined;
   return { ...options, storage: storage as never, worker: () => inlineEngine(adapter) as unknown as Worker };

@@ -7,7 +7,7 @@
  * Invariant: a list has exactly the options of its type; the compiler checks that.
  */
 
-import type { EncryptionOptions } from './encryption/types.ts';
+import type { EncryptionKey, EncryptionOptions } from './encryption/types.ts';
 import { invalid } from './errors.ts';
 import type {
   BeginOptions,
@@ -136,9 +136,15 @@ export function isRange<K, R extends KeyRange<K>>(
 
 /** Options whose key is as it is now: the caller may overwrite its bytes while the code that uses them is still being loaded. */
 export function withKeyOfNow<O extends { encryption?: EncryptionOptions | undefined }>(options: O): O {
-  const key = options?.encryption?.key;
-  const isBytes = key instanceof Uint8Array || key instanceof ArrayBuffer;
-  return isBytes ? { ...options, encryption: { ...options.encryption, key: new Uint8Array(key).slice() } } : options;
+  const { encryption } = options ?? {};
+  return encryption?.key === undefined
+    ? options
+    : { ...options, encryption: { ...encryption, key: keyOfNow(encryption.key) } };
+}
+
+/** A key as it is now. */
+export function keyOfNow(key: EncryptionKey): EncryptionKey {
+  return key instanceof Uint8Array || key instanceof ArrayBuffer ? new Uint8Array(key).slice() : key;
 }
 
 /** A value in the text of an error. */

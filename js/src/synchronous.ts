@@ -4,10 +4,11 @@
  * Invariant: the same store, files and semantics as `varve`; only one of the two has a store open at a time.
  */
 
+import { userKeyOf } from './encryption/user-key.ts';
 import { EngineHost } from './engine/engine-host.ts';
 import { spawnCompactor } from './engine/spawn-compactor.ts';
 import { VarveError } from './errors.ts';
-import { checkOptions, type Known } from './options.ts';
+import { checkOptions, type Known, withKeyOfNow } from './options.ts';
 import { deleteShared } from './share/delete-store.ts';
 import { isAdapter } from './storage/adapter.ts';
 import { listStores as listNames } from './storage/stores.ts';
@@ -47,6 +48,8 @@ export async function open<K = Key, V = unknown>(
   const known: Known<OpenOptions<never, never>> = { ...OPEN_ANY, compactor: 1 };
   const engine = resolveOptions(name, options, known);
   const { signal, compactor = true, version, upgrade } = options;
+  const { encryption } = withKeyOfNow(options);
+  if (encryption !== undefined) engine.key = await userKeyOf(encryption);
   const spawn = compactor ? spawnCompactor : undefined;
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   const host = await EngineHost.open(name, { ...engine, adapter, signal, compactor: spawn, slices: !compactor });
@@ -54,7 +57,7 @@ export async function open<K = Key, V = unknown>(
     await host.close();
     throw unsupported();
   }
-  const store = new SyncStore<K, V>(host, options, options.durability);
+  const store = new SyncStore<K, V>(host, options, options.durability, engine);
   if (version === undefined) return store;
   try {
     store.upgradeTo(version, upgrade);
@@ -102,7 +105,10 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
   checkOptions(options, REPAIR);
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
-  return repairStore(name, repairRequest(name, options), options, adapter);
+  const { encryption } = withKeyOfNow(options);
+  const request = repairRequest(name, options);
+  const key = encryption && (await userKeyOf(encryption));
+  return repairStore(name, { ...request, key }, options, adapter);
 }
 
 function unsupported(): VarveError {

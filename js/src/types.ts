@@ -3,6 +3,7 @@
  * Invariant: types only; nothing here exists at run time, so every module may import it.
  */
 
+import type { EncryptionOptions } from './encryption/types.ts';
 import type { StorageAdapter } from './storage/adapter.ts';
 
 /**
@@ -425,6 +426,14 @@ export interface CommonOpenOptions<K = Key, V = unknown, U = unknown> extends Wa
    * transaction with `strict` durability. If the function throws, `open` rejects with that error, and the store is closed unchanged.
    */
   upgrade?: U | undefined;
+  /**
+   * Encrypts the store: everything in its files is unreadable without the key. A new store is made with it, and can only be opened with a
+   * key from then on. `VARVE_KEY` if the key is wrong or missing, or if the store is not encrypted: see `encrypt`. Bytes are copied at the call.
+   *
+   * @example
+   * const db = await open('notes', { encryption: { key: await deriveKey(passphrase) } });
+   */
+  encryption?: EncryptionOptions | undefined;
   /** Where the wasm file is. Default: beside the worker script. */
   wasm?: string | URL | WebAssembly.Module | undefined;
 }

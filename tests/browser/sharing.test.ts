@@ -50,6 +50,34 @@ test('tabs share a store over ports, and the next one leads when the leader is c
   expect(after.map((one) => one?.clients)).toEqual([2, 2]);
 });
 
+test('tabs share an encrypted store with its key only, and the next one leads with its own', async () => {
+  const openWith = async (passphrase: string | undefined): Promise<Page> => {
+    const { page } = await profile.openPage();
+    pages.push(page);
+    await page.evaluate(async (text) => {
+      const key = text === undefined ? undefined : await varve.deriveKey(text, { iterations: 100_000 });
+      globalThis.db = await varve.open('encrypted', { encryption: key && { key } });
+    }, passphrase);
+    return page;
+  };
+  const first = await openWith('correct horse');
+  await first.evaluate(() => db.set(1, 'one'));
+  await expect(openWith('wrong')).rejects.toThrow('The key is wrong');
+  await expect(openWith(undefined)).rejects.toThrow('The store is encrypted');
+  const second = await openWith('correct horse');
+  expect(await second.evaluate(() => db.get(1))).toBe('one');
+  // A key that cannot be read is copied to the worker of another tab.
+  await second.evaluate(async () => {
+    const key = await crypto.subtle.generateKey({ name: 'AES-GCM', length: 256 }, false, ['encrypt', 'decrypt']);
+    await db.changeKey(await varve.deriveKey('correct horse', { iterations: 100_000 }), key);
+  });
+  await first.close();
+  await second.evaluate(() => db.set(2, 'two'));
+  expect(await second.evaluate(() => db.getMany([1, 2]))).toEqual(['one', 'two']);
+  expect(await sharing(second)).toMatchObject({ leads: true, clients: 1 });
+  await expect(openWith('correct horse')).rejects.toThrow('The key is wrong');
+});
+
 test('an exclusive transaction waits for that of another tab, and goes on when that tab is gone', async () => {
   const [first, second] = [await openTab('exclusive'), await openTab('exclusive')];
   await first.evaluate(async () => {

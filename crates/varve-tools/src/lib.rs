@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! check    tools_input(page) check_page ... check_begin -> { check_step -> 1: read need_*, tools_input(bytes) check_feed }*
-//! repair   tools_input(id, entropy) repair_begin -> { repair_step, repair_wanted -> add slots, repair_added }*
+//! repair   repair_key_slots tools_input(id, entropy, keys) repair_begin -> { repair_step, repair_wanted -> add slots, repair_added }*
 //! then     tools_report -> JSON at tools_output
 //! ```
 //!
@@ -16,7 +16,9 @@ mod report;
 use std::cell::RefCell;
 
 use varve::check::{Check, CheckStep, SlotPage};
+use varve::manifest::key_slots;
 use varve::repair::{Repair, RepairOptions};
+use varve::storage::SlotPool;
 use varve::{Encryption, Error};
 use varve_host::HostSlots;
 use zeroize::{Zeroize, Zeroizing};
@@ -25,7 +27,7 @@ use zeroize::{Zeroize, Zeroizing};
 #[derive(Default)]
 struct Tools {
     input: Vec<u8>,
-    output: String,
+    output: Vec<u8>,
     pages: Vec<SlotPage>,
     check: Option<Check>,
     need: (u32, u64, u32),
@@ -44,7 +46,7 @@ fn with<R>(work: impl FnOnce(&mut Tools) -> R) -> R {
 fn attempt(work: impl FnOnce(&mut Tools) -> Result<i32, Error>) -> i32 {
     with(|tools| {
         work(tools).unwrap_or_else(|error| {
-            tools.output = error.to_string();
+            tools.output = error.to_string().into_bytes();
             -(error.code() as i32)
         })
     })
@@ -92,7 +94,8 @@ pub extern "C" fn tools_report() {
             (Some(check), _) => report::check(check.report()),
             (_, Some(repair)) => report::repair(repair.report()),
             _ => String::new(),
-        };
+        }
+        .into_bytes();
     });
 }
 
@@ -161,6 +164,17 @@ pub extern "C" fn check_feed() {
             check.feed(bytes);
         }
     });
+}
+
+/// Puts the wrapped data keys of device `source` where reports are; 0 if there are none, else 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn repair_key_slots(source: u32) -> i32 {
+    attempt(|tools| {
+        let found = key_slots(&SlotPool::open(HostSlots::new(source))?)?;
+        let has_keys = found.is_some();
+        tools.output = found.unwrap_or_default();
+        Ok(i32::from(has_keys))
+    })
 }
 
 /// Starts a repair of device `source` into the empty device `target`; the input is a store id (16 bytes), entropy (8), and

@@ -9,9 +9,11 @@
  */
 
 import { DurableObject } from 'cloudflare:workers';
+import { userKeyOf } from '../encryption/user-key.ts';
 import { EngineHost } from '../engine/engine-host.ts';
 import { VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
+import type { EngineOptions } from '../protocol/messages.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { resolveOptions } from '../store/options.ts';
 import { SyncStore } from '../synchronous/store.ts';
@@ -28,7 +30,7 @@ const MEMORY_BYTES_DEFAULT = 8 * 1024 * 1024;
 
 /** Options of a `VarveObject`. */
 export interface VarveObjectOptions<K = Key, V = unknown>
-  extends Pick<CommonOpenOptions<K, V, SyncUpgrade<K, V>>, 'keys' | 'values' | 'version' | 'upgrade'> {
+  extends Pick<CommonOpenOptions<K, V, SyncUpgrade<K, V>>, 'keys' | 'values' | 'version' | 'upgrade' | 'encryption'> {
   /** The name of the store in the object. Default `store`. */
   name?: string | undefined;
   /** The most bytes for memtables, cached blocks, indexes and filters of this object. Default 8 MiB, at least 1 MiB. */
@@ -46,6 +48,7 @@ const OBJECT: Known<VarveObjectOptions> = {
   values: 1,
   version: 1,
   upgrade: 1,
+  encryption: 1,
   maxBytes: 1,
   wasm: 1,
 };
@@ -66,9 +69,9 @@ export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends D
     checkOptions(options, OBJECT);
     this.#adapter = new ObjectStorageAdapter(ctx, { maxBytes: options.maxBytes });
     ctx.blockConcurrencyWhile(async () => {
-      const { host, maintenance } = await openHost(ctx, this.#adapter, options);
+      const { host, maintenance, settings } = await openHost(ctx, this.#adapter, options);
       whenGone(this, ctx.id.toString(), host, this.#adapter);
-      this.store = storeOf(host, options);
+      this.store = storeOf(host, options, settings);
       this.#maintenance = maintenance;
       maintenance.look();
     });
@@ -97,7 +100,7 @@ async function openHost<K, V>(
   ctx: ObjectContext,
   adapter: ObjectStorageAdapter,
   options: VarveObjectOptions<K, V>,
-): Promise<{ host: EngineHost; maintenance: Maintenance }> {
+): Promise<{ host: EngineHost; maintenance: Maintenance; settings: EngineOptions }> {
   const { name = 'store', memoryBytes = MEMORY_BYTES_DEFAULT, wasm } = options;
   if (!(wasm instanceof WebAssembly.Module)) {
     throw new VarveError(
@@ -106,17 +109,18 @@ async function openHost<K, V>(
     );
   }
   const settings = resolveOptions(name, { ...options, memoryBytes }, OBJECT);
+  if (options.encryption !== undefined) settings.key = await userKeyOf(options.encryption);
   predecessors.get(ctx.id.toString())?.();
   let maintenance: Maintenance | undefined;
   const onTurn = (): void => maintenance?.look();
   const host = await EngineHost.open(name, { ...settings, wasm, adapter, onTurn });
   maintenance = new Maintenance(host, ctx.storage);
-  return { host, maintenance };
+  return { host, maintenance, settings };
 }
 
-function storeOf<K, V>(host: EngineHost, options: VarveObjectOptions<K, V>): SyncStore<K, V> {
+function storeOf<K, V>(host: EngineHost, options: VarveObjectOptions<K, V>, settings: EngineOptions): SyncStore<K, V> {
   const { version, upgrade } = options;
-  const store = new SyncStore<K, V>(host, options, undefined);
+  const store = new SyncStore<K, V>(host, options, undefined, settings);
   if (version !== undefined) store.upgradeTo(version, upgrade);
   return store;
 }

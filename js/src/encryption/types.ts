@@ -24,6 +24,14 @@ export interface EncryptionOptions {
   key: EncryptionKey;
 }
 
+/** Options of `rotateKey`. */
+export interface RotateKeyOptions {
+  /** All keys of the store. Default: the one that it was opened with. */
+  keys?: Iterable<EncryptionKey> | undefined;
+  /** Removes the keys that are not given; otherwise the call is refused with `VARVE_KEY` while there are any. Default false. */
+  removeOthers?: boolean | undefined;
+}
+
 /** Options of `deriveKey`. */
 export interface DeriveKeyOptions {
   /**

@@ -50,6 +50,7 @@ export function checkInWorker(
       ...pieces.map(({ image }) => image.buffer),
     ]);
     post({ type: 'check', module, input }, images);
+    input.keys?.fill(0);
   });
   return checked.finally(() => {
     if (abort !== undefined) signal?.removeEventListener('abort', abort);

@@ -13,7 +13,10 @@
  * Used by the engine worker, which runs frames on it, and by the synchronous store, which calls the engine directly.
  */
 
+import type { Locked } from '../encryption/slots.ts';
+import type { UserKey } from '../encryption/user-key.ts';
 import { closedError, VarveError } from '../errors.ts';
+import type { KeyChange } from '../protocol/messages.ts';
 import { commitFailure } from '../storage/commit-failure.ts';
 import { type DeferredDevice, isDeferred, type ManagedDevice, type OutputGate } from '../storage/device.ts';
 import { originStorage } from '../storage/origin.ts';
@@ -21,6 +24,7 @@ import { type CheckInput, readSlot, runCheck, survey } from '../tools/check.ts';
 import { loadTools } from '../tools/instance.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
 import type { CompactProgress, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
+import { encodeKeys } from '../wasm/data-keys.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import { checkInWorker } from './checker-link.ts';
 import { abort, type EngineHostOptions, type HostParts, openParts } from './host-parts.ts';
@@ -157,6 +161,27 @@ export class EngineHost {
     return { ...this.stats(), origin };
   }
 
+  /** Verifies the key of a client that joins; undefined if there is nothing to wait for. Rejects with `VARVE_KEY`. */
+  verifyKey(user: UserKey | undefined): Promise<void> | undefined {
+    return this.#parts.keys.verify(user);
+  }
+
+  /** Changes the keys of the store. Resolves with whether the caller's own key does not open it any more. */
+  async changeKeys(change: KeyChange): Promise<boolean> {
+    const { commits, keys } = this.#parts;
+    this.#ensureOpen();
+    const store = {
+      changeKeys: async (locked: Locked): Promise<void> => {
+        this.#ensureOpen();
+        await commits.resident(() => this.store.changeKeys(locked));
+        await this.committed();
+        this.upkeep.afterTurn();
+      },
+      keysInUse: async () => commits.resident(() => this.store.keysInUse()),
+    };
+    return keys.change(store, change);
+  }
+
   /** Flushes everything and merges it into one run. Writes that come meanwhile may be left out of it. */
   async compact(onProgress?: (progress: CompactProgress) => void): Promise<void> {
     await this.upkeep.compact(() => this.#ensureOpen(), onProgress);
@@ -177,7 +202,9 @@ export class EngineHost {
       return survey(this.#device, this.stats().log.segmentBytes || (this.recovery.state === 'torn' ? 0 : -1));
     };
     try {
-      const input = await this.#parts.commits.resident(copy);
+      const copied = await this.#parts.commits.resident(copy);
+      const { now } = this.#parts.keys;
+      const input = { ...copied, keys: now && encodeKeys(now) };
       const read = (slot: number, at: number, length: number) => readSlot(this.#device, slot, at, length);
       const { spawn } = this.#parts;
       if (spawn !== undefined) return await checkInWorker(spawn, module, input, read, options);
@@ -216,6 +243,7 @@ export class EngineHost {
     for (const listener of this.#watches.keys()) listener(closedError());
     this.#unwatch();
     abort(this.#parts);
+    this.#parts.keys.erase();
     void this.#parts.lock.release();
   }
 
@@ -275,6 +303,7 @@ export class EngineHost {
   async #release(): Promise<void> {
     this.#unwatch();
     this.#parts.release();
+    this.#parts.keys.erase();
     try {
       await this.#device.closeAll();
       await this.#parts.planting;

@@ -23,6 +23,7 @@ import { EngineStore } from '../wasm/store.ts';
 import { type Commits, commitsOf } from './commits.ts';
 import { CompactorLink, type JobsBeside } from './compactor-link.ts';
 import { DeferredJobs } from './deferred-jobs.ts';
+import { StoreKeys } from './store-keys.ts';
 
 const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
 /**
@@ -69,6 +70,7 @@ export interface HostParts {
   readonly spawn: SpawnCompactor | undefined;
   /** Resolves when the note in the other storage of the origin is written, or cannot be written. */
   readonly planting: Promise<void>;
+  readonly keys: StoreKeys;
   /** Whether writes are logged: then every acknowledged write is in the device. */
   readonly hasLog: boolean;
   /** The same parts with the engine's store opened once more, beside the store that is already open. */
@@ -81,6 +83,7 @@ export interface HostParts {
  */
 export async function openParts(name: string, options: EngineHostOptions): Promise<HostParts> {
   const settings = settingsOf(options);
+  const keys = new StoreKeys(options.key);
   const { signal, lockTimeout = LOCK_TIMEOUT_DEFAULT } = options;
   // Both are done while the storage answers.
   const loading = loadEngine(options.wasm).then((module) => ({ module, engine: instantiate(module) }));
@@ -96,11 +99,8 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
     device = opened.device;
     const { module, engine } = await loading;
     signal?.throwIfAborted();
-    const open = openerOf(device, engine, {
-      ...settings,
-      filesMax: device.slotsMax,
-      deferred: isDeferred(device),
-    });
+    const deviceSettings = { ...settings, filesMax: device.slotsMax, deferred: isDeferred(device) };
+    const open = openerOf(device, engine, deviceSettings, keys);
     let first = await open();
     ({ store, release } = first);
     if (isDeferred(device) && !(await isCommitted(device))) {
@@ -120,6 +120,7 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
       ...canary,
       compactor,
       spawn,
+      keys,
       hasLog: settings.log,
     };
     return partsOf({ ...opening, ...first }, open, () => jobsOn(opened.device, module, spawn, name));
@@ -130,6 +131,7 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
       // The next opening recovers the store.
     }
     release?.();
+    keys.erase();
     // The reason why the store did not open matters more than an error from closing it.
     await device?.closeAll().catch(() => undefined);
     await lock.release();
@@ -221,9 +223,19 @@ function partsOf(
 }
 
 /** Returns a function that opens and recovers the store in a device. It uses the same instance each time: stores can adopt one another. */
-function openerOf(device: ManagedDevice, engine: Engine, settings: StoreSettings): () => Promise<OpenedStore> {
+function openerOf(
+  device: ManagedDevice,
+  engine: Engine,
+  settings: StoreSettings,
+  keys: StoreKeys,
+): () => Promise<OpenedStore> {
+  const slotsIn = async (number: number): Promise<Uint8Array | undefined> => {
+    const read = (): Uint8Array | undefined => EngineStore.keySlots(engine, number);
+    return isDeferred(device) ? device.resident(read) : read();
+  };
   const recover = async (number: number): Promise<EngineStore> => {
-    const open = (): EngineStore => EngineStore.open(engine, number, settings);
+    const encryption = keys.areWanted ? await keys.forOpening(await slotsIn(number)) : undefined;
+    const open = (): EngineStore => EngineStore.open(engine, number, { ...settings, encryption });
     if (!isDeferred(device)) return open();
     device.allowSpare?.(settings.memoryBytes * SPARE_SHARE);
     const store = await device.recover(open);

@@ -4,6 +4,7 @@
  * so a frame is answered before a `close` that was sent after it.
  */
 
+import type { UserKey } from '../encryption/user-key.ts';
 import type { WireError } from '../errors.ts';
 import type { CommonOpenOptions, RecoveryReport, StorageKind, StorageReport } from '../types.ts';
 import type { PlainFootprint } from './footprint.ts';
@@ -11,9 +12,18 @@ import type { PlainFootprint } from './footprint.ts';
 /**
  * The names of the engine's methods outside frames. `stop` ends the check with the given number, or without a number the repair.
  * `after` is answered with the state of the store as soon as that differs from the given state; without a given state, at once.
- * `renew` asks for more time for the client's lease, and is answered with whether it goes on.
+ * `renew` asks for more time for the client's lease, and is answered with whether it goes on. `keys` is answered with whether the
+ * caller's own key does not open the store any more.
  */
-export type CallMethod = 'stats' | 'compact' | 'check' | 'stop' | 'after' | 'renew';
+export type CallMethod = 'stats' | 'compact' | 'check' | 'stop' | 'after' | 'renew' | 'keys';
+
+/** A change of the keys of a store: the argument of `keys`. `own` is the key with which the caller opened the store. */
+export type KeyChange =
+  | { readonly kind: 'encrypt'; readonly key: UserKey }
+  | { readonly kind: 'add'; readonly own: UserKey; readonly key: UserKey }
+  | { readonly kind: 'remove'; readonly key: UserKey }
+  | { readonly kind: 'change'; readonly own: UserKey; readonly from: UserKey; readonly to: UserKey }
+  | { readonly kind: 'rotate'; readonly keys: readonly UserKey[]; readonly removeOthers: boolean };
 
 /** The state of a store. Two states are equal only if nothing was written or lost between them. */
 export interface StoreState {
@@ -29,6 +39,8 @@ export interface EngineOptions
   storage?: StorageKind | undefined;
   /** URL of the wasm file, or the module compiled already. */
   wasm?: string | WebAssembly.Module | undefined;
+  /** The key of an encrypted store. */
+  key?: UserKey | undefined;
 }
 
 /** A client that opens a store together with other tabs. */
@@ -47,6 +59,7 @@ export interface RepairRequest {
   readonly strict: boolean;
   readonly lockTimeout: number;
   readonly tools?: string | WebAssembly.Module | undefined;
+  readonly key?: UserKey | undefined;
 }
 
 /** Page to worker. `id` comes back with the answer. */
@@ -72,6 +85,8 @@ export type Request =
       readonly isLogged: boolean;
       /** The version that the client opened the store with. */
       readonly version: number | undefined;
+      /** The key that the client opened the store with. */
+      readonly key?: UserKey | undefined;
     }
   | { readonly type: 'call'; readonly id: number; readonly method: CallMethod; readonly args: readonly unknown[] }
   | { readonly type: 'close'; readonly id: number }
@@ -83,6 +98,8 @@ export type Request =
   | { readonly type: 'repair'; readonly id: number; readonly name: string; readonly request: RepairRequest }
   /** The page is hidden or goes away: flush at once. Not answered. */
   | { readonly type: 'hidden' }
+  /** To its own worker: the key of the store, for the next time that it leads. Not answered. */
+  | { readonly type: 'key'; readonly key: UserKey }
   /** The page is visible again. Not answered. */
   | { readonly type: 'visible' }
   /** The scans and snapshots that the client had open are open again. Not answered. */

@@ -13,7 +13,7 @@ import { closedError, toWire, VarveError } from '../errors.ts';
 import { transferOf } from '../protocol/frame.ts';
 import { readsOf, writesOf } from '../protocol/frame-footprint.ts';
 import { markResponse, RequestFlag, takeFlags } from '../protocol/lease.ts';
-import type { OpenReport, Request, StoreState } from '../protocol/messages.ts';
+import type { KeyChange, OpenReport, Request, StoreState } from '../protocol/messages.ts';
 import { VERSION_KEY } from '../protocol/version.ts';
 import { deleteShared } from '../share/delete-store.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
@@ -333,19 +333,13 @@ export class EngineServer implements FrameOwner {
           from.send({ type: 'opened', id, report: await this.#open(request) });
           return;
         case 'join': {
-          const host = this.#opened();
-          const { storage, recovery } = host;
-          if (request.storage !== undefined && request.storage !== storage.kind) {
-            throw new VarveError('VARVE_LOCKED', `Another tab has this store open in the storage '${storage.kind}'.`);
-          }
-          if (request.isLogged && !host.hasLog) {
-            throw new VarveError('VARVE_LOCKED', "Another tab has this store open with durability: 'memory'.");
-          }
-          this.#clients.add(from);
-          clearTimeout(this.#away.get(from.client));
-          this.#away.delete(from.client);
-          from.send({ type: 'opened', id, report: { storage, recovery } });
-          await this.#versions.changed(from);
+          const verifying = this.#opened().verifyKey(request.key);
+          // That takes time for a passphrase. Others are answered meanwhile; this client sends nothing before it is answered.
+          if (verifying === undefined) await this.#admit(request, from);
+          else
+            void verifying
+              .then(() => this.#admit(request, from))
+              .catch((error) => from.send({ type: 'failed', id, error: toWire(error) }));
           return;
         }
         case 'call':
@@ -355,6 +349,8 @@ export class EngineServer implements FrameOwner {
             this.#opened();
             this.#afters.push({ id, from, state: request.args[0] as StoreState | undefined });
             this.#answerAfters();
+          } else if (request.method === 'keys') {
+            void this.#progressing(id, from, () => this.#opened().changeKeys(request.args[0] as KeyChange));
           } else if (request.method === 'check') {
             const options = request.args[0] as CheckOptions & { readonly number: number };
             void this.#stoppable(id, from, options.number, (watch) => this.#opened().check({ ...options, ...watch }));
@@ -404,6 +400,23 @@ export class EngineServer implements FrameOwner {
     } catch (error) {
       from.send({ type: 'failed', id, error: toWire(error) });
     }
+  }
+
+  /** Lets a client in. */
+  async #admit(request: Extract<Request, { type: 'join' }>, from: Connection): Promise<void> {
+    const host = this.#opened();
+    const { storage, recovery } = host;
+    if (request.storage !== undefined && request.storage !== storage.kind) {
+      throw new VarveError('VARVE_LOCKED', `Another tab has this store open in the storage '${storage.kind}'.`);
+    }
+    if (request.isLogged && !host.hasLog) {
+      throw new VarveError('VARVE_LOCKED', "Another tab has this store open with durability: 'memory'.");
+    }
+    this.#clients.add(from);
+    clearTimeout(this.#away.get(from.client));
+    this.#away.delete(from.client);
+    from.send({ type: 'opened', id: request.id, report: { storage, recovery } });
+    await this.#versions.changed(from);
   }
 
   async #open({ name, options }: OpenRequest, leadership?: Leadership): Promise<OpenReport> {

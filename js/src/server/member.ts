@@ -94,6 +94,9 @@ export class Member {
       case 'seek':
         this.#say({ type: 'seek' });
         return;
+      case 'key':
+        if (this.#request !== undefined) this.#request.options.key = data.key;
+        return;
       default:
         // From here on this worker must not announce that it leads.
         if (data.type === 'close') this.#isLeading = false;

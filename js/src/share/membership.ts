@@ -7,6 +7,7 @@
  */
 
 import { Client, type Link, type Port, workerDied } from '../client/client.ts';
+import type { UserKey } from '../encryption/user-key.ts';
 import { VarveError } from '../errors.ts';
 import type { EngineOptions, OpenReport, Request, Response } from '../protocol/messages.ts';
 import { outOfReach } from '../storage/opfs-realm.ts';
@@ -37,6 +38,14 @@ const OPENING_S = 30;
 const AWAY_MS = 10 * 60_000;
 /** How many workers in a row may be ended before they lead or find the leader. */
 const WORKERS_MAX = 3;
+
+/** A store that was joined. */
+export interface Joined {
+  readonly client: Client;
+  readonly report: OpenReport;
+  /** To be called when the store has another key; its `EngineOptions` have it already. */
+  readonly onKey: (key: UserKey) => void;
+}
 
 /** One of the pages that have the store open. */
 export class Membership {
@@ -73,7 +82,7 @@ export class Membership {
   }
 
   /** Opens a store, or joins those that have it open. Rejects as `open` does. */
-  static async join(options: MembershipOptions): Promise<{ client: Client; report: OpenReport }> {
+  static async join(options: MembershipOptions): Promise<Joined> {
     const { signal, lockTimeout, name } = options;
     const membership = new Membership(options);
     const { client } = membership;
@@ -93,7 +102,7 @@ export class Membership {
         membership.#answer = { resolve, reject };
         membership.#start();
       });
-      return { client, report };
+      return { client, report, onKey: (key) => membership.#send({ type: 'key', key }) };
     } catch (error) {
       client.fail(new VarveError('VARVE_CLOSED', 'The store did not open.'));
       throw error;
@@ -236,6 +245,7 @@ export class Membership {
       storage: engine.storage,
       isLogged: engine.durability !== 'memory',
       version: engine.version,
+      key: engine.key,
     } as const;
     this.#clientHeld?.then(
       () => {

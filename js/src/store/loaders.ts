@@ -12,6 +12,6 @@ export const loaders = {
   live: (): Promise<typeof import('./live.ts')> => import('./live.ts'),
   cache: (): Promise<typeof import('../cache/read-cache.ts')> => import('../cache/read-cache.ts'),
   portable: (): Promise<typeof import('./portable.ts')> => import('./portable.ts'),
-  encryption: (): Promise<typeof import('../encryption/user-key.ts')> => import('../encryption/user-key.ts'),
+  encryption: (): Promise<typeof import('./key-change.ts')> => import('./key-change.ts'),
   requests: (): Promise<typeof import('./requests.ts')> => import('./requests.ts'),
 };

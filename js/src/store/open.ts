@@ -6,10 +6,12 @@
  */
 
 import type { Client } from '../client/client.ts';
+import { withKeyOfNow } from '../options.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import { Membership, type MembershipOptions } from '../share/membership.ts';
 import { canShare } from '../share/names.ts';
 import { isAdapter } from '../storage/adapter.ts';
+import { loaders } from './loaders.ts';
 import type { OpenOptions } from './open-options.ts';
 import { checkOwn, OPEN, resolveOptions } from './options.ts';
 import { ask, type Spawn, start } from './start.ts';
@@ -32,17 +34,19 @@ export async function openStore<K, V>(
   const engine = resolveOptions(name, options, OPEN);
   const { version, upgrade, onVersionChange, signal, cache, memoryBytes = MEMORY_BYTES_DEFAULT } = options;
   checkOwn(options);
+  const { encryption } = withKeyOfNow(options);
+  if (encryption !== undefined) engine.key = await (await loaders.encryption()).userKeyOf(encryption);
   let store: Store<K, V>;
   if (sharing !== undefined && options.storage !== 'memory' && !isAdapter(options.storage) && canShare()) {
     signal?.throwIfAborted();
     const { lockTimeout } = engine;
     const joining = { ...sharing, name, engine, lockTimeout, signal, spawn: () => spawn(name) };
-    const { client, report } = await Membership.join(joining);
-    store = new Store(name, client, report, options, () => undefined);
+    const { client, report, onKey } = await Membership.join(joining);
+    store = new Store(name, client, report, options, { engine, onKey });
   } else {
     const client = start(name, options, spawn);
     const report = await ask<OpenReport>(client, { type: 'open', name, options: engine }, signal);
-    store = new Store(name, client, report, options, watchPage(client));
+    store = new Store(name, client, report, options, { engine, onClose: watchPage(client) });
   }
   try {
     if (version !== undefined) await store.upgradeTo(version, upgrade, signal);

@@ -35,6 +35,7 @@ export const OPEN_ANY: Known<CommonOpenOptions<never, never>> = {
   values: 1,
   version: 1,
   upgrade: 1,
+  encryption: 1,
   wasm: 1,
 };
 
@@ -52,7 +53,7 @@ export const PRELOAD: Known<Pick<CommonOpenOptions<never, never>, 'wasm'>> = { w
 export const LIST: Known<ListOptions> = { ...WAIT, storage: 1 };
 export const DELETE: Known<DeleteOptions> = { ...LIST, lockTimeout: 1 };
 export const CHECK: Known<CheckOptions> = { ...WAIT, ...COMPACT, tools: 1 };
-export const REPAIR: Known<RepairOptions & DeleteOptions> = { ...DELETE, ...CHECK, into: 1, strict: 1 };
+export const REPAIR: Known<RepairOptions & DeleteOptions> = { ...DELETE, ...CHECK, into: 1, strict: 1, encryption: 1 };
 export const EXPORT: Known<ExportOptions<never>> = { ...RANGE, ...WAIT, ...COMPACT, encryption: 1 };
 
 /** Throws unless the name can name a store. */

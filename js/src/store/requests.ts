@@ -5,7 +5,9 @@
  */
 
 import type { Ask } from '../client/client.ts';
+import { userKeyOf } from '../encryption/user-key.ts';
 import { VarveError } from '../errors.ts';
+import { withKeyOfNow } from '../options.ts';
 import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
 import type { WaitOptions } from '../types.ts';
 import { checkName, lockTimeoutOf } from './options.ts';
@@ -37,7 +39,10 @@ async function askOnce<T>(name: string, question: Ask, options: WaitOptions, spa
 
 /** Salvages a store into a new one. When the signal aborts, the worker stops and deletes what it wrote; then the worker is ended. */
 export async function repairNamed(name: string, options: RepairOptions, spawn: Spawn): Promise<RepairReport> {
-  const request = repairRequest(name, options);
+  const { encryption } = withKeyOfNow(options);
+  const plain = repairRequest(name, options);
+  const key = encryption && (await userKeyOf(encryption));
+  const request = { ...plain, key };
   const { onProgress, signal } = options;
   const client = start(name, options, spawn);
   const stop = (): void => void client.ask({ type: 'call', method: 'stop', args: [] }).catch(() => undefined);

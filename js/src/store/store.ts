@@ -6,7 +6,8 @@ import type { Client } from '../client/client.ts';
 import { Operations, scanEntries } from '../client/operations.ts';
 import { formatsOf } from '../codec/formats.ts';
 import { encodeRange } from '../codec/range.ts';
-import { COMPACT, checkOptions, WRITE, withKeyOfNow } from '../options.ts';
+import type { EncryptionKey, EncryptionOptions, RotateKeyOptions } from '../encryption/types.ts';
+import { COMPACT, checkOptions, keyOfNow, WRITE, withKeyOfNow } from '../options.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { levelNumber } from '../protocol/frame.ts';
 import type { OpenReport } from '../protocol/messages.ts';
@@ -15,12 +16,18 @@ import { untilAborted } from '../runtime/until-aborted.ts';
 import type { CheckOptions, CheckReport, ToolsProgress } from '../tools/types.ts';
 import type { CompactOptions, CompactProgress, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
 import { Cursor } from './cursor.ts';
+import type { KeyCall, KeyHolder } from './key-change.ts';
 import { loaders } from './loaders.ts';
 import type { OpenOptions } from './open-options.ts';
 import { CHECK, EXPORT, wasmPlace } from './options.ts';
 import type { PortableParts } from './portable.ts';
 import type { Upgrade } from './transaction.ts';
 import { View } from './view.ts';
+
+/** What a store has besides its client. */
+export interface StoreEnds extends KeyHolder {
+  readonly onClose?: (() => void) | undefined;
+}
 
 /**
  * An open store: a durable, ordered map. Every method rejects with a `VarveError`: `VARVE_CLOSED` after `close()`,
@@ -41,18 +48,18 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
   readonly storage: StorageReport;
   /** The state that `open` found: a new store, a clean one, or a log that was replayed. */
   readonly recovery: RecoveryReport;
-  readonly #onClose: () => void;
+  readonly #ends: StoreEnds;
   /** How many checks were started: a signal stops only the check that it was given to. */
   #checks = 0;
 
   /** @internal Made by `open`. */
-  constructor(name: string, client: Client, report: OpenReport, options: OpenOptions<K, V>, onClose: () => void) {
+  constructor(name: string, client: Client, report: OpenReport, options: OpenOptions<K, V>, ends: StoreEnds) {
     const level = levelNumber(options.durability ?? 'relaxed');
     super(client, new Operations(formatsOf(client, options.keys, options.values)), level);
     this.name = name;
     this.storage = report.storage;
     this.recovery = report.recovery;
-    this.#onClose = onClose;
+    this.#ends = ends;
   }
 
   /** @internal Upgrades the store to a version, with the writes of `upgrade`, in one transaction. */
@@ -109,6 +116,61 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
     // In a separate microtask: an error that the callback throws must not reach the connection.
     const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as CompactProgress));
     await this.client.ask({ type: 'call', method: 'compact', args: [] }, progress);
+  }
+
+  /**
+   * Encrypts a store that was opened without a key: new data at once, and the rest before it resolves. If it is interrupted, it goes on at
+   * the next opening, which needs the key. Tabs that have the store open keep it open; open it in them with the key from then on. Rejects
+   * with `VARVE_KEY` if the store is encrypted already, and with `VARVE_INVALID_ARGUMENT` for a key of a wrong form.
+   *
+   * @example
+   * await db.encrypt({ key: await deriveKey(passphrase) });
+   */
+  async encrypt(options: EncryptionOptions & CompactOptions): Promise<void> {
+    const { onProgress, ...encryption } = options ?? {};
+    await this.#changeKeys('encrypt', withKeyOfNow({ encryption }).encryption);
+    return this.compact({ onProgress });
+  }
+
+  /**
+   * Adds a key: each of up to 16 keys opens the store. Rejects with `VARVE_KEY` if the store is not encrypted.
+   *
+   * @example
+   * await db.addKey(outputOfPasskey); // the passphrase still opens it
+   */
+  async addKey(key: EncryptionKey): Promise<void> {
+    return this.#changeKeys('add', keyOfNow(key));
+  }
+
+  /** Removes a key. Rejects with `VARVE_KEY` if it opens nothing, and with `VARVE_INVALID_ARGUMENT` if it is the last one. */
+  async removeKey(key: EncryptionKey): Promise<void> {
+    return this.#changeKeys('remove', keyOfNow(key));
+  }
+
+  /**
+   * Puts a key into the place of another. Nothing is encrypted anew: whoever has a copy of the old key slots can open them with the old
+   * key, and read data of before the next `rotateKey()`. Rejects with `VARVE_KEY` if `from` opens nothing.
+   *
+   * @example
+   * await db.changeKey(await deriveKey(old), await deriveKey(passphrase));
+   */
+  async changeKey(from: EncryptionKey, to: EncryptionKey): Promise<void> {
+    return this.#changeKeys('change', keyOfNow(from), keyOfNow(to));
+  }
+
+  /**
+   * Makes a new data key, for everything that is written from now on; `compact()` brings over the rest. All keys of the store must be given.
+   * Rejects with `VARVE_KEY` if one is wrong or missing.
+   *
+   * @example
+   * await db.rotateKey({ keys: [passphraseKey, passkeyKey] });
+   * await db.compact();
+   */
+  async rotateKey(options: RotateKeyOptions = {}): Promise<void> {
+    return this.#changeKeys(
+      'rotate',
+      options?.keys ? { ...options, keys: Array.from(options.keys, keyOfNow) } : options,
+    );
   }
 
   /**
@@ -177,13 +239,20 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
    * await using db = await open('notes'); // closed at the end of the block
    */
   close(): Promise<void> {
-    this.#onClose();
+    this.#ends.onClose?.();
     return this.client.close();
   }
 
   /** `close()`, for `await using`. */
   [asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** Changes the keys of the store. */
+  async #changeKeys(...change: KeyCall): Promise<void> {
+    const { changeKeys } = await loaders.encryption();
+    const ask = (made: object) => this.client.ask({ type: 'call', method: 'keys', args: [made] }) as Promise<boolean>;
+    return changeKeys(this.#ends, change, ask);
   }
 
   /** The parts of the store that exports and imports use. */

@@ -4,11 +4,13 @@
 
 import { formatsOf } from '../codec/formats.ts';
 import { encodeRange } from '../codec/range.ts';
+import type { EncryptionKey, EncryptionOptions, RotateKeyOptions } from '../encryption/types.ts';
 import type { EngineHost } from '../engine/engine-host.ts';
-import { COMPACT, checkOptions, withKeyOfNow } from '../options.ts';
+import { COMPACT, checkOptions, keyOfNow, withKeyOfNow } from '../options.ts';
 import type { RawStore } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
+import { changeKeys, type KeyCall, type KeyHolder } from '../store/key-change.ts';
 import { CHECK, EXPORT } from '../store/options.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
 import type {
@@ -33,12 +35,14 @@ export class SyncStore<K, V> extends SyncView<K, V> {
   /** The state that `open` found. */
   readonly recovery: RecoveryReport;
   readonly #core: SyncCore;
+  readonly #engine: KeyHolder['engine'];
 
   /** @internal */
   constructor(
     host: EngineHost,
     { keys, values }: Pick<CommonOpenOptions<K, V>, 'keys' | 'values'>,
     durability: Durability | undefined,
+    engine: KeyHolder['engine'] = {},
   ) {
     const core = new SyncCore(host, durability);
     super(core, formatsOf(core, keys, values));
@@ -46,6 +50,7 @@ export class SyncStore<K, V> extends SyncView<K, V> {
     this.storage = host.storage;
     this.recovery = host.recovery;
     this.#core = core;
+    this.#engine = engine;
   }
 
   /** @internal Upgrades the store to a version, with the writes of `upgrade`, in one transaction. */
@@ -64,6 +69,36 @@ export class SyncStore<K, V> extends SyncView<K, V> {
     this.#core.ensureOpen();
     checkOptions(options, COMPACT);
     await this.#core.host.compact(options.onProgress);
+  }
+
+  /** Encrypts a store that was opened without a key: see `encrypt` of `varve`. */
+  async encrypt(options: EncryptionOptions & CompactOptions): Promise<void> {
+    const { onProgress, ...encryption } = options ?? {};
+    await this.#changeKeys('encrypt', withKeyOfNow({ encryption }).encryption);
+    return this.compact({ onProgress });
+  }
+
+  /** Adds a key: see `addKey` of `varve`. */
+  async addKey(key: EncryptionKey): Promise<void> {
+    return this.#changeKeys('add', keyOfNow(key));
+  }
+
+  /** Removes a key: see `removeKey` of `varve`. */
+  async removeKey(key: EncryptionKey): Promise<void> {
+    return this.#changeKeys('remove', keyOfNow(key));
+  }
+
+  /** Puts a key into the place of another: see `changeKey` of `varve`. */
+  async changeKey(from: EncryptionKey, to: EncryptionKey): Promise<void> {
+    return this.#changeKeys('change', keyOfNow(from), keyOfNow(to));
+  }
+
+  /** Makes a new data key for everything that is written from now on: see `rotateKey` of `varve`. */
+  async rotateKey(options: RotateKeyOptions = {}): Promise<void> {
+    return this.#changeKeys(
+      'rotate',
+      options?.keys ? { ...options, keys: Array.from(options.keys, keyOfNow) } : options,
+    );
   }
 
   /** Verifies every block and record while reads and writes continue, in a separate worker if the store has a compactor. */
@@ -103,6 +138,15 @@ export class SyncStore<K, V> extends SyncView<K, V> {
   /** `close()`, for `await using`. */
   [asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  async #changeKeys(...call: KeyCall): Promise<void> {
+    this.#core.ensureOpen();
+    return changeKeys({ engine: this.#engine }, call, async (change) => {
+      // What was written in this turn is in the log before files get other keys.
+      this.#core.ensureOpen();
+      return this.#core.host.changeKeys(change);
+    });
   }
 
   /** The store below its codecs. */

@@ -41,6 +41,8 @@ export interface CheckInput {
   readonly images: readonly SlotImage[];
   /** Bytes written to the newest WAL segment. If this session has none: 0 if the log is known to be torn, else -1. */
   readonly logEnd: number;
+  /** The data keys of an encrypted store (wasm/data-keys.ts). */
+  readonly keys?: Uint8Array | undefined;
 }
 
 /** Returns bytes of a slot. */
@@ -98,7 +100,7 @@ function isSlotError(error: unknown, kind: SlotError['kind']): error is SlotErro
 /** Verifies a store, from the copied parts and from the bytes of tables that `read` returns. */
 export async function runCheck(
   module: WebAssembly.Module,
-  { images, logEnd }: CheckInput,
+  { images, logEnd, keys = new Uint8Array() }: CheckInput,
   read: ReadSlot,
   options: { onProgress?: ((progress: ToolsProgress) => void) | undefined; signal?: AbortSignal | undefined } = {},
 ): Promise<CheckReport> {
@@ -109,6 +111,8 @@ export async function runCheck(
     tools.exports.check_page(slot, bytes);
     copied.set(slot, pieces);
   }
+  tools.put(keys);
+  keys.fill(0);
   tools.run((exports) => exports.check_begin(logEnd));
   let sliceEnd = performance.now() + SLICE_MS;
   for (;;) {

@@ -27,6 +27,7 @@ interface ToolsExports {
   need_offset(): number;
   need_length(): number;
   check_feed(): void;
+  repair_key_slots(source: number): number;
   repair_begin(source: number, target: number, strict: number, filesMax: number): number;
   repair_step(): number;
 }
@@ -72,6 +73,11 @@ export class Tools {
     return status;
   }
 
+  /** The key slots of the store in a device; undefined if there are none. */
+  keySlots(device: number): Uint8Array<ArrayBuffer> | undefined {
+    return this.run((exports) => exports.repair_key_slots(device)) === 0 ? undefined : this.#output().slice();
+  }
+
   /** The findings so far. */
   report<T>(): T {
     this.#exports.tools_report();
@@ -79,7 +85,11 @@ export class Tools {
   }
 
   #text(): string {
+    return new TextDecoder().decode(this.#output());
+  }
+
+  #output(): Uint8Array<ArrayBuffer> {
     const { memory, tools_output, tools_output_length } = this.#exports;
-    return new TextDecoder().decode(new Uint8Array(memory.buffer, tools_output() >>> 0, tools_output_length()));
+    return new Uint8Array(memory.buffer as ArrayBuffer, tools_output() >>> 0, tools_output_length());
   }
 }

@@ -7,6 +7,9 @@
  */
 
 import { decodeKey } from '../codec/key-reader.ts';
+import { erase } from '../encryption/data-keys.ts';
+import { unlock } from '../encryption/slots.ts';
+import type { UserKey } from '../encryption/user-key.ts';
 import { invalid, VarveError } from '../errors.ts';
 import type { RepairRequest } from '../protocol/messages.ts';
 import { nextTurn } from '../runtime/turn.ts';
@@ -20,6 +23,7 @@ import { OpfsUnavailable } from '../storage/opfs-directory.ts';
 import { opfsStorage } from '../storage/opfs-storage.ts';
 import { listStores } from '../storage/stores.ts';
 import type { Key } from '../types.ts';
+import { encodeKeys } from '../wasm/data-keys.ts';
 import { loadTools, Tools } from './instance.ts';
 import { fill, readable } from './memory-copy.ts';
 import type { LostPart, RepairReport, ToolsProgress } from './types.ts';
@@ -78,7 +82,11 @@ export async function repairStore(
     if (!isEmpty(target)) throw taken();
     isMade = true;
     const made = isDeferred(target) ? new MemoryDevice({ slotsMax: target.slotsMax }) : target;
-    const report = await salvage(module, await readable(source), made, { strict: request.strict, ...watch });
+    const report = await salvage(module, await readable(source), made, {
+      strict: request.strict,
+      user: request.key,
+      ...watch,
+    });
     await fill(target, made);
     isDone = true;
     return { store: into, ...report };
@@ -109,10 +117,12 @@ async function salvage(
   module: WebAssembly.Module,
   source: ManagedDevice,
   target: ManagedDevice,
-  { strict, onProgress, signal }: RepairWatch & { strict: boolean },
+  { strict, user, onProgress, signal }: RepairWatch & { strict: boolean; user: UserKey | undefined },
 ): Promise<Omit<RepairReport, 'store'>> {
   const tools = new Tools(module, [source, target]);
-  tools.put(crypto.getRandomValues(new Uint8Array(24)));
+  const keys = user === undefined ? new Uint8Array(0) : await keysOf(tools, user);
+  tools.put(Uint8Array.of(...crypto.getRandomValues(new Uint8Array(24)), ...keys));
+  keys.fill(0);
   tools.run((exports) => exports.repair_begin(0, 1, strict ? 1 : 0, target.slotsMax));
   let sliceEnd = 0;
   for (let more = true; more; ) {
@@ -126,6 +136,18 @@ async function salvage(
   onProgress?.(tools.progress);
   const { lost, ...report } = tools.report<RawReport>();
   return { ...report, lost: lost.map(({ from, to, ...part }) => ({ ...part, from: keyOf(from), to: keyOf(to) })) };
+}
+
+/** The data keys of the damaged store, in the form for the tools. Throws `VARVE_KEY` if the key does not open its slots. */
+async function keysOf(tools: Tools, user: UserKey): Promise<Uint8Array> {
+  const slots = tools.keySlots(0);
+  if (slots === undefined) throw new VarveError('VARVE_KEY', 'The store has no key slots. Repair it without a key.');
+  const keys = await unlock(slots, user);
+  try {
+    return encodeKeys({ keys, slots });
+  } finally {
+    erase(keys);
+  }
 }
 
 /** A key as it was passed to `set`, or its bytes if they are not a key: an index may name places between keys. */

@@ -4,6 +4,7 @@
  * Invariant: plain data, except for callbacks and signals. Reports are sent between workers as they are.
  */
 
+import type { EncryptionOptions } from '../encryption/types.ts';
 import type { Key } from '../types.ts';
 import type { WasmSource } from '../wasm/compile.ts';
 
@@ -83,6 +84,8 @@ export interface RepairOptions extends ToolsOptions {
    * the log are lost, their keys are unknown: then every older entry is left out.
    */
   strict?: boolean | undefined;
+  /** The key of an encrypted store. The new store has the same keys. */
+  encryption?: EncryptionOptions | undefined;
   /** How long to wait if the store is open elsewhere, in milliseconds. Default 5000. */
   lockTimeout?: number | undefined;
 }

@@ -8,6 +8,7 @@
  */
 
 import type { InitOutput } from '../../pkg/varve.js';
+import type { DataKeys } from './data-keys.ts';
 
 /** The exports, as wasm-bindgen declares them: a call that the engine does not have, or has in another form, does not compile. */
 export type EngineExports = InitOutput;
@@ -22,13 +23,5 @@ export interface StoreSettings {
   /** Bytes of flushed log segments kept for `changes`; negative for a default that depends on the size of the store. */
   historyBytes: number;
   /** The data keys of an encrypted store; of a new one, too. */
-  encryption?: DataKeys;
-}
-
-/** Data keys, and the bytes that say how to get them. */
-export interface DataKeys {
-  /** `{ u16 number | key 32 B }*`, ascending: new files are encrypted under the last one. */
-  keys: Uint8Array;
-  /** The key slots, for the manifest. */
-  slots: Uint8Array;
+  encryption?: DataKeys | undefined;
 }

@@ -8,8 +8,9 @@
 import { closedError, type VarveError } from '../errors.ts';
 import type { RecoveryReport, StoreStats } from '../types.ts';
 import { attempt, errorOf } from './call.ts';
+import { type DataKeys, encodeKeys } from './data-keys.ts';
 import type { Engine } from './engine.ts';
-import type { DataKeys, EngineExports, StoreSettings } from './exports.ts';
+import type { EngineExports, StoreSettings } from './exports.ts';
 import type { EngineFault } from './fault.ts';
 import type { JobTicket } from './job-ticket.ts';
 import type { EngineMemory } from './memory.ts';
@@ -63,7 +64,7 @@ export class EngineStore {
   }
 
   /** The key slots of the store in a registered device; undefined if there is none, or it is not encrypted. */
-  static keySlots(engine: Engine, device: number): Uint8Array | undefined {
+  static keySlots(engine: Engine, device: number): Uint8Array<ArrayBuffer> | undefined {
     const hasSlots = attempt(engine, () => engine.exports.varve_key_slots(device)) === 1;
     return hasSlots ? engine.memory.takeOut() : undefined;
   }
@@ -265,16 +266,9 @@ export class EngineStore {
   }
 }
 
-const KEY_ENTRY_BYTES = 34;
-const NONCE_SEED_BYTES = 16;
-
-/** Gives data keys to the next call, with fresh randomness for its nonces. */
-function giveKeys(engine: Engine, { keys, slots }: DataKeys): void {
-  const bytes = new Uint8Array(4 + keys.length + NONCE_SEED_BYTES + slots.length);
-  new DataView(bytes.buffer).setUint32(0, keys.length / KEY_ENTRY_BYTES, true);
-  bytes.set(keys, 4);
-  crypto.getRandomValues(bytes.subarray(4 + keys.length, 4 + keys.length + NONCE_SEED_BYTES));
-  bytes.set(slots, 4 + keys.length + NONCE_SEED_BYTES);
+/** Gives data keys to the next call. */
+function giveKeys(engine: Engine, keys: DataKeys): void {
+  const bytes = encodeKeys(keys);
   engine.memory.give(bytes);
   bytes.fill(0);
 }

@@ -141,6 +141,7 @@ export class FakeEngine implements Port {
       case 'returned':
       case 'seek':
       case 'revoked':
+      case 'key':
         return undefined;
       case 'list':
         return { type: 'result', id: request.id, value: ['a', 'b'] };

@@ -1,0 +1,264 @@
+/** Stores with keys: what opens them, who may join them, and what changes their keys. */
+
+import 'fake-indexeddb/auto';
+import { IDBFactory } from 'fake-indexeddb';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Port } from '../../js/src/client/client.ts';
+import type { EncryptionKey } from '../../js/src/encryption/types.ts';
+import { deriveKey, open, repair } from '../../js/src/inline.ts';
+import type { StorageAdapter } from '../../js/src/storage/adapter.ts';
+import { SLOT_DATA_OFFSET } from '../../js/src/storage/device.ts';
+import { openStore } from '../../js/src/store/open.ts';
+import type { OpenOptions } from '../../js/src/store/open-options.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import { open as openSync } from '../../js/src/synchronous.ts';
+import { filesOf } from '../../js/src/tools/slot-page.ts';
+import type { Key } from '../../js/src/types.ts';
+import { ChunkAdapter } from './support/chunk-adapter.ts';
+import { spawnServer, tools, wasm } from './support/engine.ts';
+import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { KeptDevices } from './support/kept-devices.ts';
+
+const refused = (sentence: string) => ({ code: 'VARVE_KEY', message: expect.stringContaining(sentence) });
+const WRONG = refused('The key is wrong');
+
+const key = (seed: number): Uint8Array => new Uint8Array(32).fill(seed);
+const passphrase = (text: string): Promise<EncryptionKey> => deriveKey(text, { iterations: 100_000 });
+
+const stores: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const db of stores.splice(0).reverse()) await db.close().catch(() => undefined);
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+/** A function that opens the same store with another key each time. */
+function place(storage: StorageAdapter = new KeptDevices()): (key?: EncryptionKey) => Promise<Store<Key, unknown>> {
+  return async (key) => {
+    const encryption = key === undefined ? undefined : { key };
+    const db = await open<Key, unknown>('secret', { storage, wasm, memoryBytes: 2 ** 20, encryption });
+    stores.push(db);
+    return db;
+  };
+}
+
+test('a store opens with its key only', async () => {
+  const at = place();
+  const db = await at(key(1));
+  await db.set('a', 1);
+  await db.close();
+  await expect(at(key(2))).rejects.toMatchObject(WRONG);
+  await expect(at()).rejects.toMatchObject({ code: 'VARVE_KEY' });
+  await expect(at(key(1).subarray(1))).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  expect(await (await at(key(1))).get('a')).toBe(1);
+});
+
+test('keys are added, changed and removed, and the last one stays', { timeout: 30_000 }, async () => {
+  const at = place();
+  const db = await at(key(1));
+  await db.set('a', 1);
+  await db.addKey(await passphrase('old'));
+  await db.changeKey(await passphrase('old'), await passphrase('new'));
+  await expect(db.removeKey(await passphrase('old'))).rejects.toMatchObject(WRONG);
+  await db.removeKey(key(1));
+  await expect(db.removeKey(await passphrase('new'))).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  await db.close();
+  await expect(at(key(1))).rejects.toMatchObject(WRONG);
+  expect(await (await at(await passphrase('new'))).get('a')).toBe(1);
+});
+
+test('a store that was changed to another key goes on with that one', async () => {
+  const at = place();
+  const db = await at(key(1));
+  await db.changeKey(key(1), key(2));
+  await db.addKey(key(3));
+  await db.rotateKey({ keys: [key(2), key(3)] });
+  await db.close();
+  for (const seed of [2, 3]) await (await at(key(seed))).close();
+  await expect(at(key(1))).rejects.toMatchObject(WRONG);
+});
+
+test('a rotation needs every key, or removes the others', async () => {
+  const at = place();
+  const db = await at(key(1));
+  await db.addKey(key(2));
+  await expect(db.rotateKey()).rejects.toMatchObject(refused('one key slot'));
+  await expect(db.rotateKey({ keys: [key(1), key(3)] })).rejects.toMatchObject(WRONG);
+  await expect(db.rotateKey({ key: key(1) } as never)).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  await db.set('a', 1);
+  await db.rotateKey({ removeOthers: true });
+  await db.set('b', 2);
+  await db.compact();
+  await db.close();
+  await expect(at(key(2))).rejects.toMatchObject(WRONG);
+  const again = await at(key(1));
+  expect(await again.getMany(['a', 'b'])).toEqual([1, 2]);
+});
+
+test('a plain store is encrypted where it is', async () => {
+  const at = place();
+  const db = await at();
+  await db.set('a', 1);
+  await expect(db.addKey(key(1))).rejects.toMatchObject(refused('without a key'));
+  await db.close();
+  await expect(at(key(1))).rejects.toMatchObject({ code: 'VARVE_KEY' });
+  const plain = await at();
+  await plain.encrypt({ key: key(1) });
+  await expect(plain.encrypt({ key: key(2) })).rejects.toMatchObject(refused('encrypted already'));
+  await plain.addKey(key(3));
+  expect(await plain.get('a')).toBe(1);
+  await plain.close();
+  await expect(at(key(2))).rejects.toMatchObject(WRONG);
+  expect(await (await at(key(3))).get('a')).toBe(1);
+});
+
+test('changes at the same time are made one after another', async () => {
+  const at = place();
+  const db = await at(key(1));
+  await Promise.all([2, 3, 4, 5].map((seed) => db.addKey(key(seed))));
+  await db.close();
+  for (const seed of [1, 2, 3, 4, 5]) await (await at(key(seed))).close();
+});
+
+test('a synchronous store has the same calls', async () => {
+  const storage = new KeptDevices();
+  const at = (seed: number) => openSync<Key, unknown>('secret', { storage, wasm, encryption: { key: key(seed) } });
+  const db = await at(1);
+  db.set('a', 1);
+  await db.addKey(key(2));
+  await db.rotateKey({ keys: [key(1), key(2)] });
+  await db.changeKey(key(1), key(3));
+  await db.removeKey(key(2));
+  await db.close();
+  await expect(at(2)).rejects.toMatchObject(WRONG);
+  const again = await at(3);
+  stores.push(again);
+  expect(again.get('a')).toBe(1);
+});
+
+/** The slots of a store that have the canary, and whether each of them has a file. */
+async function canaries(storage: KeptDevices): Promise<Map<number, boolean>> {
+  const device = await storage.open('secret', { lockTimeout: 0 });
+  const found = new Map<number, boolean>();
+  for (let slot = 0; slot < device.count(); slot++) {
+    const bytes = Buffer.alloc(device.size(slot));
+    device.read(slot, bytes, 0);
+    if (bytes.includes('canary'))
+      found.set(slot, filesOf(bytes.subarray(0, SLOT_DATA_OFFSET), bytes.length).length > 0);
+  }
+  await device.closeAll();
+  return found;
+}
+
+/** Entries that compression leaves as they are, in tables and in the log. */
+async function fill(db: Store<Key, unknown>): Promise<void> {
+  await db.setMany(Array.from({ length: 500 }, (_, i): [Key, unknown] => [['canary', i], `canary ${i}`]));
+  await db.compact();
+  await db.set('late', 'canary in the log');
+}
+
+test('no key and no value is in its files, in tables or in the log', async () => {
+  const storage = new KeptDevices();
+  const at = place(storage);
+  const db = await at(key(1));
+  await fill(db);
+  expect(await db.check({ tools })).toMatchObject({ ok: true });
+  await db.close();
+  expect(await canaries(storage)).toEqual(new Map());
+});
+
+test('the files from before it was encrypted are overwritten', async () => {
+  const storage = new KeptDevices();
+  const at = place(storage);
+  const db = await at();
+  await fill(db);
+  await db.close();
+  const before = await canaries(storage);
+  expect([...before.values()].filter((isFile) => isFile).length).toBeGreaterThan(2);
+  const again = await at();
+  await again.encrypt({ key: key(1) });
+  expect(await again.check({ tools })).toMatchObject({ ok: true });
+  await again.close();
+  const encrypted = await at(key(1));
+  expect(await encrypted.count()).toBe(501);
+  await encrypted.close();
+  // A slot that was free before is overwritten when it is used.
+  for (const [slot, isFile] of await canaries(storage)) expect([before.get(slot), isFile]).toEqual([false, false]);
+});
+
+test('it is repaired with its key only, and the new store has the same keys', async () => {
+  const storage = new KeptDevices();
+  const at = place(storage);
+  const db = await at(key(1));
+  await fill(db);
+  await db.addKey(key(2));
+  await db.close();
+  const mend = (seed?: number) =>
+    repair('secret', {
+      storage,
+      tools,
+      into: 'mended',
+      encryption: seed === undefined ? undefined : { key: key(seed) },
+    });
+  await expect(mend()).rejects.toMatchObject({ code: 'VARVE_KEY' });
+  await expect(mend(3)).rejects.toMatchObject(WRONG);
+  expect(await mend(2)).toMatchObject({ entries: 501, lost: [] });
+  const open1 = () => open('mended', { storage, wasm, encryption: { key: key(1) } });
+  const mended = await open1();
+  stores.push(mended);
+  expect(await mended.get('late')).toBe('canary in the log');
+});
+
+test('it is the same over a storage that commits later', async () => {
+  const at = place(new ChunkAdapter());
+  const db = await at(key(1));
+  await fill(db);
+  await db.changeKey(key(1), key(2));
+  await db.rotateKey();
+  await db.set('a', 1);
+  expect(await db.check({ tools })).toMatchObject({ ok: true });
+  await db.close();
+  await expect(at(key(1))).rejects.toMatchObject(WRONG);
+  await expect(at()).rejects.toMatchObject({ code: 'VARVE_KEY' });
+  const again = await at(key(2));
+  expect([await again.get('a'), await again.count()]).toEqual([1, 502]);
+});
+
+describe('a store that tabs share', () => {
+  beforeEach(() => {
+    const opfs = new FakeOpfs();
+    vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
+    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+    vi.stubGlobal('indexedDB', new IDBFactory());
+  });
+
+  async function openTab(given?: EncryptionKey): Promise<Store<Key, unknown>> {
+    const encryption = given === undefined ? undefined : { key: given };
+    const options: OpenOptions<Key, unknown> = { wasm, memoryBytes: 2 ** 20, encryption };
+    const db = await openStore<Key, unknown>('shared', options, (): Port => spawnServer(), {});
+    stores.push(db);
+    return db;
+  }
+
+  test('is joined with its key only', async () => {
+    const first = await openTab(key(1));
+    await first.set('a', 1);
+    await expect(openTab(key(2))).rejects.toMatchObject(WRONG);
+    await expect(openTab()).rejects.toMatchObject(refused('is encrypted'));
+    const second = await openTab(key(1));
+    expect(await second.get('a')).toBe(1);
+  });
+
+  test('goes on in a tab that joined, with the key that it has by then', async () => {
+    const first = await openTab(key(1));
+    await first.set('a', 1);
+    const second = await openTab(key(1));
+    await second.changeKey(key(1), key(2));
+    await first.close();
+    expect(await second.get('a')).toBe(1);
+    await second.addKey(key(3));
+    await expect(openTab(key(1))).rejects.toMatchObject(WRONG);
+    expect(await (await openTab(key(3))).get('a')).toBe(1);
+  });
+});
