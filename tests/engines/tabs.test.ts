@@ -58,6 +58,22 @@ describe.each(ENGINES)('$name', (engine) => {
     second = await session.browser.openTab();
   });
 
+  test('tabs share an encrypted store with a key that cannot be read, and the second goes on with it', async () => {
+    const openWith = (tab: Tab): Promise<void> =>
+      tab.evaluate(async () => {
+        const bytes = new Uint8Array(32).fill(7);
+        const key = await crypto.subtle.importKey('raw', bytes, 'AES-GCM', false, ['encrypt', 'decrypt']);
+        globalThis.db = await varve.open<number, string>('encrypted', { encryption: { key } });
+      });
+    await openWith(first);
+    await first.evaluate(() => db.set(1, 'one'));
+    await openWith(second);
+    expect(await second.evaluate(() => db.get(1))).toBe('one');
+    await first.evaluate(() => db.close());
+    expect(await second.evaluate(() => db.get(1))).toBe('one');
+    await second.evaluate(() => db.close());
+  });
+
   afterAll(() => session?.end());
 
   describe.each(PLACES)('a store $place', ({ place, options }) => {
