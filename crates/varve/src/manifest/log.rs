@@ -138,6 +138,7 @@ impl Manifest {
         }
         self.take_over(storage, version)?;
         let keyring = encryption.keyring.of_store(self.header.store);
+        self.blank_other(storage)?;
         let known = core::mem::replace(&mut self.encryption, Encryption { keyring, ..encryption });
         match self.rotate(storage, version) {
             Ok(()) => {}
@@ -146,11 +147,20 @@ impl Manifest {
                 return Err(error);
             }
         }
+        self.blank_other(storage)?;
         match self.rotate(storage, version) {
-            // The other file keeps the old keys until the next rotation.
+            // The other file is blank, and as good as an old one.
             Err(Error::StorageFull) => Ok(()),
             done => done,
         }
+    }
+
+    /// Overwrites the file that is not current with zeros: a snapshot is shorter than the edits that it replaces.
+    fn blank_other<S: Storage>(&mut self, storage: &mut S) -> Result<()> {
+        let other = FileName::manifest(1 - self.slot);
+        let len = storage.list().into_iter().find(|(known, _)| *known == other).map_or(0, |(_, len)| len);
+        let zeros = room::zeros(len as usize)?;
+        self.put(storage, other, 0, &zeros)
     }
 
     /// Syncs the file that was read, unless this was done. This must come before a log goes on.

@@ -178,6 +178,10 @@ pub trait Storage {
         Ok(())
     }
 
+    /// Overwrites bytes that deleted files have left, as far as they can still be reached. A store does this when it becomes encrypted. The
+    /// default does nothing, for a storage that gives all bytes of a file back when it is deleted.
+    fn wipe_unused(&mut self) {}
+
     /// Whether the room set aside for deletes on a full storage is complete. A storage without such room returns
     /// `true`.
     fn reserve_intact(&self) -> bool {

@@ -159,6 +159,10 @@ impl<D: Slots> Storage for SlotPool<D> {
         self.shrink_idle(keep_bytes)
     }
 
+    fn wipe_unused(&mut self) {
+        self.zero_unused();
+    }
+
     fn bytes_on_disk(&self) -> u64 {
         self.all_bytes()
     }

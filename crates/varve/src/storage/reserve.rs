@@ -19,8 +19,8 @@
 //! [`create_from_reserve`](SlotPool::create_from_reserve) does. Room that becomes free refills the reserve first.
 
 use super::Pieces;
-use super::name_map::{Place, reserve_of};
-use super::pool::{SlotPool, Use};
+use super::name_map::{Place, is_file, reserve_of};
+use super::pool::{Slot, SlotPool, Use};
 use super::slot_header::{PAGE_BYTES, SLOT_HEADER_BYTES};
 use super::slots::{SlotError, Slots};
 use super::space::pages;
@@ -245,14 +245,35 @@ impl<D: Slots> SlotPool<D> {
         if !is_inner || self.slots[place.slot as usize].state != Use::Open {
             return;
         }
-        self.slots[place.slot as usize].dirty = true;
+        self.zero(place.slot, place.start, place.start + place.room.min(self.behind(place)));
+    }
+
+    /// Writes zeros wherever a slot has bytes that no file contains, also where room is set aside.
+    pub(super) fn zero_unused(&mut self) {
+        for slot in 0..self.slots.len() as u32 {
+            let Slot { state, size, .. } = self.slots[slot as usize];
+            let mut at = if state == Use::Open { SLOT_HEADER_BYTES } else { size };
+            while at < size {
+                let files = self
+                    .files
+                    .iter()
+                    .filter(|(file, place)| is_file(*file) && place.slot == slot && place.end() > at);
+                let next = files.map(|(_, place)| (place.start, place.end())).min();
+                let (start, end) = next.unwrap_or((size, size));
+                self.zero(slot, at, start.min(size));
+                at = end;
+            }
+        }
+    }
+
+    /// Writes zeros into a slot. A refusal does not matter: the room is freed when the slot is cut.
+    fn zero(&mut self, slot: u32, from: u64, to: u64) {
+        self.slots[slot as usize].dirty |= from < to;
         let zeros = vec![0; ZEROS_BYTES];
-        let end = place.start + place.room.min(self.behind(place));
-        let mut at = place.start;
-        while at < end {
-            let piece = &zeros[..zeros.len().min((end - at) as usize)];
-            // A refusal does not matter: the room is freed when the slot is cut.
-            if self.device.write(place.slot, at, piece) != Ok(piece.len()) {
+        let mut at = from;
+        while at < to {
+            let piece = &zeros[..zeros.len().min((to - at) as usize)];
+            if self.device.write(slot, at, piece) != Ok(piece.len()) {
                 return;
             }
             at += piece.len() as u64;

@@ -6,6 +6,8 @@
 //!
 //! Invariant: the keyring has the key of every file that may still be read.
 
+use std::rc::Weak;
+
 use super::Store;
 use crate::codec::cipher::{Encryption, KeyNumber};
 use crate::error::{Error, Result};
@@ -36,6 +38,12 @@ impl<S: Storage> Store<S> {
         }
         for (_, table) in self.version.tables() {
             found.push(table.key);
+        }
+        // Scans and snapshots may still read tables that were replaced (seed 1795824460000213).
+        for view in self.obsolete.views().iter().filter_map(Weak::upgrade) {
+            for level in &view.levels {
+                found.extend(level.iter().map(|table| table.meta.key));
+            }
         }
         for &segment in &self.segments {
             found.push(self.key_of_segment(segment)?);
@@ -116,6 +124,9 @@ impl<S: Storage> Store<S> {
         self.wipes |= self.manifest.keyring().current() == 0;
         if is_new && self.options.log {
             self.log_staged(false)?;
+        }
+        if self.wipes {
+            self.storage.wipe_unused();
         }
         let changed = self.manifest.change_keys(&mut self.storage, &self.version, encryption);
         changed.map_err(|error| self.poison_unless_lack(error))?;
