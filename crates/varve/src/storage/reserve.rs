@@ -180,12 +180,15 @@ impl<D: Slots> SlotPool<D> {
     }
 
     /// Returns room to the host: everything after the last file of a slot, and free slots, the longest first, until at most `keep_bytes`
-    /// are left in them. Room that is set aside stays.
+    /// are left in them. Room that is set aside stays, but moves to the front of its slot.
     ///
     /// # Errors
     /// [`Error::Io`] when a slot cannot be cut.
     pub fn shrink_idle(&mut self, keep_bytes: u64) -> Result<()> {
         let could_not = |_| Error::Io("a spare file could not be cut");
+        for &kind in self.reserved_kinds() {
+            self.move_ahead(kind);
+        }
         for slot in 0..self.slots.len() as u32 {
             if self.slots[slot as usize].files > 0 {
                 self.cut(slot, self.used_end(slot)).map_err(could_not)?;
@@ -202,6 +205,16 @@ impl<D: Slots> SlotPool<D> {
             };
             self.cut(slot, SLOT_HEADER_BYTES).map_err(could_not)?;
         }
+    }
+
+    /// Moves the room that is set aside to the end of the file before it. It contains nothing, and a slot is cut only behind its last file:
+    /// the room of a file that was deleted in front of it would stay in the slot.
+    fn move_ahead(&mut self, kind: FileKind) {
+        let Some(place) = self.reserved(kind) else { return };
+        let before = |other: &Place| other.slot == place.slot && other.start < place.start;
+        let ends = self.files.iter().filter(|(_, other)| before(other)).map(|(_, other)| other.end());
+        let start = ends.max().unwrap_or(SLOT_HEADER_BYTES);
+        self.set_aside(kind, Place { start, ..place });
     }
 
     /// Returns the room after the last file of a slot to the host while there is more spare room than there should be. Otherwise a merge
