@@ -11,10 +11,11 @@ use varve::check::{Check, CheckReport, CheckStep, SlotPage};
 use varve::repair::{Repair, RepairOptions, RepairReport};
 use varve::storage::{Claim, MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool, Slots};
 use varve::types::{FileKind, FileName};
-use varve::{Code, Encryption, Error, Host, Keyring, Store};
+use varve::{Code, Encryption, Error, Host, Keyring, Options, Store};
 
 use crate::difference::difference;
 use crate::disk::{Disk, SimSlots};
+use crate::keys::keys_of;
 use crate::rng::Rng;
 use crate::run::Observed;
 use crate::scan::{Expectation, ScanError, contents};
@@ -83,17 +84,20 @@ pub fn check_and_repair(trace: &Trace) -> Result<u64, String> {
     let calm = calm(trace);
     let mut session = closed_after(trace, &calm, &mut observed)?;
     let slots = session.disk.fork().slots();
-    let found = check(&slots).map_err(|error| error.to_string())?;
+    let keys = |slots| SlotPool::open(slots).and_then(|pool| keys_of(&pool, trace, u64::MAX));
+    let encryption = keys(session.disk.fork().slots()).map_err(|error| error.to_string())?;
+    let found = check(&slots, &encryption.keyring).map_err(|error| error.to_string())?;
     if !found.problems.is_empty() {
         return Err(format!("a sound store has problems: {:?}", found.problems));
     }
-    let (repaired, report) = repair(slots).map_err(|error| error.to_string())?;
+    let (repaired, report) = repair(slots, encryption.clone()).map_err(|error| error.to_string())?;
     if !report.lost.is_empty() || report.may_resurrect {
         return Err(format!("of a sound store something is lost: {report:?}"));
     }
     let host = Host { now_ms: session.now_ms, entropy: 3, store_id: [0xee; 16] };
     let pool = SlotPool::open(repaired).map_err(|error| error.to_string())?;
-    let (store, _) = Store::open(pool, trace.options.clone(), host).map_err(|error| error.to_string())?;
+    let options = Options { encryption, ..trace.options.clone() };
+    let (store, _) = Store::open(pool, options, host).map_err(|error| error.to_string())?;
     let wrong = |error: ScanError| format!("{error:?}");
     let before = contents(&session.open().map_err(|error| error.to_string())?, &AtOnce).map_err(wrong)?;
     let after = contents(&store, &AtOnce).map_err(wrong)?;
@@ -123,7 +127,7 @@ fn closed_after<'a>(
 }
 
 /// Checks what is on a device.
-pub(crate) fn check<S: Slots>(slots: &S) -> varve::Result<CheckReport> {
+pub(crate) fn check<S: Slots>(slots: &S, keyring: &Keyring) -> varve::Result<CheckReport> {
     let read = |slot: u32, offset: u64, len: u32| {
         let mut bytes = vec![0; len as usize];
         let read = slots.read(slot, offset, &mut bytes).unwrap_or(0);
@@ -132,8 +136,7 @@ pub(crate) fn check<S: Slots>(slots: &S) -> varve::Result<CheckReport> {
     };
     let page =
         |slot| SlotPage { slot, bytes: slots.size(slot), page: read(slot, 0, SLOT_HEADER_BYTES as u32) };
-    let mut check =
-        Check::new(&(0..slots.count()).map(page).collect::<Vec<_>>(), None, &Keyring::plain([0; 16]))?;
+    let mut check = Check::new(&(0..slots.count()).map(page).collect::<Vec<_>>(), None, keyring)?;
     loop {
         match check.step()? {
             CheckStep::Working => {}
@@ -143,14 +146,8 @@ pub(crate) fn check<S: Slots>(slots: &S) -> varve::Result<CheckReport> {
     }
 }
 
-fn repair(slots: SimSlots) -> varve::Result<(MemorySlots, RepairReport)> {
-    let options = RepairOptions {
-        strict: true,
-        store_id: [0xee; 16],
-        entropy: 5,
-        files_max: 64,
-        encryption: Encryption::none(),
-    };
+fn repair(slots: SimSlots, encryption: Encryption) -> varve::Result<(MemorySlots, RepairReport)> {
+    let options = RepairOptions { strict: true, store_id: [0xee; 16], entropy: 5, files_max: 64, encryption };
     let mut repair = Repair::new(slots, MemorySlots::new(64), options)?;
     while repair.step()? {}
     let report = repair.report().clone();
@@ -169,6 +166,7 @@ fn is_harmless(op: &Op) -> bool {
             | Op::Freeze
             | Op::Slice(_)
             | Op::Release
+            | Op::ChangeKeys
             | Op::TakeJob
             | Op::StepJob(..)
             | Op::Reopen

@@ -128,6 +128,6 @@ mod tests {
         for seed in 0..100 {
             seen.extend(generate(seed).ops.iter().map(std::mem::discriminant));
         }
-        assert_eq!(seen.len(), 39);
+        assert_eq!(seen.len(), 40);
     }
 }
