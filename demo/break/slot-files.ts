@@ -24,13 +24,24 @@ export interface SlotFile {
   readonly size: number;
 }
 
-/** The largest table of a store that nobody has open. */
-export async function largestTable(store: string): Promise<SlotFile> {
+/** The handles of all files of a store. */
+async function handlesOf(store: string): Promise<FileSystemFileHandle[]> {
   const origin = await navigator.storage.getDirectory();
   const folder = await (await origin.getDirectoryHandle('varve')).getDirectoryHandle(store);
+  const handles: FileSystemFileHandle[] = [];
+  for await (const handle of folder.values()) if (handle instanceof FileSystemFileHandle) handles.push(handle);
+  return handles;
+}
+
+/** All files of a store that nobody has open. */
+export async function filesOf(store: string): Promise<File[]> {
+  return Promise.all((await handlesOf(store)).map((handle) => handle.getFile()));
+}
+
+/** The largest table of a store that nobody has open. */
+export async function largestTable(store: string): Promise<SlotFile> {
   let largest: SlotFile | undefined;
-  for await (const handle of folder.values()) {
-    if (!(handle instanceof FileSystemFileHandle)) continue;
+  for (const handle of await handlesOf(store)) {
     const file = await handle.getFile();
     for (const { start, end } of tablesOf(await file.slice(0, PAGE_BYTES).arrayBuffer())) {
       const size = Math.min(end, file.size);

@@ -311,3 +311,15 @@ test('a full disk is reported, loses nothing, accepts deletes, and accepts write
   expect(ofKind(steps, 'verified')).toContain('No refused write is there');
   expect(ofKind(steps, 'verified')).toContain('Nothing was lost');
 });
+
+test('a store that is encrypted shows no note in its files any more, and only its passphrase opens it', async () => {
+  const page = await openPage('encrypt.html');
+  const steps = await run(page, 'encrypt');
+  expect(ofKind(steps, 'wrong')).toBe('');
+  expect(ofKind(steps, 'reported')).toMatch(/Its files show "A secret of the lake" \d+ times/);
+  expect(await page.textContent('#encrypt-before')).toContain('A secret of');
+  expect(await page.textContent('#encrypt-after')).not.toContain('A secret of');
+  expect(ofKind(steps, 'reported').match(/Opening it/g)).toHaveLength(3);
+  expect(ofKind(steps, 'verified')).toContain('200 of 200 notes');
+  expect(await violationsOf(page)).toEqual([]);
+});
