@@ -1,13 +1,15 @@
 // `npm run bench -- [options]`: builds the package and the benchmark page, then runs bench/targets/browser/cli.ts, which drives it.
 // `npm run bench -- NAME [options]` runs another target of bench/targets: `fs`, `http`, `visit`.
 // `npm run bench -- scale` is the suite `scale` in the browser, `npm run bench -- micro` the suite `micro` in Node.
-// `npm run bench -- adapters` measures the adapters beside their originals (scripts/bench-adapters.mjs).
+// `npm run bench -- adapters` measures the adapters beside their originals (scripts/bench-adapters.mjs), `npm run bench -- encryption` an
+// encrypted store beside a plain one (scripts/bench-encryption.mjs).
 // `npm run bench -- results` runs the browser's suites, fs, http and visit, and writes docs/results.md (scripts/results.mjs).
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { benchAdapters } from './bench-adapters.mjs';
+import { benchEncryption } from './bench-encryption.mjs';
 import { build, DIST } from './build.mjs';
 import { measureResults } from './results.mjs';
 import { setup } from './setup.mjs';
@@ -64,6 +66,7 @@ await main(async () => {
   if (!isPrinted || !existsSync(DIST)) await build();
   if (first === 'results') await measureResults(rest, runEntry, target);
   else if (first === 'adapters') await benchAdapters(rest);
+  else if (first === 'encryption') await benchEncryption(rest);
   else if (inNode !== undefined) await runEntry(inNode, flags);
   else await runEntry(target('browser'), Object.hasOwn(SUITES, first) ? flags : args);
 });
