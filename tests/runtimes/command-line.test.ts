@@ -12,7 +12,7 @@ import { root } from '../../scripts/tools.mjs';
 
 const DIST = join(root, 'dist');
 const built = (file: string): string => pathToFileURL(join(DIST, file)).href;
-const { open }: typeof import('varve') = await import(/* @vite-ignore */ built('index.js'));
+const { deriveKey, open }: typeof import('varve') = await import(/* @vite-ignore */ built('index.js'));
 const { files }: typeof import('varve/fs') = await import(/* @vite-ignore */ built('fs.js'));
 const { bearer, createHandler }: typeof import('varve/http') = await import(/* @vite-ignore */ built('http.js'));
 
@@ -306,6 +306,29 @@ describe('files', () => {
     expect(exit).toBe(5);
     expect(err).toMatch(/byte \d+.* Nothing was imported\.\n$/);
   });
+});
+
+test('an encrypted store opens with the file of its key, a passphrase or 32 bytes, and with no other', async () => {
+  const bytes = new Uint8Array(32).fill(9);
+  const db = await open('secret', { storage: files(folder), encryption: { key: await deriveKey('silt') } });
+  await db.addKey(bytes);
+  await db.set('a', 1);
+  await db.close();
+  for (const name of [file('passphrase', 'silt\n'), file('bytes', bytes)]) {
+    expect(await varve('get', 'secret', 'a', '--key-file', name)).toMatchObject({ exit: 0, out: '1\n' });
+    expect(await varve('check', 'secret', '--key-file', name)).toMatchObject({ exit: 0 });
+  }
+  expect(await varve('repair', 'secret', '--key-file', 'bytes')).toMatchObject({ exit: 0 });
+  expect(await varve('get', 'secret-repaired', 'a', '--key-file', 'passphrase')).toMatchObject({ exit: 0, out: '1\n' });
+  const refused = async (exit: number, words: string, ...options: string[]): Promise<void> => {
+    const result = await varve('get', 'secret', 'a', ...options);
+    expect(result).toMatchObject({ exit, out: '' });
+    expect(result.err).toContain(words);
+  };
+  await refused(6, 'The store is encrypted');
+  await refused(6, 'The key is wrong', '--key-file', file('other', 'sand'));
+  await refused(2, 'is empty', '--key-file', file('nothing', '\n'));
+  await refused(3, 'cannot be read', '--key-file', 'missing');
 });
 
 test('bench measures a temporary store, and removes it', async () => {

@@ -6,7 +6,7 @@ import type { CheckProblem, LostPart, RepairReport } from '../tools/types.ts';
 import type { Key } from '../types.ts';
 import { type Command, STORE } from './command.ts';
 import { Exit, wrong } from './exit.ts';
-import { exists, folderIn, folderOf, LOCK_TIMEOUT, mustExist, storageOf, withFolder } from './place.ts';
+import { encryptionOf, exists, folderIn, folderOf, LOCK_TIMEOUT, mustExist, storageOf, withFolder } from './place.ts';
 import { count, keyText, plural, size } from './text.ts';
 
 export const check: Command = {
@@ -51,6 +51,7 @@ export const repair: Command = {
     into: { value: 'NAME', help: "the name of the new store (default: the store's name with -repaired)" },
     strict: { help: 'leave out entries that can be older than lost ones' },
     'lock-timeout': STORE['lock-timeout']!,
+    'key-file': STORE['key-file']!,
   },
   notes: ['The damaged store stays as it is. The exit code is 5 if data is lost.'],
   async run({ args, flags, output, signal }) {
@@ -66,6 +67,7 @@ export const repair: Command = {
       storage,
       into,
       strict: flags.has('strict'),
+      ...(await encryptionOf(flags)),
       lockTimeout: flags.integer('lock-timeout', 0) ?? LOCK_TIMEOUT,
       signal,
       onProgress: ({ done, total }) => output.progress(() => `repairing ${size(done)} of ${size(total)}`),

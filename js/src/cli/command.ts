@@ -52,6 +52,7 @@ const COMMON: Options = {
 export const STORE: Options = {
   values: { value: 'CODEC', help: "the store's codec of values: structured (default), json, utf8 or bytes" },
   'lock-timeout': { value: 'MS', help: 'how long to wait while another process has the store open (default 1000)' },
+  'key-file': { value: 'FILE', help: 'the key of an encrypted store: 32 bytes, or a text that is its passphrase' },
 };
 
 /** The bounds of a range. */

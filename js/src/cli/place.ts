@@ -5,12 +5,13 @@
  * closed however the command ends.
  */
 
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
+import type { EncryptionOptions } from '../encryption/types.ts';
 import type { Store } from '../index.ts';
 import { escapeName, unescapeName } from '../storage/names.ts';
 import type { Key, ValueCodec } from '../types.ts';
-import type { Call } from './command.ts';
+import type { Call, Flags } from './command.ts';
 import { CommandError, Exit, wrong } from './exit.ts';
 import { RemoteStore } from './remote.ts';
 import { shown } from './text.ts';
@@ -31,6 +32,9 @@ export interface Folder {
   /** The argument as it was written. */
   readonly place: string;
 }
+
+/** Bytes of a key; a file of another length is a passphrase. */
+const KEY_BYTES = 32;
 
 /** How long a command waits for a store by itself, in milliseconds. */
 export const LOCK_TIMEOUT = 1000;
@@ -63,6 +67,24 @@ export async function storageOf(root: string) {
     import('../fs.ts'),
   ]);
   return { storage: files(root), open, repair, codecs: { bytes, json, structured, utf8 } };
+}
+
+/** The key of an encrypted store, from the file that the command names. */
+export async function encryptionOf(flags: Flags): Promise<{ encryption?: EncryptionOptions }> {
+  const file = flags.text('key-file');
+  if (file === undefined) return {};
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = new Uint8Array(readFileSync(file));
+  } catch (error) {
+    throw new CommandError(Exit.missing, `The file of --key-file cannot be read: ${(error as Error).message}.`);
+  }
+  if (bytes.length === KEY_BYTES) return { encryption: { key: bytes } };
+  const { deriveKey } = await import('../index.ts');
+  // An editor ends a file with a line break.
+  const passphrase = new TextDecoder().decode(bytes).replace(/\r?\n$/, '');
+  if (passphrase === '') throw wrong('The file of --key-file is empty.');
+  return { encryption: { key: await deriveKey(passphrase) } };
 }
 
 /** Whether there is a store in this folder. */
@@ -99,7 +121,8 @@ export async function withFolder<T>(
   const codec = flags.choice('values', ['structured', 'json', 'utf8', 'bytes']) ?? 'structured';
   const lockTimeout = flags.integer('lock-timeout', 0) ?? LOCK_TIMEOUT;
   const values = codecs[codec] as unknown as ValueCodec<unknown>;
-  const store = await open<Key, unknown>(folder.name, { storage, values, lockTimeout, signal });
+  const encryption = await encryptionOf(flags);
+  const store = await open<Key, unknown>(folder.name, { storage, values, lockTimeout, signal, ...encryption });
   if (store.recovery.state === 'new') output.note(`Made a new store at ${folder.path}.`);
   return closing(store, use);
 }
@@ -112,7 +135,9 @@ export async function withStore<T>(
   use: (store: AnyStore) => Promise<T>,
 ): Promise<T> {
   if (!isUrl(place)) return withFolder(folderOf(place), call, options, use);
-  if (call.flags.has('values')) throw wrong('--values is for stores in files: a server knows the codec of its store.');
+  for (const name of ['values', 'key-file']) {
+    if (call.flags.has(name)) throw wrong(`--${name} is for stores in files: a server knows that of its store.`);
+  }
   return closing(new RemoteStore(place, call.signal), use);
 }
 
