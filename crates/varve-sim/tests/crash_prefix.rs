@@ -123,3 +123,10 @@ fn a_segment_that_did_not_move_is_found_where_it_is() {
 fn a_sync_covers_the_edit_that_the_opening_read() {
     assert_eq!(run(&unencrypted(1_795_805_196_000_492)).failure, None);
 }
+
+/// The story: a segment of an earlier session was kept for the change feed, though the process had died before its header was written.
+/// A change of keys asked for the key of every segment, and called the store damaged because this one has none.
+#[test]
+fn keys_change_although_a_kept_segment_was_never_written_to() {
+    assert_eq!(run(&generate(1_795_825_664_000_826)).failure, None);
+}

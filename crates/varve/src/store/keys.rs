@@ -46,10 +46,10 @@ impl<S: Storage> Store<S> {
             }
         }
         for &segment in &self.segments {
-            found.push(self.key_of_segment(segment)?);
+            found.extend(self.key_of_segment(segment)?);
         }
         for kept in &self.history.kept {
-            found.push(self.key_of_segment(kept.id)?);
+            found.extend(self.key_of_segment(kept.id)?);
         }
         // In order without a sort, which is 10 KB of wasm. No key has a higher number than the current one.
         Ok((0..=keyring.current()).filter(|key| found.contains(key)).collect())
@@ -61,7 +61,7 @@ impl<S: Storage> Store<S> {
         if !self.wipes && keyring.numbers().count() < 2 {
             return 0;
         }
-        let is_old = |segment: &u64| self.key_of_segment(*segment) != Ok(keyring.current());
+        let is_old = |segment: &u64| self.key_of_segment(*segment) != Ok(Some(keyring.current()));
         self.history.kept.iter().map(|kept| kept.id).filter(is_old).max().unwrap_or(0)
     }
 
@@ -90,21 +90,25 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    fn key_of_segment(&self, segment: u64) -> Result<KeyNumber> {
+    /// `None` for a segment that was created and never written to, or is damaged: nothing of it can be read.
+    fn key_of_segment(&self, segment: u64) -> Result<Option<KeyNumber>> {
         for memtable in self.frozen.iter().map(|frozen| &frozen.memtable).chain([&self.active]) {
             let header = *memtable.borrow().header();
             if header.segment == segment {
-                return Ok(header.key);
+                return Ok(Some(header.key));
             }
         }
         for span in self.history.kept.iter().filter_map(|kept| kept.span) {
             if span.header.segment == segment {
-                return Ok(span.header.key);
+                return Ok(Some(span.header.key));
             }
         }
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
-        self.storage.read(FileName::wal(segment), 0, &mut bytes)?;
-        Ok(SegmentHeader::decode(&bytes).map_or(0, |header| header.key))
+        match self.storage.read(FileName::wal(segment), 0, &mut bytes) {
+            Ok(()) => Ok(SegmentHeader::decode(&bytes).ok().map(|header| header.key)),
+            Err(Error::Corrupt(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Changes the data keys and what wraps them: new files are encrypted under the newest. Encrypts a store that was not encrypted.
