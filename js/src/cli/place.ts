@@ -7,10 +7,9 @@
 
 import { readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import type { EncryptionOptions } from '../encryption/types.ts';
 import type { Store } from '../index.ts';
 import { escapeName, unescapeName } from '../storage/names.ts';
-import type { Key, ValueCodec } from '../types.ts';
+import type { CommonOpenOptions, Key, ValueCodec } from '../types.ts';
 import type { Call, Flags } from './command.ts';
 import { CommandError, Exit, wrong } from './exit.ts';
 import { RemoteStore } from './remote.ts';
@@ -70,7 +69,7 @@ export async function storageOf(root: string) {
 }
 
 /** The key of an encrypted store, from the file that the command names. */
-export async function encryptionOf(flags: Flags): Promise<{ encryption?: EncryptionOptions }> {
+export async function encryptionOf(flags: Flags): Promise<Pick<CommonOpenOptions, 'encryption'>> {
   const file = flags.text('key-file');
   if (file === undefined) return {};
   let bytes: Uint8Array<ArrayBuffer>;
