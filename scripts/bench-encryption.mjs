@@ -28,6 +28,7 @@ export async function benchEncryption(args) {
   const rounds = Number(values.rounds);
   if (!(Number.isInteger(rounds) && rounds > 0)) throw new Problem('`--rounds` takes a whole number from 1.');
   const { open } = await import(pathToFileURL(join(DIST, 'synchronous.js')).href);
+  const { open: openAwaited } = await import(pathToFileURL(join(DIST, 'index.js')).href);
   const { files } = await import(pathToFileURL(join(DIST, 'fs.js')).href);
   /** @type {Map<string, Record<Kind, number[]>>} */
   const times = new Map();
@@ -38,7 +39,8 @@ export async function benchEncryption(args) {
       /** @type {(name: string, memoryBytes?: number) => Promise<Store>} */
       const openStore = (name, memoryBytes = 32 * 2 ** 20) =>
         open(name, { storage: files(folder), memoryBytes, ...encryption });
-      for await (const [work, ms] of measure(openStore)) {
+      const awaited = await openAwaited('awaited', { storage: files(folder), ...encryption });
+      for await (const [work, ms] of measure(openStore, awaited)) {
         const row = times.get(work) ?? { plain: [], encrypted: [] };
         row[kind].push(ms);
         times.set(work, row);
@@ -56,11 +58,19 @@ export async function benchEncryption(args) {
 }
 
 /**
- * Each work and its milliseconds.
+ * Each work and its milliseconds: awaited calls of `varve`, then calls of `varve/synchronous`.
  * @param {(name: string, memoryBytes?: number) => Promise<Store>} openStore
+ * @param {import('../js/src/index.ts').Store<number, string>} awaited a store of `varve`; it is closed
  * @returns {AsyncGenerator<[string, number]>}
  */
-async function* measure(openStore) {
+async function* measure(openStore, awaited) {
+  let start = performance.now();
+  for (let n = 0; n < 10_000; n++) await awaited.set(n, value(n, 100));
+  yield ['10,000 awaited sets of 100 B', performance.now() - start];
+  start = performance.now();
+  for (let n = 0; n < 300; n++) await Promise.all(some(n, 100, 100).map(([key, text]) => awaited.set(key, text)));
+  yield ['30,000 awaited sets of 100 B, 100 at once', performance.now() - start];
+  await awaited.close();
   const small = await openStore('small');
   yield ['20,000 sets of 100 B, one by one', timed(() => repeat(20_000, (n) => small.set(n, value(n, 100))))];
   yield ['100,000 sets of 100 B, 100 together', timed(() => repeat(1000, (n) => small.setMany(some(n, 100, 100))))];
@@ -72,7 +82,7 @@ async function* measure(openStore) {
     `${ENTRIES} entries of 400 B loaded`,
     timed(() => repeat(ENTRIES / 1000, (n) => large.setMany(some(n, 1000, 400)))),
   ];
-  const start = performance.now();
+  start = performance.now();
   await large.compact();
   yield ['compacted', performance.now() - start];
   yield [`${READS} gets from tables`, timed(() => repeat(READS, (n) => large.get((n * 7919) % ENTRIES)))];
