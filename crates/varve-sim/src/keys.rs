@@ -39,7 +39,7 @@ fn with_keys(numbers: &[u16], seed: u64) -> Encryption {
     Encryption { keyring: Keyring::new([0; 16], keys, bytes).expect("numbers ascend"), slots }
 }
 
-/// What a host gives to the opening number `opening`.
+/// The keys that a host gives to the opening with this number.
 pub(crate) fn keys_of<S: Storage>(storage: &S, trace: &Trace, opening: u64) -> varve::Result<Encryption> {
     let Some(slots) = key_slots(storage)? else { return Ok(trace.options.encryption.clone()) };
     let numbers: Vec<_> = slots.as_chunks().0.iter().map(|&number| u16::from_le_bytes(number)).collect();

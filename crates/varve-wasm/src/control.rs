@@ -75,7 +75,7 @@ pub fn varve_key_slots(device: u32) -> i32 {
     }))
 }
 
-/// Changes the data keys of a store, and the bytes that wrap them. The input is `u32 count | { u16 number | key 32 B } * count | 16 random
+/// Changes the data keys of a store, and the bytes that wrap them. The input is `varint count | { u16 number | key 32 B } * count | 16 random
 /// bytes, fresh for each call | the wrapped keys`.
 #[wasm_bindgen]
 pub fn varve_change_keys(h: u32) -> i32 {
@@ -93,7 +93,7 @@ pub fn varve_keys_in_use(h: u32) -> i32 {
     })
 }
 
-/// Takes the input as data keys. What is left of it is overwritten.
+/// Takes the input as data keys, and overwrites it.
 #[inline(never)]
 fn encryption() -> Result<Encryption, Error> {
     let input = Zeroizing::new(scratch::take_input());

@@ -3,7 +3,7 @@
  *
  *     keys    { u16 number | key 32 B }*     numbers from 1 on, ascending: the last one is current
  *
- * Invariant: a number is never used for a second key. Whoever has keys overwrites them when they are used: see `erase`.
+ * Invariant: a number is never used for a second key. A caller that gets keys overwrites them after their use: see `erase`.
  */
 
 const KEY_BYTES = 32;

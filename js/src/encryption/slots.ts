@@ -5,7 +5,7 @@
  *   check   the first 8 B of the SHA-256 of the 8 B before
  *
  * Invariant: nothing here changes bytes that it was given. Every change returns the slots as they are to be stored, with the data keys
- * that they have; whoever gets data keys erases them.
+ * that they have; a caller that gets data keys erases them.
  */
 
 import { invalid, VarveError } from '../errors.ts';

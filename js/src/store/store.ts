@@ -148,7 +148,7 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Puts a key into the place of another. Nothing is encrypted anew: whoever has a copy of the old key slots can open them with the old
+   * Puts a key into the place of another. Nothing is encrypted anew: a person with a copy of the old key slots can open them with the old
    * key, and read data of before the next `rotateKey()`. Rejects with `VARVE_KEY` if `from` opens nothing.
    *
    * @example

@@ -11,12 +11,13 @@ export interface DataKeys {
 const KEY_ENTRY_BYTES = 34;
 const NONCE_SEED_BYTES = 16;
 
-/** `u32 count | keys | 16 random bytes for nonces, fresh each time | key slots`. Whoever passes them on overwrites them afterwards. */
+/** `u8 count | keys | 16 random bytes for nonces, fresh each time | key slots`. The caller overwrites them once they are passed on. */
 export function encodeKeys({ keys, slots }: DataKeys): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(4 + keys.length + NONCE_SEED_BYTES + slots.length);
-  new DataView(bytes.buffer).setUint32(0, keys.length / KEY_ENTRY_BYTES, true);
-  bytes.set(keys, 4);
-  crypto.getRandomValues(bytes.subarray(4 + keys.length, 4 + keys.length + NONCE_SEED_BYTES));
-  bytes.set(slots, 4 + keys.length + NONCE_SEED_BYTES);
+  const seed = crypto.getRandomValues(new Uint8Array(NONCE_SEED_BYTES));
+  const bytes = new Uint8Array(1 + keys.length + seed.length + slots.length);
+  bytes[0] = keys.length / KEY_ENTRY_BYTES;
+  bytes.set(keys, 1);
+  bytes.set(seed, 1 + keys.length);
+  bytes.set(slots, 1 + keys.length + seed.length);
   return bytes;
 }

@@ -53,7 +53,7 @@ pub struct Keyring {
     secrets: Option<Arc<Secrets>>,
 }
 
-/// What a host gives to open an encrypted store: its data keys, and how it gets them from the keys of its users.
+/// A host opens an encrypted store with this: the data keys of the store, and the bytes that wrap them for the keys of its users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encryption {
     /// The data keys. The identity of the store in it does not count.
@@ -70,27 +70,21 @@ impl Encryption {
         Self { keyring: Keyring::plain([0; 16]), slots: Vec::new() }
     }
 
-    /// Reads what a host in another language gives: `u32 count | { u16 number | key 32 B } * count | seed 16 B | slots`. No bytes mean no
-    /// encryption.
+    /// Reads the bytes that a host in another language gives: `varint count | { u16 number | key 32 B } * count | seed 16 B | slots`. No
+    /// bytes mean no encryption.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for other bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        const WRONG: Error = Error::InvalidArgument("These bytes are not data keys.");
         if bytes.is_empty() {
             return Ok(Self::none());
         }
         let mut reader = Reader::new(bytes);
-        let mut read = || -> Result<_, Truncated> {
-            let mut keys = Vec::new();
-            for _ in 0..reader.u32()? {
-                keys.push((reader.u16()?, reader.array()?));
-            }
-            Ok((keys, reader.array()?))
+        let mut read = || -> Result<Self, Truncated> {
+            let keyring = Keyring::read(&mut reader, [0; 16])?;
+            Ok(Self { keyring, slots: reader.bytes(reader.remaining())?.to_vec() })
         };
-        let (keys, seed) = read().map_err(|Truncated| WRONG)?;
-        let slots = reader.bytes(reader.remaining()).map_err(|Truncated| WRONG)?.to_vec();
-        Ok(Self { keyring: Keyring::new([0; 16], keys, seed).ok_or(WRONG)?, slots })
+        read().map_err(|Truncated| Error::InvalidArgument("These bytes are not data keys."))
     }
 }
 
@@ -101,7 +95,7 @@ pub struct Place {
     pub file: FileName,
     /// Where the part begins in the file, in bytes.
     pub offset: u64,
-    /// What it is: the kind of a block, or [`Place::RECORD`].
+    /// The kind of the block, or [`Place::RECORD`].
     pub part: u8,
 }
 
@@ -264,7 +258,7 @@ impl Keyring {
         Self { store: self.store, secrets: Some(Arc::new(Secrets { keys, seed: seed.into(), count })) }
     }
 
-    /// Appends identity, seed and keys. Whoever gets the bytes may encrypt, so they come from a [`Keyring::fork`].
+    /// Appends identity, keys and seed. The reader of the bytes may encrypt, so they come from a [`Keyring::fork`].
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.store);
         let keys = self.secrets.as_ref().map_or(&[][..], |secrets| &secrets.keys);
@@ -281,6 +275,11 @@ impl Keyring {
     /// Reads the bytes of [`Keyring::encode`].
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
         let store = reader.array()?;
+        Self::read(reader, store)
+    }
+
+    /// Reads the keys and the seed of a keyring.
+    fn read(reader: &mut Reader<'_>, store: StoreId) -> Result<Self, Truncated> {
         let mut keys = Vec::new();
         for _ in 0..reader.varint()? {
             keys.push((reader.u16()?, reader.array()?));
@@ -403,6 +402,24 @@ mod tests {
             for ring in [&ring, &ring.clone(), &ring.of_store([8; 16]), &fork, &fork.fork()] {
                 assert!(seen.insert(ring.nonce()));
             }
+        }
+    }
+
+    #[test]
+    fn a_host_gives_keys_seed_and_slots_as_bytes() {
+        let mut bytes = vec![2, 1, 0];
+        bytes.extend_from_slice(&[1; KEY_BYTES]);
+        bytes.extend_from_slice(&[3, 0]);
+        bytes.extend_from_slice(&[3; KEY_BYTES]);
+        bytes.extend_from_slice(&[5; SEED_BYTES]);
+        let keys = bytes.len();
+        bytes.extend_from_slice(b"slots");
+        let found = Encryption::decode(&bytes).unwrap();
+        assert_eq!(found, Encryption { keyring: ring().of_store([0; 16]), slots: b"slots".to_vec() });
+        assert_eq!(found.keyring.nonce()[..SEED_BYTES], [5; SEED_BYTES]);
+        assert_eq!(Encryption::decode(&[]), Ok(Encryption::none()));
+        for len in 1..keys {
+            assert!(Encryption::decode(&bytes[..len]).is_err(), "{len} bytes");
         }
     }
 

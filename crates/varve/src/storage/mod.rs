@@ -178,8 +178,13 @@ pub trait Storage {
         Ok(())
     }
 
-    /// Overwrites bytes that deleted files have left, as far as they can still be reached. A store does this when it becomes encrypted. The
-    /// default does nothing, for a storage that gives all bytes of a file back when it is deleted.
+    /// Whether the bytes of a file are overwritten when it is deleted, as far as they can still be reached. A store wants this while it has
+    /// files from before it was encrypted. The default does nothing, for a storage that gives all bytes of a deleted file back.
+    fn set_wiping(&mut self, is_wiping: bool) {
+        let _ = is_wiping;
+    }
+
+    /// Overwrites what files have left that were deleted before. The default does nothing.
     fn wipe_unused(&mut self) {}
 
     /// Whether the room set aside for deletes on a full storage is complete. A storage without such room returns

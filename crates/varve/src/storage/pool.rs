@@ -101,6 +101,8 @@ pub struct SlotPool<D> {
     pub(super) spare_bytes_max: u64,
     /// See [`leave_table_room`](Self::leave_table_room).
     pub(super) host_keeps_table_room: bool,
+    /// See [`Storage::set_wiping`](super::Storage::set_wiping).
+    pub(super) is_wiping: bool,
 }
 
 impl<D: Slots> SlotPool<D> {
@@ -122,6 +124,7 @@ impl<D: Slots> SlotPool<D> {
             room_bytes: None,
             spare_bytes_max: SPARE_BYTES,
             host_keeps_table_room: false,
+            is_wiping: false,
         };
         let mut headers = Vec::new();
         for slot in 0..count {

@@ -127,7 +127,9 @@ impl<D: Slots> Storage for SlotPool<D> {
         let place = self.place(file)?;
         let slot = place.slot;
         self.remove(file);
-        if self.host_keeps_table_room {
+        if self.is_wiping {
+            self.zero_place(place);
+        } else if self.host_keeps_table_room {
             self.hollow(place);
         }
         self.cut_surplus(slot);
@@ -157,6 +159,10 @@ impl<D: Slots> Storage for SlotPool<D> {
 
     fn shrink(&mut self, keep_bytes: u64) -> Result<()> {
         self.shrink_idle(keep_bytes)
+    }
+
+    fn set_wiping(&mut self, is_wiping: bool) {
+        self.is_wiping = is_wiping;
     }
 
     fn wipe_unused(&mut self) {

@@ -255,10 +255,16 @@ impl<D: Slots> SlotPool<D> {
     /// return these bytes.
     pub(super) fn hollow(&mut self, place: Place) {
         let is_inner = self.used_end(place.slot) > place.end();
-        if !is_inner || self.slots[place.slot as usize].state != Use::Open {
-            return;
+        if is_inner {
+            self.zero_place(place);
         }
-        self.zero(place.slot, place.start, place.start + place.room.min(self.behind(place)));
+    }
+
+    /// Writes zeros into all of a place.
+    pub(super) fn zero_place(&mut self, place: Place) {
+        if self.slots[place.slot as usize].state == Use::Open {
+            self.zero(place.slot, place.start, place.start + place.room.min(self.behind(place)));
+        }
     }
 
     /// Writes zeros wherever a slot has bytes that no file contains, also where room is set aside.

@@ -179,9 +179,6 @@ impl<S: Storage> Store<S> {
             if file.kind == FileKind::Table {
                 self.cache.borrow_mut().remove_file(file);
             }
-            if self.wipes {
-                self.wipe(file)?;
-            }
             self.storage.delete(file)?;
         }
         Ok(())

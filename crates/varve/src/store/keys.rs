@@ -15,9 +15,6 @@ use crate::storage::Storage;
 use crate::types::FileName;
 use crate::wal::{SEGMENT_HEADER_BYTES, SegmentHeader};
 
-/// Files are overwritten in pieces of this many bytes.
-const WIPE_BYTES: usize = 4096;
-
 impl<S: Storage> Store<S> {
     /// The wrapped data keys, as the manifest has them; empty for a store that is not encrypted.
     #[must_use]
@@ -73,23 +70,6 @@ impl<S: Storage> Store<S> {
             && (tables.any(|(_, table)| table.key == 0) || frozen.any(|key| key == 0))
     }
 
-    /// Overwrites a file with zeros, as far as the storage does so in place. Without room or time for that, its bytes stay until
-    /// others use their place.
-    pub(super) fn wipe(&mut self, file: FileName) -> Result<()> {
-        let bytes =
-            self.storage.list().iter().find(|(known, _)| *known == file).map_or(0, |(_, bytes)| *bytes);
-        let zeros = [0; WIPE_BYTES];
-        for at in (0..bytes).step_by(WIPE_BYTES) {
-            let len = (bytes - at).min(WIPE_BYTES as u64) as usize;
-            match self.storage.write(file, at, &zeros[..len]) {
-                Ok(()) => {}
-                Err(Error::StorageFull) => break,
-                failed => return failed,
-            }
-        }
-        Ok(())
-    }
-
     /// `None` for a segment that was created and never written to, or is damaged: nothing of it can be read.
     fn key_of_segment(&self, segment: u64) -> Result<Option<KeyNumber>> {
         for memtable in self.frozen.iter().map(|frozen| &frozen.memtable).chain([&self.active]) {
@@ -130,6 +110,7 @@ impl<S: Storage> Store<S> {
             self.log_staged(false)?;
         }
         if self.wipes {
+            self.storage.set_wiping(true);
             self.storage.wipe_unused();
         }
         let changed = self.manifest.change_keys(&mut self.storage, &self.version, encryption);

@@ -108,7 +108,6 @@ impl Fresh {
 pub struct Store<S: Storage> {
     storage: S,
     options: Options,
-    id: StoreId,
     manifest: Manifest,
     version: Version,
     view: Rc<View>,
@@ -136,7 +135,7 @@ pub struct Store<S: Storage> {
     history: History,
     now_ms: u64,
     memtable_bytes: usize,
-    /// Files are overwritten before they are deleted: some were written before the store was encrypted.
+    /// The bytes of deleted files are overwritten: some were written before the store was encrypted.
     wipes: bool,
     poisoned: bool,
     closed: bool,
@@ -188,7 +187,7 @@ impl<S: Storage> Store<S> {
 
     /// Identity of the store.
     pub fn id(&self) -> &StoreId {
-        &self.id
+        self.manifest.keyring().store()
     }
 
     /// Sequence of the last staged write; reads see everything up to it.

@@ -31,7 +31,7 @@ use crate::manifest::{Manifest, Version};
 use crate::memtable::Memtable;
 use crate::options::{Host, Options};
 use crate::storage::Storage;
-use crate::types::{FileKind, FileName, Sequence, StoreId};
+use crate::types::{FileKind, FileName, Sequence};
 use crate::view::{View, share};
 use crate::wal::{
     HeaderError, Record, SEGMENT_VERSION, SegmentHeader, Tail, decrypt_segment, header_was_lost, scan_segment,
@@ -79,19 +79,18 @@ pub(super) fn open<S: Storage>(
     let salt_seed = xxh3(b"manifest", host.entropy);
     let mut report = RecoveryReport::default();
     let encryption = core::mem::replace(&mut options.encryption, Encryption::none());
-    let (manifest, version, id) = match Manifest::open(&mut storage, &encryption.keyring, salt_seed)? {
-        Some(found) => found,
+    let (manifest, version) = match Manifest::open(&mut storage, &encryption.keyring, salt_seed)? {
+        Some((manifest, version, _)) => (manifest, version),
         None => {
             report.new = true;
-            let (manifest, version) = Manifest::create(&mut storage, host.store_id, encryption, salt_seed)?;
-            (manifest, version, host.store_id)
+            Manifest::create(&mut storage, host.store_id, encryption, salt_seed)?
         }
     };
     let files = storage.list();
     check_tables(&files, &version)?;
     let chain = find_chain(&storage, manifest.keyring(), &files, version.floors.log_floor)?;
     let replay = replay(chain, Clients::of_manifest(&version.clients), &mut report)?;
-    let mut store = assemble(storage, options, host, manifest, version, id, replay);
+    let mut store = assemble(storage, options, host, manifest, version, replay);
     report.clean = report.new || !report.torn && report.clean;
     report.tables = store.version.tables().count() as u64;
     report.sequence = store.last_sequence;
@@ -252,7 +251,6 @@ fn assemble<S: Storage>(
     host: Host,
     manifest: Manifest,
     version: Version,
-    id: StoreId,
     replay: Replay,
 ) -> Store<S> {
     let highest = |kind| {
@@ -295,7 +293,6 @@ fn assemble<S: Storage>(
         counters: super::stats::Counters::default(),
         storage,
         options,
-        id,
         manifest,
         version,
     };
@@ -316,6 +313,8 @@ impl<S: Storage> Store<S> {
     /// said nothing, and writes that they repeat later would happen again (seed 1795744118000089 of the takeovers).
     fn delete_orphans(&mut self, files: &[(FileName, u64)]) -> Result<u64> {
         let mut orphans = 0;
+        // They may be from before the store was encrypted.
+        self.storage.set_wiping(self.manifest.keyring().current() > 0);
         for (file, _) in files {
             let needed = match file.kind {
                 FileKind::Manifest => true,
@@ -328,16 +327,10 @@ impl<S: Storage> Store<S> {
             orphans += 1;
             match self.manifest.take_over(&mut self.storage, &self.version) {
                 Err(Error::StorageFull) => self.obsolete.drop_file(*file),
-                done => {
-                    done?;
-                    if self.manifest.keyring().current() > 0 {
-                        // It may be from before the store was encrypted.
-                        self.wipe(*file)?;
-                    }
-                    self.storage.delete(*file)?;
-                }
+                done => done.and_then(|()| self.storage.delete(*file))?,
             }
         }
+        self.storage.set_wiping(self.wipes);
         Ok(orphans)
     }
 }

@@ -129,7 +129,7 @@ fn check_hash<'a>(
     if is_right { Ok(hashed) } else { Err(Malformed("block checksum")) }
 }
 
-/// What a trailer says of the bytes before it.
+/// The statements of a trailer about the bytes before it.
 struct Trailer {
     codec: u8,
     key: KeyNumber,
