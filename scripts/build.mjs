@@ -49,6 +49,7 @@ const WORKERS = [
   'compactor/compactor-worker.ts',
   'compactor/file-compactor-worker.ts',
   'share/broker-worker.ts',
+  'engine/encryption-worker.ts',
   'storage/indexeddb/indexeddb-worker.ts',
   'tools/repair-worker.ts',
 ];
@@ -160,7 +161,8 @@ export async function buildPackage() {
 }
 
 /**
- * Bundles each worker into one file. The script of repairs has no source map, which would be a fortieth of the package.
+ * Bundles each worker into one file. The scripts of repairs and of key slots have no source maps: their code is in other maps, and these
+ * would be a thirtieth of the package.
  * @param {string} dir
  */
 async function bundleWorkers(dir) {
@@ -172,7 +174,7 @@ async function bundleWorkers(dir) {
       transform: { target: TARGET },
     });
     const name = `${basename(file, '.ts')}.js`;
-    const sourcemap = name !== 'repair-worker.js';
+    const sourcemap = !['repair-worker.js', 'encryption-worker.js'].includes(name);
     await bundle.write({ file: join(dir, name), ...WRITTEN, sourcemap, codeSplitting: false });
   }
 }

@@ -6,6 +6,7 @@
 
 import { userKeyOf } from './encryption/user-key.ts';
 import { EngineHost } from './engine/engine-host.ts';
+import { keySlots } from './engine/key-slots.ts';
 import { spawnCompactor } from './engine/spawn-compactor.ts';
 import { VarveError } from './errors.ts';
 import { checkOptions, type Known, withKeyOfNow } from './options.ts';
@@ -52,7 +53,14 @@ export async function open<K = Key, V = unknown>(
   if (encryption !== undefined) engine.key = await userKeyOf(encryption);
   const spawn = compactor ? spawnCompactor : undefined;
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
-  const host = await EngineHost.open(name, { ...engine, adapter, signal, compactor: spawn, slices: !compactor });
+  const host = await EngineHost.open(name, {
+    ...engine,
+    adapter,
+    signal,
+    compactor: spawn,
+    slices: !compactor,
+    keySlots,
+  });
   if (host.deferred !== undefined) {
     await host.close();
     throw unsupported();

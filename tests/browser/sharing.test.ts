@@ -51,9 +51,12 @@ test('tabs share a store over ports, and the next one leads when the leader is c
 });
 
 test('tabs share an encrypted store with its key only, and the next one leads with its own', async () => {
+  const requests: string[] = [];
+  const scripts = (): number => requests.filter((path) => path.endsWith('/encryption-worker.js')).length;
   const openWith = async (passphrase: string | undefined): Promise<Page> => {
     const { page } = await profile.openPage();
     pages.push(page);
+    page.on('request', (request) => void requests.push(new URL(request.url()).pathname));
     await page.evaluate(async (text) => {
       const key = text === undefined ? undefined : await varve.deriveKey(text, { iterations: 100_000 });
       globalThis.db = await varve.open('encrypted', { encryption: key && { key } });
@@ -62,10 +65,15 @@ test('tabs share an encrypted store with its key only, and the next one leads wi
   };
   const first = await openWith('correct horse');
   await first.evaluate(() => db.set(1, 'one'));
+  expect(scripts()).toBe(1);
   await expect(openWith('wrong')).rejects.toThrow('The key is wrong');
+  const before = scripts();
   await expect(openWith(undefined)).rejects.toThrow('The store is encrypted');
+  expect(scripts()).toBe(before);
   const second = await openWith('correct horse');
   expect(await second.evaluate(() => db.get(1))).toBe('one');
+  // A worker that waits has the script already: to lead it must not need the network.
+  await expect.poll(scripts).toBe(before + 1);
   // A key that cannot be read is copied to the worker of another tab.
   await second.evaluate(async () => {
     const key = await crypto.subtle.generateKey({ name: 'AES-GCM', length: 256 }, false, ['encrypt', 'decrypt']);

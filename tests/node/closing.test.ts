@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { EngineHost } from '../../js/src/engine/engine-host.ts';
+import { keySlots } from '../../js/src/engine/key-slots.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import { wasm } from './support/engine.ts';
 import { FakeLocks } from './support/fake-opfs.ts';
@@ -25,7 +26,7 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllGlobals());
 
 const opened = (device: MemoryDevice): Promise<EngineHost> =>
-  EngineHost.open('stuck', { wasm, device, lockTimeout: 0 });
+  EngineHost.open('stuck', { keySlots, wasm, device, lockTimeout: 0 });
 
 test('a device that cannot be closed releases the lock', async () => {
   const host = await opened(new Stuck());

@@ -9,6 +9,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Port } from '../../js/src/client/client.ts';
 import { EngineServer } from '../../js/src/server/engine-server.ts';
+import { codeHere } from '../../js/src/server/later-code.ts';
 import { OpfsDevice } from '../../js/src/storage/opfs.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
@@ -157,10 +158,15 @@ describe('varve, through the engine worker', () => {
         setImmediate(() => server.receive(clone));
       },
     };
-    const server = new EngineServer((message, transfer) => {
-      const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] });
-      setImmediate(() => port.onmessage?.(new MessageEvent('message', { data: clone })));
-    }, undefined);
+    const server = new EngineServer(
+      (message, transfer) => {
+        const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] });
+        setImmediate(() => port.onmessage?.(new MessageEvent('message', { data: clone })));
+      },
+      undefined,
+      undefined,
+      codeHere,
+    );
     const store = await openStore<Key, unknown>(name, { wasm, memoryBytes: 1024 * 1024 }, () => port);
     return { store, trap: traps.at(-1) as Set<string> };
   }

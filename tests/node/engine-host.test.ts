@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import type { EngineHostOptions } from '../../js/src/engine/host-parts.ts';
+import { keySlots } from '../../js/src/engine/key-slots.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { BufferedDevice } from '../../js/src/storage/buffered/device.ts';
@@ -35,14 +36,14 @@ afterEach(async () => {
   vi.unstubAllGlobals();
 });
 
-async function openHost(options: EngineHostOptions = {}): Promise<EngineHost> {
-  const host = await EngineHost.open('store', { wasm, memoryBytes: 1024 * 1024, ...options });
+async function openHost(options: Partial<EngineHostOptions> = {}): Promise<EngineHost> {
+  const host = await EngineHost.open('store', { keySlots, wasm, memoryBytes: 1024 * 1024, ...options });
   hosts.push(host);
   return host;
 }
 
 /** With a compactor on this thread. */
-function withCompactor(): EngineHostOptions {
+function withCompactor(): Partial<EngineHostOptions> {
   return {
     compactor: () => {
       const compactor = new LocalCompactor();
@@ -246,7 +247,7 @@ describe('one holder', () => {
 });
 
 describe.each([
-  ['in slices', (): EngineHostOptions => ({})],
+  ['in slices', (): Partial<EngineHostOptions> => ({})],
   ['in a compactor', withCompactor],
 ])('jobs %s', (name, options) => {
   test('flush and compact what was written, and nothing is lost', async () => {

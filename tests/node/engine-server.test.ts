@@ -5,6 +5,7 @@ import type { Port } from '../../js/src/client/client.ts';
 import type { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { ImmediateRunner } from '../../js/src/engine/frame-runner.ts';
 import { EngineServer, type Incoming } from '../../js/src/server/engine-server.ts';
+import { codeHere } from '../../js/src/server/later-code.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
@@ -82,10 +83,15 @@ test('messages copy short frames and transfer long ones, in both directions', as
       server.receive(structuredClone(data, { transfer: transfer as ArrayBuffer[] }) as Incoming);
     },
   };
-  const server = new EngineServer((data, transfer) => {
-    note('engine', data, transfer);
-    setImmediate(() => port.onmessage?.(new MessageEvent('message', { data })));
-  }, undefined);
+  const server = new EngineServer(
+    (data, transfer) => {
+      note('engine', data, transfer);
+      setImmediate(() => port.onmessage?.(new MessageEvent('message', { data })));
+    },
+    undefined,
+    undefined,
+    codeHere,
+  );
   const store = await openStore<Key, Uint8Array>('frames', { wasm, storage: 'memory' }, () => port);
   await store.set('a', new Uint8Array(1024));
   await store.set('b', new Uint8Array(2000));

@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { EngineHost } from '../../js/src/engine/engine-host.ts';
+import { keySlots } from '../../js/src/engine/key-slots.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { SyncStore } from '../../js/src/synchronous/store.ts';
 import type { Key } from '../../js/src/types.ts';
@@ -54,7 +55,7 @@ test('it has no key and no value in plain text, and comes back as it was', async
 });
 
 test('the same from a synchronous store, and from an empty one', async () => {
-  const host = await EngineHost.open('encrypted', { storage: 'memory', wasm });
+  const host = await EngineHost.open('encrypted', { keySlots, storage: 'memory', wasm });
   const db = new SyncStore<Key, unknown>(host, {}, undefined);
   const empty = await bytesOf(db.export({ encryption }));
   const other = await store();

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Port } from '../../js/src/client/client.ts';
 import { Connection } from '../../js/src/server/connection.ts';
 import { EngineServer } from '../../js/src/server/engine-server.ts';
+import { codeHere } from '../../js/src/server/later-code.ts';
 import { PROTOCOL } from '../../js/src/share/names.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
@@ -203,7 +204,7 @@ test('a tab that the leader refuses does not count as one with newer code', asyn
   const [own, refused, older] = [1, 2, 1].map((version, i) => {
     return new Connection(i + 1, (message) => void sent[i]?.push(message), version);
   }) as [Connection, Connection, Connection];
-  const server = new EngineServer(own, undefined);
+  const server = new EngineServer(own, undefined, undefined, codeHere);
   const options = { wasm: wasm.href, storage: 'memory', durability: 'memory' } as const;
   server.receive({ type: 'open', id: 1, name: 'versions', options });
   const join = { type: 'join', id: 2, protocol: PROTOCOL, attempt: 1, storage: undefined } as const;

@@ -21,11 +21,12 @@ const WORKERS = [
   'share/broker-worker',
   'compactor/compactor-worker',
   'compactor/file-compactor-worker',
+  'engine/encryption-worker',
   'storage/indexeddb/indexeddb-worker',
   'tools/repair-worker',
 ];
-/** The script of repairs, which has no map. */
-const REPAIR = 'dist/repair-worker.js';
+/** The scripts of repairs and of key slots, which have no maps. */
+const WITHOUT_MAP = ['dist/repair-worker.js', 'dist/encryption-worker.js'];
 /** The command: a script without declarations and without a map. */
 const COMMAND = 'dist/cli.js';
 const SCRIPTS = [...ENTRIES, ...WORKERS].map((name) => `dist/${basename(name)}.js`);
@@ -51,7 +52,7 @@ test('the licences, the README, scripts with their maps, declarations and wasm, 
         'dist/varve-tools.wasm',
       ],
       // An entry with types alone has an empty script.
-      ...SCRIPTS.flatMap((name) => (text(name) === '' || name === REPAIR ? [name] : [name, `${name}.map`])),
+      ...SCRIPTS.flatMap((name) => (text(name) === '' || WITHOUT_MAP.includes(name) ? [name] : [name, `${name}.map`])),
     ].sort(),
   );
   expect(names.filter((name) => /test|fixture/.test(name) && !name.startsWith('dist/testing'))).toEqual([]);

@@ -11,6 +11,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import { userKeyOf } from '../encryption/user-key.ts';
 import { EngineHost } from '../engine/engine-host.ts';
+import { keySlots } from '../engine/key-slots.ts';
 import { VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import type { EngineOptions } from '../protocol/messages.ts';
@@ -113,7 +114,7 @@ async function openHost<K, V>(
   predecessors.get(ctx.id.toString())?.();
   let maintenance: Maintenance | undefined;
   const onTurn = (): void => maintenance?.look();
-  const host = await EngineHost.open(name, { ...settings, wasm, adapter, onTurn });
+  const host = await EngineHost.open(name, { ...settings, wasm, adapter, onTurn, keySlots });
   maintenance = new Maintenance(host, ctx.storage);
   return { host, maintenance, settings };
 }

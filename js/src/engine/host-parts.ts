@@ -23,6 +23,7 @@ import { EngineStore } from '../wasm/store.ts';
 import { type Commits, commitsOf } from './commits.ts';
 import { CompactorLink, type JobsBeside } from './compactor-link.ts';
 import { DeferredJobs } from './deferred-jobs.ts';
+import type { LoadKeySlots } from './key-slots.ts';
 import { StoreKeys } from './store-keys.ts';
 
 const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
@@ -45,6 +46,8 @@ export interface EngineHostOptions extends Omit<EngineOptions, 'wasm'> {
   adapter?: StorageAdapter | undefined;
   /** Opens stores in IndexedDB; without it, IndexedDB is not used. */
   indexedDb?: OpenIndexedDb | undefined;
+  /** Loads the code for encrypted stores. */
+  keySlots: LoadKeySlots;
   /** The store's lock, if it is held already. */
   lock?: StoreLock | undefined;
   /** No job starts until its promise resolves, so that snapshots and scans from another leader can be reopened here as they were. */
@@ -83,7 +86,7 @@ export interface HostParts {
  */
 export async function openParts(name: string, options: EngineHostOptions): Promise<HostParts> {
   const settings = settingsOf(options);
-  const keys = new StoreKeys(options.key);
+  const keys = new StoreKeys(options.key, options.keySlots);
   const { signal, lockTimeout = LOCK_TIMEOUT_DEFAULT } = options;
   // Both are done while the storage answers.
   const loading = loadEngine(options.wasm).then((module) => ({ module, engine: instantiate(module) }));

@@ -6,10 +6,11 @@
  */
 
 import { erase } from '../encryption/data-keys.ts';
-import { addKey, changeKey, createSlots, type Locked, removeKey, rotate, unlock } from '../encryption/slots.ts';
+import type { Locked } from '../encryption/slots.ts';
 import type { UserKey } from '../encryption/user-key.ts';
 import { VarveError } from '../errors.ts';
 import type { KeyChange } from '../protocol/messages.ts';
+import type { LoadKeySlots } from './key-slots.ts';
 
 /** Applies changed keys to the engine's store. */
 export interface KeyedStore {
@@ -21,12 +22,15 @@ export interface KeyedStore {
 /** The keys of a store. */
 export class StoreKeys {
   readonly #user: UserKey | undefined;
+  readonly #load: LoadKeySlots;
   #locked: Locked | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** @param user The key that the store is opened with. */
-  constructor(user: UserKey | undefined) {
+  /** @param user The key that the store is opened with. The code for it is loaded now, while the storage answers. */
+  constructor(user: UserKey | undefined, load: LoadKeySlots) {
     this.#user = user;
+    this.#load = load;
+    if (user !== undefined) load().catch(() => undefined);
   }
 
   /** Whether the store is opened with a key: then its key slots are read before it is opened. */
@@ -41,7 +45,8 @@ export class StoreKeys {
   async forOpening(slots: Uint8Array | undefined): Promise<Locked | undefined> {
     const user = this.#user;
     if (user === undefined) return undefined;
-    if (slots === undefined) this.#locked ??= await createSlots(user);
+    const { create, unlock } = await this.#load();
+    if (slots === undefined) this.#locked ??= await create(user);
     else this.#locked ??= { keys: await unlock(slots, user), slots: slots.slice() };
     return this.#locked;
   }
@@ -78,12 +83,13 @@ export class StoreKeys {
         'The store is encrypted. Open it with its key: open(name, { encryption: { key } }).',
       );
     }
+    const { unlock } = await this.#load();
     erase(await unlock(this.#locked.slots, user));
   }
 
   async #change(store: KeyedStore, change: KeyChange): Promise<boolean> {
     const before = this.#locked;
-    const locked = await changed(before?.slots, change, () => store.keysInUse());
+    const locked = await this.#changed(store, change);
     try {
       await store.changeKeys(locked);
     } catch (error) {
@@ -93,6 +99,7 @@ export class StoreKeys {
     if (before !== undefined) erase(before.keys);
     this.#locked = locked;
     if (change.kind !== 'change') return false;
+    const { unlock } = await this.#load();
     return unlock(locked.slots, change.own).then(
       (keys) => {
         erase(keys);
@@ -101,28 +108,17 @@ export class StoreKeys {
       () => true,
     );
   }
-}
 
-/** The keys after a change. */
-async function changed(
-  slots: Uint8Array | undefined,
-  change: KeyChange,
-  keysInUse: () => Promise<number[]>,
-): Promise<Locked> {
-  if (change.kind === 'encrypt') {
-    if (slots === undefined) return createSlots(change.key);
+  /** The keys after a change. */
+  async #changed(store: KeyedStore, change: KeyChange): Promise<Locked> {
+    const slots = this.#locked?.slots;
+    if (change.kind !== 'encrypt') {
+      if (slots === undefined) throw notEncrypted();
+      const inUse = change.kind === 'rotate' ? await store.keysInUse() : [];
+      return (await this.#load()).change(slots, change, inUse);
+    }
+    if (slots === undefined) return (await this.#load()).create(change.key);
     throw new VarveError('VARVE_KEY', 'The store is encrypted already. Use addKey() or changeKey().');
-  }
-  if (slots === undefined) throw notEncrypted();
-  switch (change.kind) {
-    case 'add':
-      return addKey(slots, change.own, change.key);
-    case 'remove':
-      return removeKey(slots, change.key);
-    case 'change':
-      return changeKey(slots, change.from, change.to);
-    case 'rotate':
-      return rotate(slots, change.keys, { removeOthers: change.removeOthers, inUse: await keysInUse() });
   }
 }
 

@@ -20,12 +20,12 @@ import type { StorageAdapter } from '../storage/adapter.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import { indexedDbStorage } from '../storage/indexeddb/storage.ts';
 import type { StoreLock } from '../storage/lock.ts';
-import type { OpenIndexedDb } from '../storage/open-device.ts';
 import { listStores } from '../storage/stores.ts';
-import type { RepairStore, RepairWatch } from '../tools/repair.ts';
+import type { RepairWatch } from '../tools/repair.ts';
 import type { CheckOptions } from '../tools/types.ts';
 import type { StoreStats } from '../types.ts';
 import { Connection, type Send } from './connection.ts';
+import type { LaterCode } from './later-code.ts';
 import { Leases } from './leases.ts';
 import { Versions } from './versions.ts';
 
@@ -59,9 +59,7 @@ export class EngineServer implements FrameOwner {
   readonly own: Connection;
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
-  readonly #indexedDb: OpenIndexedDb | undefined;
-  /** Only a server without a store is asked to repair one. */
-  readonly #repair: RepairStore | undefined;
+  readonly #later: LaterCode;
   /** The clients that have joined. */
   readonly #clients = new Set<Connection>();
   /** The leases of its clients; undefined if it can have one client only. */
@@ -98,16 +96,14 @@ export class EngineServer implements FrameOwner {
   constructor(
     own: Connection | Send,
     compactor: SpawnCompactor | undefined,
-    adapter?: StorageAdapter,
-    indexedDb?: OpenIndexedDb,
-    repair?: RepairStore,
+    adapter: StorageAdapter | undefined,
+    later: LaterCode,
   ) {
     this.own = own instanceof Connection ? own : new Connection(0, own);
     this.#clients.add(this.own);
     this.#compactor = compactor;
     this.#adapter = adapter;
-    this.#indexedDb = indexedDb;
-    this.#repair = repair;
+    this.#later = later;
     if (this.own.client === 0) return;
     this.#leases = new Leases({
       now: () => performance.now(),
@@ -363,15 +359,10 @@ export class EngineServer implements FrameOwner {
           from.send({ type: 'result', id, value: await listStores(this.#adapter) });
           return;
         case 'repair':
-          await this.#stoppable(id, from, undefined, async (watch) =>
-            this.#repair?.(
-              request.name,
-              request.request,
-              watch,
-              this.#adapter,
-              this.#indexedDb && indexedDbStorage(this.#indexedDb),
-            ),
-          );
+          await this.#stoppable(id, from, undefined, (watch) => {
+            const { repair, indexedDb } = this.#later;
+            return repair(request.name, request.request, watch, this.#adapter, indexedDbStorage(indexedDb.open));
+          });
           return;
         case 'delete':
           from.send({
@@ -428,7 +419,8 @@ export class EngineServer implements FrameOwner {
       signal: this.#ended.signal,
       adapter: this.#adapter,
       compactor: this.#compactor,
-      indexedDb: this.#indexedDb,
+      indexedDb: this.#later.indexedDb.open,
+      keySlots: this.#later.keySlots,
     });
     if (this.#isDead) {
       await host.close();

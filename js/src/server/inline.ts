@@ -12,8 +12,7 @@ import type { Port } from '../client/client.ts';
 import type { Request, Response } from '../protocol/messages.ts';
 import { afterTurn, soon } from '../runtime/turn.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
-import { openIndexedDb } from '../storage/indexeddb/chunk-store.ts';
-import { repairStore } from '../tools/repair.ts';
+import { codeHere } from './later-code.ts';
 import { Member } from './member.ts';
 
 /** How long a caller that awaits one operation after another may prolong a turn. */
@@ -47,6 +46,6 @@ export function inlineEngine(adapter: StorageAdapter | undefined): Port {
   };
   const answer = (data: Response | ArrayBuffer): void =>
     soon(() => port.onmessage?.({ data } as MessageEvent<Response | ArrayBuffer>));
-  const member = new Member(answer, undefined, adapter, { open: openIndexedDb }, repairStore);
+  const member = new Member(answer, undefined, adapter, codeHere);
   return port;
 }

@@ -17,13 +17,12 @@ import { type ChannelMessage, channelOf, leaderLock, PROTOCOL, workerLock } from
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import { openLock } from '../storage/lock.ts';
-import type { IndexedDbStores } from '../storage/open-device.ts';
 import { hasSyncHandles } from '../storage/opfs-realm.ts';
-import type { RepairStore } from '../tools/repair.ts';
 import { loadEngine } from '../wasm/compile.ts';
 import { Clients } from './clients.ts';
 import { Connection, type Send } from './connection.ts';
 import { EngineServer, type Incoming } from './engine-server.ts';
+import type { LaterCode } from './later-code.ts';
 
 type OpenRequest = Extract<Request, { type: 'open' }>;
 type Shared = OpenRequest & { readonly sharing: SharingOptions };
@@ -41,7 +40,7 @@ export class Member {
   readonly #send: Send;
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
-  readonly #indexedDb: IndexedDbStores | undefined;
+  readonly #later: LaterCode;
   /** The server that answers: as a leader; for a store that is not shared; for requests that need no store. */
   #server: EngineServer;
   #request: Shared | undefined;
@@ -59,15 +58,14 @@ export class Member {
   constructor(
     send: Send,
     compactor: SpawnCompactor | undefined,
-    adapter?: StorageAdapter,
-    indexedDb?: IndexedDbStores,
-    repair?: RepairStore,
+    adapter: StorageAdapter | undefined,
+    later: LaterCode,
   ) {
     this.#send = send;
     this.#compactor = compactor;
     this.#adapter = adapter;
-    this.#indexedDb = indexedDb;
-    this.#server = new EngineServer(send, compactor, adapter, indexedDb?.open, repair);
+    this.#later = later;
+    this.#server = new EngineServer(send, compactor, adapter, later);
   }
 
   /** Handles a message or a frame of its page. Browsers take time to list `ports`, so they are read only where there is one. */
@@ -95,7 +93,9 @@ export class Member {
         this.#say({ type: 'seek' });
         return;
       case 'key':
-        if (this.#request !== undefined) this.#request.options.key = data.key;
+        if (this.#request === undefined) return;
+        this.#request.options.key = data.key;
+        this.#loadForKey(this.#request);
         return;
       default:
         // From here on this worker must not announce that it leads.
@@ -108,6 +108,11 @@ export class Member {
   end(): void {
     this.#stop();
     for (const release of this.#held.splice(0)) void release();
+  }
+
+  /** Loads the code for the key of a store now: an opening in the place of the leader must not need the network. */
+  #loadForKey({ options }: Shared): void {
+    if (options.key !== undefined) this.#later.keySlots().catch(() => undefined);
   }
 
   async #open(request: Shared): Promise<void> {
@@ -135,7 +140,8 @@ export class Member {
         return;
       }
       // As the engine: this worker may be the next leader.
-      this.#indexedDb?.load?.().catch(() => undefined);
+      this.#later.indexedDb.load?.().catch(() => undefined);
+      this.#loadForKey(request);
       this.#send({ type: 'waits' }, []);
       this.#stand(request);
       this.#say({ type: 'seek' });
@@ -169,7 +175,7 @@ export class Member {
   async #lead(request: Shared, lock: Release, isSuccessor: boolean): Promise<void> {
     const { name, sharing, options } = request;
     const own = new Connection(sharing.client, this.#send, options.version);
-    const server = new EngineServer(own, this.#compactor, this.#adapter, this.#indexedDb?.open);
+    const server = new EngineServer(own, this.#compactor, this.#adapter, this.#later);
     const clients = new Clients(name, sharing.member, server);
     this.#server.end();
     this.#server = server;

@@ -3,7 +3,7 @@
  *
  * Invariant: such a script exports nothing, because some bundlers drop the exports of a file that is only named by its URL. It puts
  * what it makes on the global object. It has its own copies of the modules that it shares with the worker. So its errors are known by
- * their names: a `SlotError` is known everywhere, the others are made anew by the caller.
+ * their names: a `SlotError` is known everywhere, the others are made anew by the caller, a `VarveError` with `ownError`.
  */
 
 import { VarveError } from '../errors.ts';
@@ -50,4 +50,11 @@ export function laterScript<T>(place: LaterPlace<T>, use: string, url: () => URL
     });
     return loading;
   };
+}
+
+/** An error of a script: a `VarveError` is made anew, as one of this worker's class. */
+export function ownError(error: unknown): unknown {
+  return (error as Partial<VarveError> | undefined)?.name === 'VarveError'
+    ? VarveError.fromWire(error as VarveError)
+    : error;
 }

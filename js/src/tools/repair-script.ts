@@ -1,7 +1,6 @@
 /** Repairs stores with a script that the engine worker loads at the first repair. */
 
-import { VarveError } from '../errors.ts';
-import { laterScript, placeOf } from '../storage/later-script.ts';
+import { laterScript, ownError, placeOf } from '../storage/later-script.ts';
 import type { RepairStore } from './repair.ts';
 
 /** Where the script puts its function. */
@@ -15,6 +14,6 @@ export const repairByScript: RepairStore = async (...request) => {
   try {
     return await repair(...request);
   } catch (error) {
-    throw (error as Error).name === 'VarveError' ? VarveError.fromWire(error as VarveError) : error;
+    throw ownError(error);
   }
 };

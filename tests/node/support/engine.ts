@@ -7,10 +7,9 @@ import type { CheckerRequest, CheckerResponse } from '../../../js/src/compactor/
 import { Compactor } from '../../../js/src/compactor/compactor.ts';
 import type { CompactorRequest, CompactorResponse } from '../../../js/src/compactor/messages.ts';
 import { opfsOutputs } from '../../../js/src/compactor/opfs-output.ts';
+import { codeHere } from '../../../js/src/server/later-code.ts';
 import { Member } from '../../../js/src/server/member.ts';
 import type { OpenOutput } from '../../../js/src/storage/compactor-port.ts';
-import { openIndexedDb } from '../../../js/src/storage/indexeddb/chunk-store.ts';
-import { repairStore } from '../../../js/src/tools/repair.ts';
 
 /** The engine as `npm run build` produces it. */
 export const wasm = new URL('../../../js/pkg/varve_bg.wasm', import.meta.url);
@@ -98,8 +97,7 @@ export function spawnServer(): Port {
     },
     () => new LocalCompactor() as unknown as Worker,
     undefined,
-    { open: openIndexedDb },
-    repairStore,
+    codeHere,
   );
   return port;
 }

@@ -3,8 +3,7 @@
  * it: it is a quarter of what the engine worker would be.
  */
 
-import { hasCode, VarveError } from '../../errors.ts';
-import { laterScript, placeOf } from '../later-script.ts';
+import { laterScript, ownError, placeOf } from '../later-script.ts';
 import type { IndexedDbStores, OpenIndexedDb } from '../open-device.ts';
 import { nameOf } from '../opfs-directory.ts';
 import { Unavailable } from '../unavailable.ts';
@@ -23,7 +22,7 @@ export const indexedDbScript: IndexedDbStores = {
       return await open(name);
     } catch (error) {
       if (nameOf(error) === 'IndexedDbUnavailable') throw new Unavailable((error as Error).message, { cause: error });
-      throw hasCode(error, 'VARVE_STORAGE_FULL', 'VARVE_VERSION') ? VarveError.fromWire(error) : error;
+      throw ownError(error);
     }
   },
 };
