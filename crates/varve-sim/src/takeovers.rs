@@ -10,6 +10,7 @@
 //! - A write that was answered has the sequence of its receipt, ever after; one that was refused never appears.
 //! - The sequences in use are those of the writes that are there: none happened twice, none was lost.
 //! - The writes of a client are there in the order of its requests, and its reads see the writes before them and none behind.
+//! - A delete that was done reports whether its key was there, whoever answers.
 //! - A snapshot that is opened again sees what it saw, or is refused.
 //! - When everything is answered, nothing is kept for any client.
 
@@ -95,6 +96,8 @@ struct World {
     clients_made: u64,
     now_ms: u64,
     levels: Vec<Durability>,
+    /// Whether clients delete their keys: in every second run.
+    deletes: bool,
     totals: Totals,
 }
 
@@ -117,6 +120,7 @@ impl World {
             clients_made: 0,
             now_ms: START_MS,
             levels,
+            deletes: seed.is_multiple_of(2),
             totals: Totals::default(),
         };
         world.open(&mut Vec::new())?;
@@ -186,7 +190,7 @@ impl World {
             self.clients_made += 1;
             // Some start close to the value where the numbers of requests wrap.
             let first = self.rng.pick(&[0, 7, u32::MAX - 20]);
-            self.clients.push(Client::new(self.clients_made, first));
+            self.clients.push(Client::new(self.clients_made, first, self.deletes));
         } else if let Some(at) = self.living() {
             self.clients[at].lives = false;
             if self.rng.chance(1, 2) {

@@ -86,7 +86,7 @@ pub fn varve_release_client(h: u32, client_low: u32, client_high: u32, may_retur
 pub fn varve_is_done(h: u32, client_low: u32, client_high: u32, request: u32) -> i32 {
     raw(h, |open| {
         let client = u64::from(client_high) << 32 | u64::from(client_low);
-        Ok(u32::from(matches!(open.store.outcome_of(client, request), WriteOutcome::Done(_))))
+        Ok(u32::from(matches!(open.store.outcome_of(client, request), WriteOutcome::Done(..))))
     })
 }
 

@@ -30,12 +30,14 @@ pub(super) enum WriteOutcome {
     Lost,
 }
 
-/// A write. Its first operation sets a key of its own, its second, if it has several, the key of the client.
+/// A write. Its first operation sets a key of its own, its second, if it has several, the key of the client. Or it deletes the key of the
+/// client, and asks whether the key was there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Write {
     /// How many requests of its client came before it.
     pub(super) ordinal: u64,
     pub(super) operations: u64,
+    pub(super) is_delete: bool,
     pub(super) level: Durability,
     pub(super) outcome: WriteOutcome,
 }
@@ -43,8 +45,9 @@ pub(super) struct Write {
 /// The kind of a request of a frame.
 #[derive(Debug, Clone)]
 enum Ask {
-    /// By its index.
+    /// By its index, as are deletes.
     Write(usize),
+    Delete(usize),
     /// Of the key of a write, by the write's ordinal.
     Read(u64),
     /// Of the client's own key.
@@ -79,6 +82,8 @@ pub(super) struct Client {
     pub(super) lives: bool,
     pub(super) frames: VecDeque<Sent>,
     pub(super) writes: Vec<Write>,
+    /// Whether it deletes its key.
+    deletes: bool,
     first: u32,
     asked: u64,
     snapshots: BTreeMap<u8, OpenSnapshot>,
@@ -88,12 +93,13 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(id: u64, first: u32) -> Self {
+    pub(super) fn new(id: u64, first: u32, deletes: bool) -> Self {
         Self {
             id,
             lives: true,
             frames: VecDeque::new(),
             writes: Vec::new(),
+            deletes,
             first,
             asked: 0,
             snapshots: BTreeMap::new(),
@@ -144,7 +150,7 @@ impl Client {
     fn ask(&mut self, rng: &mut Rng, levels: &[Durability], ops: &mut Vec<u8>) -> Ask {
         let ordinal = self.asked;
         let number = self.request(ordinal) as usize;
-        match rng.weighted(&[10, 4, 3, 1, 3, 1]) {
+        match rng.weighted(&[10, 4, 3, 1, 3, 1, if self.deletes { 5 } else { 0 }]) {
             0 => {
                 let level = rng.pick(levels);
                 let bytes = rng.pick(&[8, 8, 30, 400, 3000]);
@@ -165,8 +171,16 @@ impl Client {
                     }
                     put(ops, number, (Operation::Batch, level as u8, 0), &[], &batch);
                 }
-                self.writes.push(Write { ordinal, operations, level, outcome: WriteOutcome::Open });
+                let outcome = WriteOutcome::Open;
+                self.writes.push(Write { ordinal, operations, is_delete: false, level, outcome });
                 Ask::Write(self.writes.len() - 1)
+            }
+            6 => {
+                let level = rng.pick(levels);
+                put(ops, number, (Operation::Delete, level as u8, 0), &self.own_key(), b"?");
+                let outcome = WriteOutcome::Open;
+                self.writes.push(Write { ordinal, operations: 1, is_delete: true, level, outcome });
+                Ask::Delete(self.writes.len() - 1)
             }
             1 => {
                 let of = (ordinal + rng.below(4)).saturating_sub(rng.below(8));
@@ -213,10 +227,11 @@ impl Client {
             return Err(format!("{} requests got {} answers", asks.len(), answers.len()));
         }
         let mut late = Vec::new();
-        // A frame with a refused request is answered again after the commit: its reads may see writes of the frame that came
-        // after them.
+        // A frame with a refused request, or with a delete that was done behind the others, is answered again after the commit: its reads
+        // may see writes of the frame that came after them.
         let is_done = |answer: &Answer| matches!(answer, Answer::Error(code) if *code != Code::Retry as u8);
-        let reads_at = answers.iter().any(is_done).then(|| first + asks.len() as u64);
+        let is_revised = answers.iter().any(is_done) || asks.iter().any(|ask| matches!(ask, Ask::Delete(_)));
+        let reads_at = is_revised.then(|| first + asks.len() as u64);
         for ((ordinal, ask), answer) in (first..).zip(&asks).zip(answers) {
             let seen = match (ask, &answer) {
                 (Ask::Read(_) | Ask::ReadOwn, _) => reads_at,
@@ -256,8 +271,9 @@ impl Client {
                 return Err("a request must be made again, though nothing was sent again".to_owned());
             }
         }
+        let is_missing = matches!(answer, Answer::Missing(_));
         match (ask, answer) {
-            (Ask::Write(at), Answer::Ok(receipt)) => {
+            (Ask::Write(at) | Ask::Delete(at), Answer::Ok(receipt) | Answer::Missing(receipt)) => {
                 let mut reader = Reader::new(&receipt);
                 let sequence = reader.u64().map_err(|Truncated| "a receipt is short")?;
                 let level = reader.u32().map_err(|Truncated| "a receipt is short")?;
@@ -266,11 +282,14 @@ impl Client {
                     return Err(format!("reached {level}, not {:?}", write.level));
                 }
                 write.outcome = WriteOutcome::Done(sequence);
+                if write.is_delete && self.own_before(sequence).is_some() == is_missing {
+                    return Err(format!("reported that its key was there: {}", !is_missing));
+                }
                 totals.writes += 1;
                 totals.repeated += u64::from(is_repeated);
                 Ok(())
             }
-            (Ask::Write(at), Answer::Error(code)) => {
+            (Ask::Write(at) | Ask::Delete(at), Answer::Error(code)) => {
                 let known = [Code::StorageFull, Code::Retry].map(|code| code as u8);
                 if !known.contains(&code) {
                     return Err(format!("refused with code {code}"));
@@ -280,16 +299,13 @@ impl Client {
                 Ok(())
             }
             (Ask::Read(of), answer) => {
-                let is_there =
-                    *of < ordinal && self.writes.iter().any(|write| write.ordinal == *of && write.is_there());
+                let sets = |write: &&Write| write.ordinal == *of && !write.is_delete && write.is_there();
+                let is_there = *of < ordinal && self.writes.iter().any(|write| sets(&write));
                 self.compare(is_there.then_some(*of), &answer)
             }
             (Ask::ReadOwn, answer) => {
-                let last = self
-                    .writes
-                    .iter()
-                    .rfind(|write| write.ordinal < ordinal && write.operations > 1 && write.is_there());
-                self.compare(last.map(|write| write.ordinal), &answer)
+                let last = self.own_where(|write, _| write.ordinal < ordinal);
+                self.compare(last, &answer)
             }
             (Ask::Snapshot(number), Answer::Ok(read_point)) => {
                 let mut reader = Reader::new(&read_point);
@@ -325,6 +341,22 @@ impl Client {
             (Ask::Snapshot(_), Answer::Error(code)) if code == Code::Retry as u8 => Ok(()),
             _ => Err("an answer of another kind".to_owned()),
         }
+    }
+
+    /// The ordinal of the write that set the client's key before a sequence, if it was not deleted since.
+    fn own_before(&self, sequence: u64) -> Option<u64> {
+        self.own_where(|_, last| last < sequence)
+    }
+
+    /// The ordinal of the write that set the client's key, after the given writes; they get their last sequences.
+    fn own_where(&self, is_before: impl Fn(&Write, u64) -> bool) -> Option<u64> {
+        let done = self.writes.iter().filter(|write| write.is_delete || write.operations > 1);
+        let done = done.filter_map(|write| match write.outcome {
+            WriteOutcome::Done(last) if is_before(write, last) => Some((last, write)),
+            _ => None,
+        });
+        let (_, last) = done.max_by_key(|(last, _)| *last)?;
+        (!last.is_delete).then_some(last.ordinal)
     }
 
     /// A read that begins with the ordinal of a write.

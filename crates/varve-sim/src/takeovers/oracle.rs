@@ -1,7 +1,7 @@
 //! The content that must be there after a leader died, and the content that may be.
 //!
 //! Invariant: a write whose answer arrived has its sequence or is lost, as its level allows; each other write is there once
-//! or not at all. The sequences that were given add up.
+//! or not at all. The sequences that were given add up; a delete that is not answered may have one of them.
 
 use varve::options::Durability;
 
@@ -21,12 +21,31 @@ impl World {
             Durability::Relaxed => lost_power,
             Durability::Strict => false,
         };
-        let mut operations = 0;
+        let (mut operations, mut unknown) = (0, 0);
         for client in &mut self.clients {
             let id = client.id;
             let mut before = 0;
             for at in 0..client.writes.len() {
                 let write = client.writes[at];
+                if write.is_delete {
+                    // It leaves nothing to read.
+                    match write.outcome {
+                        WriteOutcome::Done(last) if last <= recovered => operations += 1,
+                        WriteOutcome::Done(_) if may_go(&write) => {
+                            client.writes[at].outcome = WriteOutcome::Lost;
+                            self.totals.lost += 1;
+                        }
+                        WriteOutcome::Done(last) => {
+                            return Err(format!(
+                                "delete {} of client {id} is gone; has {last}",
+                                write.ordinal
+                            ));
+                        }
+                        WriteOutcome::Open => unknown += 1,
+                        WriteOutcome::Refused | WriteOutcome::Lost => {}
+                    }
+                    continue;
+                }
                 let sequence = store
                     .sequence_of(&client.key_of(write.ordinal))
                     .map_err(|error| format!("reading all: {error}"))?;
@@ -58,7 +77,7 @@ impl World {
                 }
             }
         }
-        if operations != recovered {
+        if !(operations..=operations + unknown).contains(&recovered) {
             return Err(format!("writes of {operations} operations are there, and sequence {recovered}"));
         }
         Ok(())

@@ -80,11 +80,6 @@ impl<'a> Responses<'a> {
         self.last
     }
 
-    /// Whether the last response says that a key is absent.
-    pub(super) fn is_missing(&self) -> bool {
-        self.out[self.last - HEADER_BYTES + 4] == MISSING
-    }
-
     /// An entry in the last response expires.
     pub(super) fn expires(&mut self) {
         self.out[self.last - HEADER_BYTES + 5] = 1;

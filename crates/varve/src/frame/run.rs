@@ -152,14 +152,14 @@ impl<S: Storage> Runner<'_, S> {
                 let ops_of_it = ops.as_slice();
                 if self.is_repeated && !ops_of_it.is_empty() {
                     match self.store.outcome_of(self.client, request.request) {
-                        WriteOutcome::Done(last) => return Ok((last, self.is_absent(request)?)),
+                        WriteOutcome::Done(last, is_absent) => return Ok((last, is_absent)),
                         WriteOutcome::Refused => return Err(Error::Retry),
                         WriteOutcome::Unknown => {}
                     }
                 }
                 ops.check(self.store, self.name(request.snapshot))?;
                 let is_absent = self.is_absent(request)?;
-                Ok((self.store.stage_for(self.caller(request), ops_of_it)?, is_absent))
+                Ok((self.store.stage_for(self.caller(request, is_absent), ops_of_it)?, is_absent))
             });
             self.outcomes[at] = match staged {
                 Ok((sequence, is_absent)) => Outcome::Staged(sequence, is_absent),
@@ -252,7 +252,7 @@ impl<S: Storage> Runner<'_, S> {
             let checked = writes.check(self.store, self.name(request.snapshot));
             let staged = checked.and_then(|()| {
                 let is_absent = self.is_absent(request)?;
-                self.store.stage_for(self.caller(request), ops)?;
+                self.store.stage_for(self.caller(request, is_absent), ops)?;
                 Ok((self.store.commit(self.level(request))?, is_absent))
             });
             match staged {
@@ -267,22 +267,17 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    /// Whether a delete asks if its key is there, by having a value, and the key is absent. It sees the store as it was before the delete,
-    /// also if the delete was done by an earlier process.
+    /// Whether a delete asks if its key is there, by having a value, and the key is absent.
     fn is_absent(&mut self, request: &Request<'_>) -> Result<bool> {
         let asks = request.operation == Operation::Delete && !request.value.is_empty();
         if !asks || mutant::has(Mutant::AbsentKeysFound) {
             return Ok(false);
         }
-        let before = Request { request: request.request.wrapping_sub(1), ..*request };
-        let mut out = Vec::new();
-        let mut response = Responses::new(&mut out, 1);
-        self.find(&before, &mut response, &|_, _| {})?;
-        Ok(response.is_missing())
+        self.store.find(request.key, |entry| entry.is_none())
     }
 
-    fn caller(&self, request: &Request<'_>) -> Caller {
-        Caller { client: self.client, request: request.request, answered: self.answered }
+    fn caller(&self, request: &Request<'_>, is_absent: bool) -> Caller {
+        Caller { client: self.client, request: request.request, answered: self.answered, is_absent }
     }
 
     /// The name of `number` for the frame's client.

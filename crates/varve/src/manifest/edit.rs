@@ -42,7 +42,8 @@ pub struct ClientState {
     pub request: u64,
     /// The sequence of the last operation.
     pub sequence: Sequence,
-    /// Bit 0: these are that many requests of one operation each. Bits above: number of opens since the client's last request.
+    /// Bit 0: these are that many requests of one operation each. Bits 1 to 6: number of opens since the client's last request. Bit 7: the
+    /// keys that they delete were absent.
     pub flags: u8,
 }
 

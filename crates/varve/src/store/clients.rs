@@ -6,9 +6,10 @@
 //! have their responses; their outcomes are removed.
 //!
 //! ```text
-//! WAL     request: u32 request | u32 requests before it that were not answered << 32
+//! WAL     request: u32 request | u31 requests before it that were not answered << 32 | bit 63: the key that it deletes was absent
 //! edit    one item for each outcome: { client, first request | (operations - 1) << 32, last sequence, u8 flags }
-//!         flags: bit 0: as many requests of one operation each, not one request; bits 1 to 7: openings since the client spoke
+//!         flags: bit 0: as many requests of one operation each, not one request; bits 1 to 6: openings since the client spoke;
+//!         bit 7: the keys that they delete were absent
 //! ```
 //!
 //! Invariant: an outcome is exactly as durable as its write. Outcomes of a client are in the order of its requests, which are
@@ -22,6 +23,10 @@ use crate::types::Sequence;
 
 /// A client that sends nothing for this many openings is considered gone.
 const OPENINGS_MAX: u8 = 16;
+/// In the log: the request asked whether the key that it deletes was there, and the key was absent.
+const ABSENT: u64 = 1 << 63;
+/// The same in the manifest.
+const ABSENT_FLAG: u8 = 1 << 7;
 
 /// The client and the request that a write comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,6 +37,8 @@ pub struct Caller {
     pub request: u32,
     /// All its requests before this one have their responses.
     pub answered: u32,
+    /// It asks whether the key that it deletes is there, and the key is absent.
+    pub is_absent: bool,
 }
 
 impl Caller {
@@ -39,13 +46,15 @@ impl Caller {
     pub(super) fn logged(self) -> u64 {
         let waiting =
             if is_before(self.answered, self.request) { self.request.wrapping_sub(self.answered) } else { 0 };
-        u64::from(self.request) | u64::from(waiting) << 32
+        (u64::from(self.request) | u64::from(waiting) << 32) & !ABSENT
+            | if self.is_absent { ABSENT } else { 0 }
     }
 
     /// The caller that such a record stores.
     fn of_record(client: u64, logged: u64) -> Self {
         let request = logged as u32;
-        Self { client, request, answered: request.wrapping_sub((logged >> 32) as u32) }
+        let waiting = ((logged & !ABSENT) >> 32) as u32;
+        Self { client, request, answered: request.wrapping_sub(waiting), is_absent: logged & ABSENT != 0 }
     }
 }
 
@@ -54,8 +63,8 @@ impl Caller {
 pub enum WriteOutcome {
     /// Nothing is known: it was not done.
     Unknown,
-    /// It was done; its last operation has this sequence.
-    Done(Sequence),
+    /// It was done: the sequence of its last operation, and whether it is a delete that asked for its key, which was absent.
+    Done(Sequence, bool),
     /// It was not done, but a later write of the same client was: so it was refused.
     Refused,
 }
@@ -67,6 +76,8 @@ struct Outcome {
     requests: u32,
     first: Sequence,
     last: Sequence,
+    /// The keys that they delete were absent.
+    is_absent: bool,
 }
 
 impl Outcome {
@@ -81,12 +92,13 @@ impl Outcome {
     }
 
     /// Whether this request, done directly after it, can be added to it.
-    fn goes_on(&self, request: u32, first: Sequence, last: Sequence) -> bool {
+    fn goes_on(&self, Caller { request, is_absent, .. }: Caller, first: Sequence, last: Sequence) -> bool {
         let is_plain = self.last - self.first + 1 == Sequence::from(self.requests);
         is_plain
             && first == last
             && first == self.last + 1
             && request == self.request.wrapping_add(self.requests)
+            && is_absent == self.is_absent
     }
 }
 
@@ -123,17 +135,17 @@ impl Client {
         }
     }
 
-    fn add(&mut self, request: u32, first: Sequence, last: Sequence) {
+    fn add(&mut self, caller: Caller, first: Sequence, last: Sequence) {
         if let Some(outcome) = self.outcomes.last_mut()
-            && outcome.goes_on(request, first, last)
+            && outcome.goes_on(caller, first, last)
         {
             outcome.requests += 1;
             outcome.last = last;
             return;
         }
         // Nearly always the end: only deletes that found no room and went to the reserve come late.
-        let at = self.after(request);
-        self.outcomes.insert(at, Outcome { request, requests: 1, first, last });
+        let Caller { request, is_absent, .. } = caller;
+        self.outcomes.insert(self.after(request), Outcome { request, requests: 1, first, last, is_absent });
     }
 
     /// The index of the first outcome that begins after a request.
@@ -145,12 +157,11 @@ impl Client {
         let after = self.after(request);
         let found = after.checked_sub(1).and_then(|at| {
             let outcome = &self.outcomes[at];
-            outcome
-                .index_of(request)
-                .map(|index| if outcome.requests > 1 { outcome.first_of(index) } else { outcome.last })
+            let last = |index| if outcome.requests > 1 { outcome.first_of(index) } else { outcome.last };
+            outcome.index_of(request).map(|index| WriteOutcome::Done(last(index), outcome.is_absent))
         });
         match found {
-            Some(last) => WriteOutcome::Done(last),
+            Some(done) => done,
             None if after < self.outcomes.len() => WriteOutcome::Refused,
             None => WriteOutcome::Unknown,
         }
@@ -190,7 +201,7 @@ impl Clients {
     pub(super) fn of_manifest(states: &[ClientState]) -> Self {
         let mut clients = Self::default();
         for state in states {
-            let silent = (state.flags >> 1) + 1;
+            let silent = ((state.flags & !ABSENT_FLAG) >> 1) + 1;
             if silent > OPENINGS_MAX {
                 continue;
             }
@@ -200,6 +211,7 @@ impl Clients {
                 requests: if state.flags & 1 == 0 { 1 } else { (more as u32).saturating_add(1) },
                 first: state.sequence.saturating_sub(more),
                 last: state.sequence,
+                is_absent: state.flags & ABSENT_FLAG != 0,
             };
             let client = clients.of(state.client);
             client.silent = silent;
@@ -216,7 +228,7 @@ impl Clients {
         let caller = Caller::of_record(client, logged);
         let client = self.of(client);
         client.prune(caller.answered);
-        client.add(caller.request, first, first + count - 1);
+        client.add(caller, first, first + count - 1);
     }
 
     /// Their states for the manifest, for an edit after which all writes up to `last` are in tables.
@@ -233,7 +245,9 @@ impl Clients {
                     client: client.id,
                     request: u64::from(outcome.request) | (end - outcome.first) << 32,
                     sequence: end,
-                    flags: client.silent << 1 | u8::from(outcome.requests > 1),
+                    flags: client.silent << 1
+                        | u8::from(outcome.requests > 1)
+                        | if outcome.is_absent { ABSENT_FLAG } else { 0 },
                 });
             }
         }
@@ -241,7 +255,7 @@ impl Clients {
     }
 
     pub(super) fn note(&mut self, caller: Caller, first: Sequence, last: Sequence) {
-        self.of(caller.client).add(caller.request, first, last);
+        self.of(caller.client).add(caller, first, last);
     }
 
     pub(super) fn roll_back(&mut self, last: Sequence) {
@@ -330,7 +344,7 @@ mod tests {
     fn client(outcomes: &[(u32, Sequence, Sequence)]) -> Client {
         let mut client = Client::new(7);
         for &(request, first, last) in outcomes {
-            client.add(request, first, last);
+            client.add(Caller { client: 7, request, ..Caller::default() }, first, last);
         }
         client
     }
@@ -343,7 +357,7 @@ mod tests {
         let outcomes = |client: &Client| {
             [BEFORE_WRAP, u32::MAX, 0, 1, 2, 3, 4, 5].map(|request| client.outcome(request))
         };
-        let done = WriteOutcome::Done;
+        let done = |last| WriteOutcome::Done(last, false);
         let all = [
             done(5),
             done(6),
@@ -373,11 +387,11 @@ mod tests {
         let client = client(&[(1, 1, 1), (4, 2, 2), (5, 3, 3), (2, 4, 6)]);
         let found = [1, 2, 3, 4, 5, 6].map(|request| client.outcome(request));
         let wanted = [
-            WriteOutcome::Done(1),
-            WriteOutcome::Done(6),
+            WriteOutcome::Done(1, false),
+            WriteOutcome::Done(6, false),
             WriteOutcome::Refused,
-            WriteOutcome::Done(2),
-            WriteOutcome::Done(3),
+            WriteOutcome::Done(2, false),
+            WriteOutcome::Done(3, false),
             WriteOutcome::Unknown,
         ];
         assert_eq!(found, wanted);
@@ -392,7 +406,7 @@ mod tests {
         let cut = kept(&clients, 2);
         assert_eq!(
             [1, 2, 3].map(|request| cut.known[0].outcome(request)),
-            [WriteOutcome::Done(1), WriteOutcome::Done(2), WriteOutcome::Unknown]
+            [WriteOutcome::Done(1, false), WriteOutcome::Done(2, false), WriteOutcome::Unknown]
         );
         for _ in 0..OPENINGS_MAX {
             clients = kept(&clients, 8);
@@ -403,13 +417,36 @@ mod tests {
 
     #[test]
     fn the_log_says_how_many_requests_wait() {
-        let caller = Caller { client: 7, request: 1, answered: BEFORE_WRAP };
-        assert_eq!(Caller::of_record(7, caller.logged()), caller);
+        for is_absent in [true, false] {
+            let caller = Caller { client: 7, request: 1, answered: BEFORE_WRAP, is_absent };
+            assert_eq!(Caller::of_record(7, caller.logged()), caller);
+        }
         let mut clients = Clients::default();
         for (request, answered) in [(1, 1), (2, 1), (3, 3)] {
-            let logged = Caller { client: 7, request, answered }.logged();
+            let logged = Caller { client: 7, request, answered, is_absent: false }.logged();
             clients.replay(7, logged, u64::from(request) * 10, 2);
         }
-        assert_eq!(clients.known[0].outcomes, [Outcome { request: 3, requests: 1, first: 30, last: 31 }]);
+        assert_eq!(
+            clients.known[0].outcomes,
+            [Outcome { request: 3, requests: 1, first: 30, last: 31, is_absent: false }]
+        );
+    }
+
+    #[test]
+    fn deletes_of_absent_keys_are_kept_apart_from_other_requests_also_in_the_manifest() {
+        let mut client = Client::new(7);
+        let found = [false, true, true, false];
+        for (request, is_absent) in (1..).zip(found) {
+            let sequence = Sequence::from(request);
+            client.add(Caller { client: 7, request, answered: 1, is_absent }, sequence, sequence);
+        }
+        assert_eq!(client.outcomes.len(), 3);
+        let clients = Clients { known: vec![client] };
+        let kept = Clients::of_manifest(&clients.states(4));
+        assert_eq!(kept.known[0].silent, 1);
+        for (request, is_absent) in (1..).zip(found) {
+            let done = WriteOutcome::Done(Sequence::from(request), is_absent);
+            assert_eq!(kept.known[0].outcome(request), done);
+        }
     }
 }
