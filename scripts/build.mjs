@@ -61,7 +61,7 @@ const WRITTEN = { minify: true, sourcemap: true, comments: { legal: false } };
 const WITHOUT_STREAMS = { PAPA_BROWSER_CONTEXT: 'true' };
 
 /** Everything the compiled engine depends on: folders, then single files. */
-const WASM_CRATES = ['varve', 'varve-host', 'varve-wasm', 'varve-tools'];
+const WASM_CRATES = ['varve', 'varve-cipher', 'varve-host', 'varve-wasm', 'varve-tools'];
 const WASM_FOLDERS = WASM_CRATES.map((crate) => `crates/${crate}/src`);
 const WASM_FILES = [...WASM_CRATES.map((crate) => `crates/${crate}/Cargo.toml`), ...['Cargo.toml', 'Cargo.lock']];
 const WASM_TOOLS = ['rust-toolchain.toml', '.cargo/config.toml', 'package-lock.json', 'scripts/build.mjs'];

@@ -1,4 +1,4 @@
-// `npm run release [-- --dry-run]`: publishes one version everywhere: the package on npm and JSR, the engine on crates.io.
+// `npm run release [-- --dry-run]`: publishes one version everywhere: the package on npm and JSR, the engine and its cipher on crates.io.
 // Invariant: it publishes nothing unless all three registries' own dry runs are without a warning. `--dry-run` ends there.
 // On GitHub it publishes to npm with provenance, for which the package must name its repository.
 
@@ -9,7 +9,7 @@ import { build } from './build.mjs';
 import { JSR, stageJsr } from './jsr.mjs';
 import { env, main, Problem, root, run, step } from './tools.mjs';
 
-const CRATE = ['--package', 'varve-engine'];
+const CRATES = ['--package', 'varve-cipher', '--package', 'varve-engine'];
 /** The build was made here; `prepack` would make it again. */
 const NPM = ['publish', '--ignore-scripts'];
 /** The folder is a copy, outside of the repository's history. */
@@ -30,11 +30,11 @@ await main(async () => {
   stageJsr();
   await step('npm, dry run', () => withoutWarnings('npm', [...NPM, '--dry-run']));
   await step('JSR, dry run', () => withoutWarnings('deno', [...DENO, '--dry-run'], JSR));
-  await step('crates.io, dry run', () => withoutWarnings('cargo', ['publish', ...CRATE, '--dry-run']));
+  await step('crates.io, dry run', () => withoutWarnings('cargo', ['publish', ...CRATES, '--dry-run']));
   if (isDry) return;
   await run('npm', [...NPM, ...(GITHUB_REPOSITORY ? ['--provenance', '--access', 'public'] : [])]);
   await run('deno', DENO, { cwd: JSR });
-  await run('cargo', ['publish', ...CRATE]);
+  await run('cargo', ['publish', ...CRATES]);
 });
 
 /** One version is in package.json, Cargo.toml, the changelog and the tag. */

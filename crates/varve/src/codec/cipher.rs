@@ -21,7 +21,8 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use chacha20poly1305::{AeadInOut, Key, KeyInit, Tag, XChaCha20Poly1305, XNonce};
+use varve_cipher::{COUNT_BYTES, Subkey, TAG_BYTES};
+pub use varve_cipher::{KEY_BYTES, SEED_BYTES};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::reader::{Reader, Truncated};
@@ -32,14 +33,7 @@ use crate::types::{FileName, StoreId};
 /// Bytes that an encrypted part is longer than a plain one: its nonce and its tag.
 pub const CIPHER_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 
-/// Bytes of a data key.
-pub const KEY_BYTES: usize = 32;
-
-/// Bytes of randomness that the host gives with the keys.
-pub const SEED_BYTES: usize = 16;
-
-const NONCE_BYTES: usize = 24;
-const TAG_BYTES: usize = 16;
+const NONCE_BYTES: usize = SEED_BYTES + COUNT_BYTES;
 const PLACE_BYTES: usize = 33;
 
 /// The number of a data key within its store, from 1; the highest encrypts new files. 0: not encrypted.
@@ -113,6 +107,21 @@ struct Secrets {
     keys: Zeroizing<Vec<(KeyNumber, [u8; KEY_BYTES])>>,
     seed: [u8; SEED_BYTES],
     count: AtomicU64,
+    /// Of the highest key and the seed: what nearly everything is encrypted under.
+    subkey: Subkey,
+}
+
+impl Secrets {
+    /// `None` without keys.
+    fn new(keys: Zeroizing<Vec<(KeyNumber, [u8; KEY_BYTES])>>, seed: [u8; SEED_BYTES]) -> Option<Arc<Self>> {
+        let subkey = Subkey::new(&keys.last()?.1, &seed);
+        Some(Arc::new(Self { keys, seed, count: AtomicU64::new(0), subkey }))
+    }
+
+    /// The end of a nonce that was never used.
+    fn count(&self) -> [u8; COUNT_BYTES] {
+        self.count.fetch_add(1, Ordering::Relaxed).to_le_bytes()
+    }
 }
 
 impl Keyring {
@@ -133,8 +142,7 @@ impl Keyring {
         let keys = Zeroizing::new(keys);
         let ascends =
             keys.is_sorted_by(|one, next| one.0 < next.0) && keys.first().is_none_or(|key| key.0 > 0);
-        let secrets = (!keys.is_empty()).then(|| Arc::new(Secrets { keys, seed, count: AtomicU64::new(0) }));
-        ascends.then_some(Self { store, secrets })
+        ascends.then(|| Self { store, secrets: Secrets::new(keys, seed) })
     }
 
     /// The same keys for the store with this identity.
@@ -186,14 +194,17 @@ impl Keyring {
             return;
         }
         let key = self.key(number).expect("a file is written under a key that is here");
-        let nonce = self.nonce();
+        let secrets = self.secrets.as_ref().expect("they have the key");
         let end = bytes.len() - CIPHER_BYTES;
         let (part, room) = bytes.split_at_mut(end);
-        let cipher = XChaCha20Poly1305::new(&Key::from(*key));
-        let tag = cipher
-            .encrypt_inout_detached(&XNonce::from(nonce), &self.associated(place), part.into())
-            .expect("a part is far below 256 GiB");
-        room[..NONCE_BYTES].copy_from_slice(&nonce);
+        let (count, associated) = (secrets.count(), self.associated(place));
+        let tag = if number == self.current() {
+            secrets.subkey.encrypt(count, &associated, part)
+        } else {
+            Subkey::new(key, &secrets.seed).encrypt(count, &associated, part)
+        };
+        room[..SEED_BYTES].copy_from_slice(&secrets.seed);
+        room[SEED_BYTES..NONCE_BYTES].copy_from_slice(&count);
         room[NONCE_BYTES..].copy_from_slice(&tag);
     }
 
@@ -213,12 +224,14 @@ impl Keyring {
         let key = self.key(number).ok_or(Undecipherable)?;
         let end = bytes.len().checked_sub(CIPHER_BYTES).ok_or(Undecipherable)?;
         let (part, room) = bytes.split_at_mut(end);
-        let (nonce, tag) = room.split_first_chunk::<NONCE_BYTES>().ok_or(Undecipherable)?;
-        let tag = Tag::try_from(tag).map_err(|_| Undecipherable)?;
-        XChaCha20Poly1305::new(&Key::from(*key))
-            .decrypt_inout_detached(&XNonce::from(*nonce), &self.associated(place), part.into(), &tag)
-            .map_err(|_| Undecipherable)?;
-        Ok(end)
+        let (seed, rest) = room.split_first_chunk().ok_or(Undecipherable)?;
+        let (count, tag) = rest.split_first_chunk().ok_or(Undecipherable)?;
+        let tag = tag.first_chunk().ok_or(Undecipherable)?;
+        if Subkey::new(key, seed).decrypt(*count, &self.associated(place), part, tag) {
+            Ok(end)
+        } else {
+            Err(Undecipherable)
+        }
     }
 
     /// The associated data of a part.
@@ -233,29 +246,13 @@ impl Keyring {
         bytes
     }
 
-    /// A nonce that was never used.
-    fn nonce(&self) -> [u8; NONCE_BYTES] {
-        let mut nonce = [0; NONCE_BYTES];
-        if let Some(secrets) = &self.secrets {
-            nonce[..SEED_BYTES].copy_from_slice(&secrets.seed);
-            let count = secrets.count.fetch_add(1, Ordering::Relaxed);
-            nonce[SEED_BYTES..].copy_from_slice(&count.to_le_bytes());
-        }
-        nonce
-    }
-
     /// The same keys with nonces of its own, for a job that encrypts beside this one. Its seed is a tag under the current key: a
     /// pseudorandom function of a nonce that was never used.
     #[must_use]
     pub fn fork(&self) -> Self {
         let Some(secrets) = &self.secrets else { return self.clone() };
-        let (key, nonce) = (secrets.keys.last().map_or([0; KEY_BYTES], |key| key.1), self.nonce());
-        let cipher = XChaCha20Poly1305::new(&Key::from(key));
-        let seed = cipher
-            .encrypt_inout_detached(&XNonce::from(nonce), b"fork", (&mut [][..]).into())
-            .expect("nothing to encrypt");
-        let (keys, count) = (secrets.keys.clone(), AtomicU64::new(0));
-        Self { store: self.store, secrets: Some(Arc::new(Secrets { keys, seed: seed.into(), count })) }
+        let seed = secrets.subkey.encrypt(secrets.count(), b"fork", &mut []);
+        Self { store: self.store, secrets: Secrets::new(secrets.keys.clone(), seed) }
     }
 
     /// Appends identity, keys and seed. The reader of the bytes may encrypt, so they come from a [`Keyring::fork`].
@@ -330,6 +327,11 @@ mod tests {
         bytes
     }
 
+    /// The nonce of the next part.
+    fn nonce(ring: &Keyring) -> [u8; NONCE_BYTES] {
+        *encrypted(ring, b"").first_chunk().unwrap()
+    }
+
     fn hex(text: &str) -> Vec<u8> {
         (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
     }
@@ -344,9 +346,8 @@ mod tests {
             b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, \
             sunscreen would be it."
                 .to_vec();
-        let tag = XChaCha20Poly1305::new(&Key::from(key))
-            .encrypt_inout_detached(&XNonce::from(nonce), &aad, text.as_mut_slice().into())
-            .unwrap();
+        let (seed, count) = (nonce.first_chunk().unwrap(), *nonce.last_chunk().unwrap());
+        let tag = Subkey::new(&key, seed).encrypt(count, &aad, &mut text);
         assert_eq!(text[..16], hex("bd6d179d3e83d43b9576579493c0e939"));
         assert_eq!(tag.to_vec(), hex("c0875924c1c7987947deafd8780acf49"));
     }
@@ -400,7 +401,7 @@ mod tests {
         for _ in 0..20 {
             let fork = ring.fork();
             for ring in [&ring, &ring.clone(), &ring.of_store([8; 16]), &fork, &fork.fork()] {
-                assert!(seen.insert(ring.nonce()));
+                assert!(seen.insert(nonce(ring)));
             }
         }
     }
@@ -416,7 +417,7 @@ mod tests {
         bytes.extend_from_slice(b"slots");
         let found = Encryption::decode(&bytes).unwrap();
         assert_eq!(found, Encryption { keyring: ring().of_store([0; 16]), slots: b"slots".to_vec() });
-        assert_eq!(found.keyring.nonce()[..SEED_BYTES], [5; SEED_BYTES]);
+        assert_eq!(nonce(&found.keyring)[..SEED_BYTES], [5; SEED_BYTES]);
         assert_eq!(Encryption::decode(&[]), Ok(Encryption::none()));
         for len in 1..keys {
             assert!(Encryption::decode(&bytes[..len]).is_err(), "{len} bytes");
