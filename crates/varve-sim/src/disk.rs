@@ -26,6 +26,9 @@ use crate::waiting::{Fetcher, Waits};
 
 /// How often a call is made again at most. A scan of a thousand small blocks would read each of them a thousand times.
 const ATTEMPTS_MAX: u32 = 40;
+/// After so many calls made again in one run, each call waits once at most. The missing bytes come in small parts here, so over
+/// hundreds of tables a scan makes every batch again up to `ATTEMPTS_MAX` times, and opens all tables each time.
+const AGAIN_MANY: u64 = 2000;
 
 /// How the medium reports that a write does not fit the quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,6 +269,9 @@ impl Fetcher for Disk {
     fn begin(&self) {
         if let Some(waits) = &mut self.machine.borrow_mut().waits {
             waits.begin();
+            if waits.again >= AGAIN_MANY {
+                waits.wait_once();
+            }
         }
     }
 

@@ -16,6 +16,10 @@ use crate::waiting::{Fetcher, patiently};
 /// Batches after which the test decides that a scan goes round in circles.
 const BATCHES_MAX: usize = 1_000_000;
 
+/// Batches of one size after which a scan to the end takes larger ones. Each batch seeks again in all tables: hundreds of them, with
+/// an entry a batch, would take minutes.
+const BATCHES_MANY: usize = 50;
+
 /// Entries in the order of a scan.
 pub type Entries = VecDeque<(Vec<u8>, Vec<u8>)>;
 
@@ -90,7 +94,10 @@ impl Expectation {
     /// As [`Expectation::step`].
     pub fn finish<S: Storage>(mut self, store: &Store<S>, host: &impl Fetcher) -> Result<Entries, ScanError> {
         let mut all = Entries::new();
-        for _ in 0..BATCHES_MAX {
+        for batches in 1..BATCHES_MAX {
+            if batches % BATCHES_MANY == 0 {
+                self.batch_bytes *= 8;
+            }
             let (mut found, more) = self.step(store, host)?;
             all.append(&mut found);
             if !more {

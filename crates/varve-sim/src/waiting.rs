@@ -78,6 +78,11 @@ impl<K: Ord + Copy> Waits<K> {
         self.attempts.0 = 0;
     }
 
+    /// From now on, a call waits once at most.
+    pub fn wait_once(&mut self) {
+        self.attempts.1 = self.attempts.1.min(1);
+    }
+
     /// Whether a read of the last attempt came upon missing bytes.
     #[must_use]
     pub fn was_lacking(&self) -> bool {
