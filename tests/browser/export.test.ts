@@ -68,7 +68,7 @@ test('a store goes from Chromium to every server runtime and back, and is read t
     const code = await cut;
     await db.close();
     const reopened = await varve.open('back');
-    const { resumedAt } = await reopened.import((offset) => file.slice(offset).stream());
+    const { resumedAt } = await reopened.import(file);
     const hash = await (globalThis as unknown as { digest: (of: typeof db) => Promise<string> }).digest(reopened);
     await reopened.close();
     const upgraded = await varve.open('back', { version: 5, upgrade: () => Promise.reject(new Error('upgraded')) });

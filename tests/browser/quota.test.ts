@@ -32,10 +32,10 @@ function endingCode(worker: Worker, key: number): Promise<string> {
   );
 }
 
-/** Lets the origin store `ROOM_BYTES` more than it does now, until the session is detached. */
-async function limit(page: Page): Promise<CDPSession> {
+/** Lets the origin store that many bytes more than it does now, until the session is detached. */
+async function limit(page: Page, bytes = ROOM_BYTES): Promise<CDPSession> {
   const usage = await page.evaluate(async () => (await navigator.storage.estimate()).usage ?? 0);
-  return profile.overrideQuota(page, usage + ROOM_BYTES);
+  return profile.overrideQuota(page, usage + bytes);
 }
 
 /** The acknowledged and the refused writes, by key. */
@@ -214,4 +214,26 @@ test('buffered writes that do not fit are refused when they are made, and those 
   });
   expect(await contentsSync(worker)).toEqual(found.written);
   expect(found.written.length).toBeGreaterThan(10);
+});
+
+// Not in IndexedDB instead: there is no more room there, and the store would stay in it for ever.
+test('a new store for which there is no room is refused as full, leaves nothing, and goes to OPFS when there is room', async () => {
+  const { page, errors } = await profile.openPage('/varve.html');
+  const limited = await limit(page, 200_000);
+  for (const storage of [undefined, 'opfs'] as const) {
+    const refused = await page.evaluate(
+      (where) => varve.open('no room', { storage: where }).catch(({ code, message }) => `${code} ${message}`),
+      storage,
+    );
+    expect(refused).toBe('VARVE_STORAGE_FULL There is no room to create the store. Free space and open it again.');
+  }
+  await limited.detach();
+  expect(await page.evaluate(() => varve.listStores())).not.toContain('no room');
+  const found = await page.evaluate(async () => {
+    const db = await varve.open('no room');
+    await db.close();
+    return [db.storage.kind, db.recovery.state];
+  });
+  expect(found).toEqual(['opfs', 'new']);
+  expect(errors).toEqual([]);
 });

@@ -228,6 +228,21 @@ describe('damage', () => {
   });
 });
 
+test('a source that is no stream of bytes is refused with what to pass', async () => {
+  const other = await store();
+  const strings = (async function* () {
+    yield 'text';
+  })();
+  const sources: unknown[] = [undefined, null, 'text', 7, new Response('text'), strings, () => null];
+  for (const source of sources) {
+    await expect(other.import(source as AsyncIterable<Uint8Array>)).rejects.toMatchObject({
+      code: 'VARVE_INVALID_ARGUMENT',
+      message: expect.stringContaining('Pass response.body for a Response'),
+    });
+  }
+  await other.set('after', 1);
+});
+
 describe('continuing an import', () => {
   const failing = async function* (bytes: Uint8Array, length: number): AsyncGenerator<Uint8Array, void, undefined> {
     yield* chunks(bytes.subarray(0, length), 10_000);

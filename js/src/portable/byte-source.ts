@@ -6,6 +6,7 @@
  */
 
 import { joined } from '../codec/joined.ts';
+import { VarveError } from '../errors.ts';
 import type { ExportedBytes } from './types.ts';
 
 interface Chunks {
@@ -39,6 +40,7 @@ export class ByteSource {
     while (have < length) {
       const { done, value } = await this.#step();
       if (done) break;
+      if (!ArrayBuffer.isView(value)) throw noBytes();
       this.#chunk = value as Uint8Array;
       const part = this.#cut(Math.min(this.#chunk.length, length - have));
       parts.push(part);
@@ -76,12 +78,21 @@ export class ByteSource {
 
 /** Reads a stream with its reader if it has one, because not every browser can iterate a stream. */
 function chunksOf(bytes: ExportedBytes): Chunks {
-  if ('getReader' in bytes) {
-    const reader = bytes.getReader();
+  const { getReader, [Symbol.asyncIterator]: iterate } = Object(bytes) as ReadableStream<unknown>;
+  if (getReader) {
+    const reader = getReader.call(bytes) as ReadableStreamDefaultReader;
     return { next: () => reader.read(), end: () => reader.cancel() };
   }
-  const chunks = bytes[Symbol.asyncIterator]();
+  if (!iterate) throw noBytes();
+  const chunks = iterate.call(bytes);
   return { next: () => chunks.next(), end: async () => chunks.return?.() };
+}
+
+function noBytes(): VarveError {
+  return new VarveError(
+    'VARVE_INVALID_ARGUMENT',
+    'An export is read from a Blob, a stream or an async iterable of Uint8Arrays. Pass response.body for a Response.',
+  );
 }
 
 function ignore(): void {}

@@ -101,6 +101,7 @@ async function begin(
   user: UserKey | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Reading> {
+  if (source instanceof Blob) return begin((offset) => source.slice(offset).stream(), record, user, signal);
   if (typeof source !== 'function') return fromStart(new ByteSource(source, signal), user);
   let cipher: BodyCipher | undefined;
   if (record !== undefined && user !== undefined) {

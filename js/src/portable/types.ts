@@ -26,10 +26,10 @@ export interface ExportOptions<K> extends KeyRange<K>, WaitOptions {
 export type ExportedBytes = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
 /**
- * An export to import: its bytes, or a function that returns the bytes from an offset on. With a function, an import that continues after
- * an interruption need not read all bytes again.
+ * An export to import: a Blob (a File is one), its bytes, or a function that returns the bytes from an offset on. With a Blob or a function,
+ * an import that continues after an interruption does not read all bytes again.
  */
-export type ImportSource = ExportedBytes | ((offset: number) => ExportedBytes | PromiseLike<ExportedBytes>);
+export type ImportSource = Blob | ExportedBytes | ((offset: number) => ExportedBytes | PromiseLike<ExportedBytes>);
 
 /** Options of `import`. */
 export interface ImportOptions extends WaitOptions {

@@ -96,7 +96,7 @@ export class OpfsDevice implements ManagedDevice {
       await device.closeAll();
       const reason = refusal(error);
       // Otherwise the next opening would take the remains for the store.
-      if (reason instanceof OpfsUnavailable) await removeUnwritten(name).catch(() => undefined);
+      if (reason instanceof OpfsUnavailable || isFull(error)) await removeUnwritten(name).catch(() => undefined);
       throw reason;
     }
     device.#onClosed = options.onClosed;
@@ -279,6 +279,10 @@ export function slotError(error: unknown): SlotError {
   return new SlotError(name === 'InvalidStateError' ? 'closed' : 'io', message, { cause: error });
 }
 
+function isFull(error: unknown): boolean {
+  return slotError(error).kind === 'full';
+}
+
 function sizeOf(handle: FileSystemSyncAccessHandle): number {
   try {
     return handle.getSize();
@@ -289,10 +293,10 @@ function sizeOf(handle: FileSystemSyncAccessHandle): number {
 
 /** Maps an error of opening: Varve's own errors stay, a full disk is reported, any other error means that there is no OPFS here. */
 function refusal(error: unknown): unknown {
-  const name = nameOf(error);
+  const name = nameOf(error instanceof SlotError ? error.cause : error);
   if (error instanceof VarveError || error instanceof OpfsUnavailable || name === 'AbortError') return error;
   if (name === 'TimeoutError') return error;
-  if (name === 'QuotaExceededError') {
+  if (isFull(error)) {
     return new VarveError('VARVE_STORAGE_FULL', 'There is no room to create the store. Free space and open it again.', {
       cause: error,
     });

@@ -218,13 +218,13 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
   /**
    * Reads an export into this store, which must be empty (unless `merge: true`). Each block is verified before any of it is
    * applied; a damaged or truncated export rejects with `VARVE_CORRUPT` and the offset. If an import was interrupted, import the same
-   * export again: it continues where it stopped. Give a function that opens the export at an offset, or give the whole export. The
+   * export again: it continues where it stopped. Give the whole export, or a function that opens it at an offset. The
    * store gets the export's `version`; if the store has another version, the import rejects with `VARVE_VERSION`. Indexes of
    * collections whose documents are imported are rebuilt before their next use.
    *
    * @example
-   * await db.import(file.stream(), { onProgress: ({ bytes }) => show(bytes / file.size) });
-   * await db.import((offset) => file.slice(offset).stream());
+   * await db.import(file, { onProgress: ({ bytes }) => show(bytes / file.size) });
+   * await db.import((offset) => fetch('/backup', { headers: { range: `bytes=${offset}-` } }).then(({ body }) => body!));
    */
   async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
     const given = withKeyOfNow(options);

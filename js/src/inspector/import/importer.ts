@@ -239,7 +239,7 @@ export class Importer {
   /** Imports the output of `db.export()`: over the existing entries, verified, block by block. */
   async #importExport(content: Blob, signal: AbortSignal): Promise<void> {
     const start = performance.now();
-    const report = await this.#store?.import((offset) => content.slice(offset).stream(), {
+    const report = await this.#store?.import(content, {
       merge: true,
       signal,
       onProgress: ({ entries, bytes }) => {
