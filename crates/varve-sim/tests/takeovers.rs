@@ -25,3 +25,16 @@ fn every_write_happens_once_whoever_leads() {
 fn a_client_is_kept_through_openings_that_only_delete_files() {
     run(1_795_744_118_000_089, &mut Totals::default());
 }
+
+/// A delete that found no room was done behind a set of the same frame, and said that the key was there: rightly, but this check took the
+/// order of the requests.
+#[test]
+fn a_delete_from_the_reserve_sees_the_writes_of_its_frame() {
+    run(1_795_839_084_000_026, &mut Totals::default());
+}
+
+/// A read was sent again. The request behind it was a delete from the reserve, so the read saw a write that its client sent later.
+#[test]
+fn a_repeated_read_sees_nothing_that_was_sent_after_it() {
+    run(1_795_839_626_004_232, &mut Totals::default());
+}

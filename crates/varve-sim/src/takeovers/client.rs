@@ -226,7 +226,7 @@ impl Client {
         if answers.len() != asks.len() {
             return Err(format!("{} requests got {} answers", asks.len(), answers.len()));
         }
-        let mut late = Vec::new();
+        let (mut late, mut deletes) = (Vec::new(), Vec::new());
         // A frame with a refused request, or with a delete that was done behind the others, is answered again after the commit: its reads
         // may see writes of the frame that came after them.
         let is_done = |answer: &Answer| matches!(answer, Answer::Error(code) if *code != Code::Retry as u8);
@@ -241,8 +241,23 @@ impl Client {
                 late.push((seen, ordinal, ask.clone(), answer));
                 continue;
             }
+            if let Ask::Delete(at) = ask {
+                deletes.push((*at, matches!(answer, Answer::Missing(_))));
+            }
             let checked = self.answer(ordinal, ask, answer, is_repeated, totals);
             checked.map_err(|what| format!("client {}, request {ordinal}, {ask:?}: {what}", self.id))?;
+        }
+        // A delete that found no room is done behind the others, so it sees writes of the frame that came after it.
+        for (at, is_missing) in deletes {
+            let Write { ordinal, outcome, .. } = self.writes[at];
+            if let WriteOutcome::Done(sequence) = outcome
+                && self.own_before(sequence).is_some() == is_missing
+            {
+                return Err(format!(
+                    "client {}, delete {ordinal}: its key was missing: {is_missing}",
+                    self.id
+                ));
+            }
         }
         for (end, ordinal, ask, answer) in late {
             let checked = self.answer(end, &ask, answer.clone(), is_repeated, totals);
@@ -271,7 +286,6 @@ impl Client {
                 return Err("a request must be made again, though nothing was sent again".to_owned());
             }
         }
-        let is_missing = matches!(answer, Answer::Missing(_));
         match (ask, answer) {
             (Ask::Write(at) | Ask::Delete(at), Answer::Ok(receipt) | Answer::Missing(receipt)) => {
                 let mut reader = Reader::new(&receipt);
@@ -282,9 +296,6 @@ impl Client {
                     return Err(format!("reached {level}, not {:?}", write.level));
                 }
                 write.outcome = WriteOutcome::Done(sequence);
-                if write.is_delete && self.own_before(sequence).is_some() == is_missing {
-                    return Err(format!("reported that its key was there: {}", !is_missing));
-                }
                 totals.writes += 1;
                 totals.repeated += u64::from(is_repeated);
                 Ok(())

@@ -167,7 +167,7 @@ impl Client {
         }
     }
 
-    /// The sequence of the first write of a later request.
+    /// The first sequence of the writes of later requests. A delete that went to the reserve has a later one than those behind it.
     fn next_sequence(&self, request: u32) -> Option<Sequence> {
         let after = self.after(request);
         let within = after.checked_sub(1).and_then(|at| {
@@ -175,7 +175,7 @@ impl Client {
             let next = request.wrapping_add(1);
             outcome.index_of(next).map(|index| outcome.first_of(index))
         });
-        within.or_else(|| Some(self.outcomes.get(after)?.first))
+        within.into_iter().chain(self.outcomes[after..].iter().map(|outcome| outcome.first)).min()
     }
 
     /// Removes the outcomes of writes after `last`.
