@@ -279,7 +279,7 @@ const OF_THE_ENGINE = [
         'const SEGMENTS_MAX: usize = usize::MAX;',
       ],
       [
-        'crates/varve/src/store/inline.rs',
+        'crates/varve/src/store/jobs/inline.rs',
         ' || self.segments.len() >= SEGMENTS_FOLDED;',
         ' || self.segments.len() == usize::MAX;',
       ],
@@ -291,7 +291,7 @@ const OF_THE_ENGINE = [
     by: { suite: 'browser', filter: 'full-storage' },
     edits: [
       [
-        'crates/varve/src/store/choose.rs',
+        'crates/varve/src/store/jobs/choose.rs',
         'if self.jobs.purge.is_wanted && !is_flushing',
         'if self.jobs.purge.is_wanted && self.fresh.next_table == 0 && !is_flushing',
       ],

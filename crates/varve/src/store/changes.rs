@@ -210,7 +210,7 @@ impl<S: Storage> Store<S> {
     /// are reported later.
     fn log_for_readers(&mut self) -> Result<()> {
         let is_promised = self.active.borrow().image().len() == self.log.acknowledged_end;
-        if !self.options.log || self.poisoned || !is_promised {
+        if self.poisoned || !is_promised {
             return Ok(());
         }
         match self.log_staged(false) {

@@ -266,6 +266,19 @@ impl<S: Storage> Store<S> {
         Ok(is_freed)
     }
 
+    /// Runs `attempt`. If there is no room for it, frees what is not needed, then flushes the memtables that wait, then cuts files, and
+    /// tries again after each step.
+    pub(super) fn making_way(&mut self, mut attempt: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        for make_way in [Self::make_way, Self::flush_for_room, Self::cut_for_room] {
+            match attempt(self) {
+                Err(Error::StorageFull) => {}
+                done => return done,
+            }
+            make_way(self)?;
+        }
+        attempt(self)
+    }
+
     /// Creates a file; if there is no room, frees some and tries again.
     pub(super) fn create_file(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
         let mut created = self.storage.create(file, bytes_hint);

@@ -106,7 +106,7 @@ impl<S: Storage> Store<S> {
         }
         let is_new = keyring.current() != self.manifest.keyring().current();
         self.wipes |= self.manifest.keyring().current() == 0;
-        if is_new && self.options.log {
+        if is_new {
             self.log_staged(false)?;
         }
         if self.wipes {

@@ -13,15 +13,14 @@
 
 mod blocks;
 mod changes;
-mod choose;
 mod clients;
 mod condition;
 mod cursors;
 mod files;
 mod history;
-mod inline;
 mod jobs;
 mod keys;
+mod log;
 mod memory;
 mod name;
 mod read;
@@ -60,13 +59,13 @@ use files::Obsolete;
 use history::History;
 pub use jobs::JobTicket;
 use jobs::Jobs;
+use log::Log;
 pub use name::Name;
 #[cfg(unix)]
 pub use reader::{LocalReader, Reader};
 pub use recover::RecoveryReport;
 use snapshot::Snapshots;
 pub use stats::{LevelStats, Stats};
-use write::Log;
 pub use write::Op;
 
 /// A memtable that waits for its flush.
@@ -227,7 +226,6 @@ impl<S: Storage> Store<S> {
 
     fn close_log(&mut self) -> Result<()> {
         if self.options.log {
-            self.log_staged(false)?;
             return self.seal();
         }
         let mut flushed = false;

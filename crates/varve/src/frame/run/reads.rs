@@ -212,7 +212,7 @@ impl<S: Storage> Runner<'_, S> {
     /// Everything that the client's scans and snapshots see must be in the log, so that it exists when another process opens the
     /// store. So writes of the memory level are logged now. If they are refused, the response reports it.
     pub(super) fn log_read_points(&mut self, out: &mut [u8]) {
-        if self.client == 0 || self.read_points.is_empty() || self.store.log_promised().is_ok() {
+        if self.client == 0 || self.read_points.is_empty() || self.store.log_staged(false).is_ok() {
             return;
         }
         for at in &self.read_points {

@@ -9,26 +9,30 @@
 //! take many times the size of its data. A load of new keys waits only for the number of tables. Where nothing can wait,
 //! [`Store::thin_level_zero`] and [`Store::flush_oldest`] do the work.
 
-use super::Store;
-use super::jobs::Offer;
+use super::running::Offer;
 use crate::compact::{Job, Levels, Step};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
+use crate::store::Store;
 use crate::types::FileName;
 
 /// A closing store with at least this many segments flushes them, so that none must be replayed.
 const SEGMENTS_FOLDED: usize = 8;
+
 /// This many jobs take more from level 0 than a flush adds.
 const THINNING_JOBS: usize = 2;
+
 /// Where much of level 0 is overwritten, it may be this many times as long as the size at which it is merged.
 const OVERWRITTEN_MAX: u64 = 4;
+
 /// Tables count as small if they take at most one part in this many of a memtable.
 const SMALL_SHARE: u64 = 16;
+
 /// Entries processed by one step of an inline job.
 const INLINE_BUDGET: usize = 4096;
 
 /// A job that this store runs itself.
-pub(super) struct Inline {
+pub(in crate::store) struct Inline {
     id: u32,
     job: Job,
     bytes_hint: u64,
@@ -54,7 +58,7 @@ impl<S: Storage> Store<S> {
     }
 
     /// Checks whether level 0 is as large as writers may make it.
-    pub(super) fn weigh_level_zero(&mut self) {
+    pub(in crate::store) fn weigh_level_zero(&mut self) {
         let tables = self.version.level(0);
         // Tables that a merge has begun to read keep their files until it ends.
         let bytes: u64 = tables.iter().map(|table| table.size).sum();
@@ -65,7 +69,7 @@ impl<S: Storage> Store<S> {
 
     /// Merges some of level 0 inside a synchronous turn when it is full, or the store is small. It has priority over a compactor's job. A
     /// merge may fail, for example because of a damaged block: then level 0 stays as it is.
-    pub(super) fn thin_level_zero(&mut self) -> Result<()> {
+    pub(in crate::store) fn thin_level_zero(&mut self) -> Result<()> {
         for _ in 0..THINNING_JOBS {
             let is_small = !self.version.level(0).is_empty() && self.is_small();
             if !self.options.flush_when_full || !(self.jobs.level_zero_full || is_small) {
@@ -88,12 +92,12 @@ impl<S: Storage> Store<S> {
 
     /// Whether little is left of the writes so far, as in a store of counters. Merging it into one table whenever a memtable is full costs
     /// no more than the flush did; and each additional table would cost a scan as much as the few keys do.
-    pub(super) fn is_small(&self) -> bool {
+    pub(in crate::store) fn is_small(&self) -> bool {
         let most = self.options.memtable_bytes_max as u64 / SMALL_SHARE;
         self.storage.room_when_full().is_none() && (1..=most).contains(&self.version.bytes())
     }
 
-    pub(super) fn flush_oldest(&mut self) -> Result<()> {
+    pub(in crate::store) fn flush_oldest(&mut self) -> Result<()> {
         if !self.options.flush_when_full && self.is_flush_refused() {
             return Err(Error::StorageFull);
         }
@@ -105,7 +109,7 @@ impl<S: Storage> Store<S> {
 
     /// On a full storage, flushes the memtables that wait: a table goes to the room that is set aside, and the room of its segment becomes
     /// spare. Returns whether any memtable was flushed.
-    pub(super) fn flush_for_room(&mut self) -> Result<bool> {
+    pub(in crate::store) fn flush_for_room(&mut self) -> Result<bool> {
         // Its table would be one commit together with what it replaces, and such a storage has no room for that.
         if !self.options.flush_when_full {
             return Ok(false);
@@ -163,7 +167,7 @@ impl<S: Storage> Store<S> {
 
     /// Flushes all frozen memtables, and merges level 0 if it has become long. So sessions that end before a job does leave the next ones
     /// no more work than this.
-    pub(super) fn fold(&mut self) -> Result<()> {
+    pub(in crate::store) fn fold(&mut self) -> Result<()> {
         while !self.frozen.is_empty() {
             self.thin_level_zero()?;
             self.flush_oldest()?;
@@ -180,26 +184,10 @@ impl<S: Storage> Store<S> {
         if self.active.borrow().is_empty() {
             return Ok(());
         }
-        if self.options.log {
-            self.log_staged(false)?;
-        }
+        self.log_staged(false)?;
         self.promise();
         self.freeze();
         Ok(())
-    }
-
-    /// Flushes and merges everything into one run, here and now.
-    ///
-    /// # Errors
-    /// As [`Store::flush`].
-    pub fn compact(&mut self) -> Result<()> {
-        self.flush()?;
-        self.ask_for_compaction()?;
-        while let Some(merge) = self.next_of_sweep() {
-            let job = self.compaction_job(merge);
-            self.run_to_end(job)?;
-        }
-        self.release()
     }
 
     /// Works on a due job for about `budget` entries; returns whether there is more to do. For hosts without a compactor.
@@ -229,7 +217,7 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    fn run_to_end(&mut self, job: Offer) -> Result<()> {
+    pub(super) fn run_to_end(&mut self, job: Offer) -> Result<()> {
         let mut inline = self.begin_inline(job)?;
         loop {
             match self.advance_inline(&mut inline, INLINE_BUDGET) {
@@ -244,7 +232,7 @@ impl<S: Storage> Store<S> {
         let gives_room = running.gives_room();
         let inline =
             Inline { id: running.id, job: Job::new(spec)?, bytes_hint, created: Vec::new(), gives_room };
-        self.jobs.begin(running);
+        self.jobs.running.push(running);
         Ok(inline)
     }
 
