@@ -104,7 +104,7 @@ impl Cache {
     /// Caches an open table and evicts others to make room. It is assumed that the table will be read again. A read that
     /// finds its table closed has to read the whole index and filter. For that reason the table is cached however large it
     /// is.
-    pub fn insert_table(&mut self, table: Rc<Table>) {
+    pub(crate) fn insert_table(&mut self, table: Rc<Table>) {
         let key = (FileName::table(table.id()), TABLE_OFFSET);
         let bytes = table.resident_bytes() + ENTRY_BYTES;
         if let Some(place) = self.places.get(key) {
@@ -186,7 +186,7 @@ impl Cache {
 
     /// Whether open tables may take `bytes` more and still leave an eighth of the capacity for blocks.
     #[must_use]
-    pub fn has_room(&self, bytes: usize) -> bool {
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.table_bytes + bytes <= self.capacity_bytes / 8 * 7
     }
 

@@ -124,7 +124,7 @@ impl Error {
 
     /// Whether this error only means a lack of room or of memory: nothing was changed, and the store stays usable.
     #[must_use]
-    pub fn is_lack(&self) -> bool {
+    pub(crate) fn is_lack(&self) -> bool {
         *self == Self::StorageFull || *self == Self::NO_MEMORY
     }
 

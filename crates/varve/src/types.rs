@@ -36,7 +36,7 @@ pub enum Kind {
 
 impl Kind {
     /// Bit 7 of a kind byte: an expiry in milliseconds since 1970 follows.
-    pub const EXPIRES: u8 = 0x80;
+    pub(crate) const EXPIRES: u8 = 0x80;
 
     /// Converts a kind byte without its expiry bit to its kind; `None` for an unknown byte. 3 (merge) and 4 (blob
     /// reference) are reserved.
@@ -125,7 +125,7 @@ impl FileName {
 
     /// The name of the file in messages, such as `table 7`.
     #[must_use]
-    pub fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         let kind = match self.kind {
             FileKind::Manifest => "manifest ",
             FileKind::Wal => "WAL segment ",

@@ -23,7 +23,19 @@ const OF_THE_ENGINE: Rows = &[
 
 /// The parts of a store. Each owns its fields, and the calls between them go over `Store`, which `mod` has.
 const OF_THE_STORE: Rows = &[
-    &["name", "stats", "history", "clients", "jobs", "log", "snapshot", "condition", "keys", "memory", "reserve"],
+    &[
+        "name",
+        "stats",
+        "history",
+        "clients",
+        "jobs",
+        "log",
+        "snapshot",
+        "condition",
+        "keys",
+        "memory",
+        "reserve",
+    ],
     &["blocks", "cursors", "changes", "write", "renewal"],
     &["read", "reader"],
     &["files"],

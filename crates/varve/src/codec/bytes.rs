@@ -72,7 +72,7 @@ pub fn append(into: &mut Vec<u8>, from: &[u8]) {
 #[inline]
 #[must_use]
 #[cfg_attr(varve_size, optimize(speed))]
-pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+pub(crate) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let (mut left, mut right) = (a, b);
     let mut shared = 0;
     while let (Some((x, left_rest)), Some((y, right_rest))) =

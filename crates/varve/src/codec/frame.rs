@@ -85,7 +85,7 @@ pub fn aligned(len: usize) -> usize {
 /// image is the file's bytes from offset 0.
 #[inline]
 #[cfg_attr(varve_size, optimize(speed))]
-pub fn begin_record(image: &mut Vec<u8>) -> usize {
+pub(crate) fn begin_record(image: &mut Vec<u8>) -> usize {
     let start = image.len();
     debug_assert!(start.is_multiple_of(8), "records are 8-aligned");
     image.extend_from_slice(&[0; RECORD_HEADER_BYTES]);
@@ -95,7 +95,7 @@ pub fn begin_record(image: &mut Vec<u8>) -> usize {
 /// Closes the record that starts at `start` and ends with the image: fills in its header and adds the padding.
 #[inline]
 #[cfg_attr(varve_size, optimize(speed))]
-pub fn end_record(image: &mut Vec<u8>, start: usize, salt: u64, synced_upto: u32) {
+pub(crate) fn end_record(image: &mut Vec<u8>, start: usize, salt: u64, synced_upto: u32) {
     close(&mut image[start..], start as u64, salt, synced_upto, 0);
     image.resize(aligned(image.len()), 0);
 }
@@ -103,7 +103,13 @@ pub fn end_record(image: &mut Vec<u8>, start: usize, salt: u64, synced_upto: u32
 /// As [`end_record`], for a file whose key has this number: with room for nonce and tag, unless it is 0 or there is no payload.
 #[inline]
 #[cfg_attr(varve_size, optimize(speed))]
-pub fn end_record_under(key: KeyNumber, image: &mut Vec<u8>, start: usize, salt: u64, synced_upto: u32) {
+pub(crate) fn end_record_under(
+    key: KeyNumber,
+    image: &mut Vec<u8>,
+    start: usize,
+    salt: u64,
+    synced_upto: u32,
+) {
     if key == 0 || image.len() == start + RECORD_HEADER_BYTES {
         return end_record(image, start, salt, synced_upto);
     }
@@ -229,13 +235,13 @@ fn close(record: &mut [u8], offset: u64, salt: u64, synced_upto: u32, mark: u32)
 /// The record at `offset`, if there is a valid one.
 #[must_use]
 #[inline]
-pub fn record_at(bytes: &[u8], offset: usize, salt: u64) -> Option<Frame<'_>> {
+pub(crate) fn record_at(bytes: &[u8], offset: usize, salt: u64) -> Option<Frame<'_>> {
     record_from(bytes.get(offset..)?, offset, salt)
 }
 
 /// The record that starts `rest`, the bytes of a file from `offset` on, if there is a valid one.
 #[must_use]
-pub fn record_from(rest: &[u8], offset: usize, salt: u64) -> Option<Frame<'_>> {
+pub(crate) fn record_from(rest: &[u8], offset: usize, salt: u64) -> Option<Frame<'_>> {
     let tag = (salt ^ offset as u64).to_le_bytes();
     if !rest.starts_with(&tag) {
         return None;

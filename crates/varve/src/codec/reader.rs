@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
 
     /// The next `N` bytes, copied.
     #[inline]
-    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Truncated> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Truncated> {
         let array = *self.bytes[self.at..].first_chunk::<N>().ok_or(Truncated)?;
         self.at += N;
         Ok(array)

@@ -31,7 +31,7 @@ impl Limit {
     pub(crate) fn new(raw_bytes_max: u64, end: Option<Vec<u8>>, runs: Vec<Rc<[Rc<TableHandle>]>>) -> Self {
         let above = runs.split_last().map_or(&[][..], |(_, above)| above);
         let floor =
-            above.iter().flat_map(|run| run.first()).map(|handle| &handle.meta.min_key).min().cloned();
+            above.iter().filter_map(|run| run.first()).map(|handle| &handle.meta.min_key).min().cloned();
         Self { raw_bytes_max, end, read_bytes: 0, runs, floor, next: 0 }
     }
 

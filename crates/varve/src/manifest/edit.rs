@@ -63,7 +63,7 @@ pub struct Edit {
 impl Floors {
     /// Whether no number is lower than it was in `before`.
     #[must_use]
-    pub fn rose_from(&self, before: &Self) -> bool {
+    pub(crate) fn rose_from(&self, before: &Self) -> bool {
         self.numbers().iter().zip(before.numbers()).all(|(now, before)| *now >= before)
     }
 

@@ -102,7 +102,7 @@ impl Version {
 
     /// Bytes of the tables of a level, without the parts that narrowed tables no longer show.
     #[must_use]
-    pub fn level_bytes(&self, level: usize) -> u64 {
+    pub(crate) fn level_bytes(&self, level: usize) -> u64 {
         self.level(level).iter().map(|table| table.live_bytes()).sum()
     }
 

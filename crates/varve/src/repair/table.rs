@@ -79,7 +79,7 @@ pub(super) fn salvage<D: Slots>(
     }
     let edge = |at: Option<&BlockHandle>, is_last: bool| -> Result<Option<Vec<u8>>> {
         let Some(&handle) = at else { return Ok(None) };
-        edge_key(&table.block(device, keyring, handle)?, is_last)
+        Ok(edge_key(&table.block(device, keyring, handle)?, is_last))
     };
     for gap in gaps {
         let (from, to) = match &index {
@@ -108,7 +108,7 @@ pub(super) fn salvage<D: Slots>(
     Ok(table)
 }
 
-fn edge_key(block: &Block, is_last: bool) -> Result<Option<Vec<u8>>> {
+fn edge_key(block: &Block, is_last: bool) -> Option<Vec<u8>> {
     let mut key: Option<Vec<u8>> = None;
     // Every entry of a block that was opened decodes.
     let _ = block.walk(|entry| {
@@ -116,5 +116,5 @@ fn edge_key(block: &Block, is_last: bool) -> Result<Option<Vec<u8>>> {
             key = Some(entry.key.to_vec());
         }
     });
-    Ok(key)
+    key
 }

@@ -55,7 +55,7 @@ impl Pieces {
     /// Whether a table of `bytes` bytes fits no free piece, and the room that is set aside is longer than any free
     /// piece.
     #[must_use]
-    pub fn only_reserve_fits(&self, bytes: u64) -> bool {
+    pub(crate) fn only_reserve_fits(&self, bytes: u64) -> bool {
         let free = self.longest_free();
         free < bytes && free < self.set_aside
     }
@@ -63,7 +63,7 @@ impl Pieces {
     /// How many bytes each table can have in one piece if the tables have `bytes` bytes in total. It goes down to `least` if there is no
     /// room for all of them.
     #[must_use]
-    pub fn for_tables(&self, bytes: u64, least: u64) -> u64 {
+    pub(crate) fn for_tables(&self, bytes: u64, least: u64) -> u64 {
         let all = || self.free.iter().chain([&self.set_aside]);
         let mut piece = self.longest();
         // Each piece takes a whole number of tables; the rest of the piece stays empty.

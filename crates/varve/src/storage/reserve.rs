@@ -30,7 +30,7 @@ use crate::types::{FileKind, FileName};
 /// Length in bytes of the room that is set aside for a segment, header page of its slot included.
 pub const RESERVE_BYTES: u64 = 256 << 10;
 
-/// The same without that page.
+/// The bytes of them that a segment may use: all but the header page.
 const ROOM_BYTES: u64 = RESERVE_BYTES - SLOT_HEADER_BYTES;
 
 /// Length in bytes that a manifest slot is grown to in advance, header page included.

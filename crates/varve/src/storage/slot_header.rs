@@ -80,7 +80,7 @@ impl SlotHeader {
 
     /// Whether the slot contains a manifest.
     #[must_use]
-    pub fn is_of_manifest(&self) -> bool {
+    pub(crate) fn is_of_manifest(&self) -> bool {
         self.claims.iter().any(|claim| claim.file.kind == FileKind::Manifest)
     }
 
@@ -94,7 +94,7 @@ impl SlotHeader {
 
     /// The first damaged byte of `page` in the other copies of this header, besides the copy that was read.
     #[must_use]
-    pub fn damaged_at(&self, page: &[u8], slot: u32) -> Option<u64> {
+    pub(crate) fn damaged_at(&self, page: &[u8], slot: u32) -> Option<u64> {
         let copies = || {
             (0..page.len())
                 .step_by(COPY_BYTES)

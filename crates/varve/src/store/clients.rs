@@ -294,7 +294,7 @@ impl Clients {
 impl<S: Storage> Store<S> {
     /// Notes a frame of a client: its requests before `answered` have their responses. Returns whether any of its
     /// requests from `request` on may have been carried out already.
-    pub fn note_answered(&mut self, client: u64, answered: u32, request: u32) -> bool {
+    pub(crate) fn note_answered(&mut self, client: u64, answered: u32, request: u32) -> bool {
         let Some(client) = self.clients.known.iter_mut().find(|known| known.id == client) else {
             return false;
         };
@@ -317,7 +317,7 @@ impl<S: Storage> Store<S> {
 
     /// The sequence at which a client's read must see the store, if later writes of that client were carried out already; `None` when there
     /// are no such writes.
-    pub fn sequence_before(&self, client: u64, request: u32) -> Option<Sequence> {
+    pub(crate) fn sequence_before(&self, client: u64, request: u32) -> Option<Sequence> {
         if mutant::has(Mutant::ReadsOfThePresent) {
             return None;
         }

@@ -116,7 +116,7 @@ impl<S: Storage> Store<S> {
     ///
     /// # Errors
     /// `InvalidArgument` when there is no such scan.
-    pub fn read_point_of_cursor(&self, name: impl Into<Name>) -> Result<(Sequence, u64)> {
+    pub(crate) fn read_point_of_cursor(&self, name: impl Into<Name>) -> Result<(Sequence, u64)> {
         let cursor = self.cursors.get(name.into())?;
         Ok((cursor.snapshot(), cursor.now_ms))
     }

@@ -263,13 +263,13 @@ impl TableCursor {
 
     /// Bytes of the value; 0 when the cursor is on no entry.
     #[must_use]
-    pub fn value_len(&self) -> usize {
+    pub(crate) fn value_len(&self) -> usize {
         self.block.as_ref().map_or(0, |_| (self.entry.next - self.entry.value) as usize)
     }
 
     /// The block that contains the value, to keep it alive beyond the next step.
     #[must_use]
-    pub fn value_block(&self) -> Option<&Rc<Block>> {
+    pub(crate) fn value_block(&self) -> Option<&Rc<Block>> {
         self.block.as_ref()
     }
 

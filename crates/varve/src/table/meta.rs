@@ -67,13 +67,13 @@ impl TableMeta {
 
     /// Approximate bytes of the file that are still read.
     #[must_use]
-    pub fn live_bytes(&self) -> u64 {
+    pub(crate) fn live_bytes(&self) -> u64 {
         self.size.saturating_sub(self.skipped_bytes)
     }
 
     /// Whether a job took the keys before `min_key`.
     #[must_use]
-    pub fn is_narrowed(&self) -> bool {
+    pub(crate) fn is_narrowed(&self) -> bool {
         self.skipped_bytes > 0
     }
 

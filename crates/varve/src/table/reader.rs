@@ -68,7 +68,7 @@ impl Table {
     }
 
     /// As [`Table::open`], without the filter when there is no room for it (see [`Blocks::has_room`]) and it is most of the bytes to read.
-    pub fn open_lean(keyring: &Keyring, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self> {
+    pub(crate) fn open_lean(keyring: &Keyring, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self> {
         Self::open_as(keyring, meta, blocks, true)
     }
 
@@ -190,13 +190,13 @@ impl Table {
     /// Whether the table has a filter that was not read yet.
     #[inline]
     #[must_use]
-    pub fn is_lean(&self) -> bool {
+    pub(crate) fn is_lean(&self) -> bool {
         self.filter.get().is_none() && self.footer.filter.len > 0
     }
 
     /// Reads the filter of a lean table.
     #[cold]
-    pub fn read_filter(&self, keyring: &Keyring, blocks: &dyn Blocks) -> Result<()> {
+    pub(crate) fn read_filter(&self, keyring: &Keyring, blocks: &dyn Blocks) -> Result<()> {
         let handle = self.footer.filter;
         let mut stored = blocks.raw(self.id, handle.offset, handle.len)?;
         let filter = verify(keyring, self.id, self.key(), handle.offset, &mut stored, BlockKind::Filter)
@@ -258,7 +258,7 @@ impl Table {
 
     /// Approximate bytes of data blocks before `key`: the offset of the block where the key would be.
     #[must_use]
-    pub fn offset_of(&self, key: &[u8]) -> u64 {
+    pub(crate) fn offset_of(&self, key: &[u8]) -> u64 {
         let at = self.index.find(key, Sequence::MAX);
         if at < self.index.len() { self.index.handle(at).offset } else { self.index.data_end() }
     }
@@ -270,7 +270,7 @@ impl Table {
     }
 
     /// Whether the table was used since the last call.
-    pub fn take_used(&self) -> bool {
+    pub(crate) fn take_used(&self) -> bool {
         self.used.replace(false)
     }
 

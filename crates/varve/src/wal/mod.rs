@@ -25,4 +25,5 @@ pub(crate) use entry::{key_at, put_entry};
 pub use header::{HeaderError, SEGMENT_HEADER_BYTES, SEGMENT_VERSION, SegmentHeader, segment_salt};
 pub use record::{Entries, Record, Records};
 pub use salvage::{Piece, find_salt, salvage_segment};
-pub use scan::{Scan, Tail, decrypt_segment, decrypt_span, header_was_lost, scan_segment};
+pub use scan::{Scan, Tail, header_was_lost, scan_segment};
+pub(crate) use scan::{decrypt_segment, decrypt_span};

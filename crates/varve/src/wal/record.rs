@@ -121,7 +121,7 @@ impl<'a> Records<'a> {
 
     /// Starts at the record at offset `at` instead.
     #[must_use]
-    pub fn starting_at(self, at: usize) -> Self {
+    pub(crate) fn starting_at(self, at: usize) -> Self {
         Self { at, ..self }
     }
 

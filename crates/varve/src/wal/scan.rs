@@ -48,7 +48,7 @@ pub struct Scan {
 ///
 /// # Errors
 /// [`Error::Key`] when the key is missing, [`Error::Corrupt`] when a record does not decrypt.
-pub fn decrypt_segment(keyring: &Keyring, header: &SegmentHeader, bytes: &mut [u8]) -> Result<()> {
+pub(crate) fn decrypt_segment(keyring: &Keyring, header: &SegmentHeader, bytes: &mut [u8]) -> Result<()> {
     decrypt_span(
         keyring,
         header,
@@ -61,7 +61,7 @@ pub fn decrypt_segment(keyring: &Keyring, header: &SegmentHeader, bytes: &mut [u
 ///
 /// # Errors
 /// As [`decrypt_segment`].
-pub fn decrypt_span(
+pub(crate) fn decrypt_span(
     keyring: &Keyring,
     header: &SegmentHeader,
     offset: usize,

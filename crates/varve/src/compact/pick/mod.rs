@@ -7,11 +7,11 @@
 //! 3. a table of which half the entries are tombstones (Pebble's tombstone-density compactions): deleted entries are
 //!    only dropped when their tombstones are merged with them;
 //! 4. neighbouring tables that are small for the store's size, while there are more files than planned;
-//! 5. a table under another key than the current one, while there is room: so a store comes under a new key.
+//! 5. a table that is not encrypted under the current key, while there is room. In the end, no table needs an old key.
 //!
 //! Within a level narrowed tables come first, then tombstone-dense ones. A table that overlaps nothing of the next level
-//! moves there by an edit alone, unless its key is an old one. A job over the cap takes only a key range ([`super::limit`]): anything picked here may
-//! be left half done, and is then picked again.
+//! moves there by an edit alone, unless its key is an old one. A job over the cap takes only a key range
+//! ([`super::limit`]): anything picked here may be left half done, and is then picked again.
 //!
 //! Invariant: for every key of its range, a job takes in everything between its newest input and the level of its outputs,
 //! and of level 0 the oldest tables. So its outputs are older than everything that stays above, and newer than everything

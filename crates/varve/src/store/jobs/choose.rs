@@ -17,6 +17,7 @@ use crate::store::Store;
 const RANGES_MAX: usize = 1000;
 
 impl<S: Storage> Store<S> {
+    /// The next job to run, if one is due. Edits that need no job are made here.
     pub(super) fn next_job(&mut self) -> Result<Option<Offer>> {
         self.fit_history()?;
         let is_flushing = self.jobs.is_flushing();
@@ -93,6 +94,7 @@ impl<S: Storage> Store<S> {
         if is_due { self.situation().level_zero().map(Pick::Merge) } else { None }
     }
 
+    /// What a pick depends on, as it is now.
     pub(super) fn situation(&self) -> Situation<'_> {
         let Self { version, options, storage, manifest, .. } = self;
         Situation {

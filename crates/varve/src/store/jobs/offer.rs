@@ -30,6 +30,7 @@ const PIECE_SLACK: u64 = 16;
 const SPEC_BYTES: usize = 256;
 
 impl<S: Storage> Store<S> {
+    /// A specification without inputs; its output tables have numbers that no other table has.
     fn job_spec(&mut self, outputs_max: u64, table_bytes: u64, level: u8, bottom: bool) -> JobSpec {
         let first_output = self.fresh.tables(outputs_max);
         JobSpec {
@@ -116,6 +117,7 @@ impl<S: Storage> Store<S> {
         self.storage.pieces_when_full().map(|pieces| pieces.longest())
     }
 
+    /// The job for a merge. On a full storage, its outputs fit the pieces of room that there are.
     pub(super) fn compaction_job(&mut self, mut merge: Merge) -> Offer {
         let (mut hint_slack, mut is_in_pieces) = (OUTPUT_SLACK_BYTES, false);
         if !merge.above.is_empty() {
