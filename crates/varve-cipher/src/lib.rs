@@ -4,12 +4,20 @@
 //! computed once, and a message is encrypted with the last 8 bytes.
 //!
 //! This is a crate of its own because the engine is compiled for size in wasm. RustCrypto's code is generic, so it is compiled
-//! with the crate that calls it: three times slower for size than for speed. No function here is generic.
+//! with the crate that calls it: three times slower for size than for speed. No function here is generic. In wasm, where RustCrypto has no
+//! vectors, the stream of ChaCha20 is that of `chacha.rs`.
 //!
 //! The construction: draft-irtf-cfrg-xchacha-03, section 2.3.
 
+#[cfg(any(test, target_arch = "wasm32"))]
+mod chacha;
+
+#[cfg(target_arch = "wasm32")]
+use chacha::ChaCha;
+#[cfg(not(target_arch = "wasm32"))]
+use chacha20::ChaCha20 as ChaCha;
 use chacha20::{R20, hchacha};
-use chacha20poly1305::{AeadInOut, ChaCha20Poly1305, Key, KeyInit, Nonce};
+use chacha20poly1305::{AeadInOut, ChaChaPoly1305, Key, KeyInit, Nonce};
 use zeroize::Zeroizing;
 
 /// Bytes of a key.
@@ -56,8 +64,8 @@ impl Subkey {
         self.cipher().decrypt_inout_detached(&nonce(count), associated, bytes.into(), tag.into()).is_ok()
     }
 
-    fn cipher(&self) -> ChaCha20Poly1305 {
-        ChaCha20Poly1305::new(<&Key>::from(&*self.0))
+    fn cipher(&self) -> ChaChaPoly1305<ChaCha> {
+        ChaChaPoly1305::<ChaCha>::new(<&Key>::from(&*self.0))
     }
 }
 
