@@ -10,13 +10,15 @@ use varve::{Encryption, Keyring, Store};
 use crate::disk::Disk;
 use crate::model::Model;
 use crate::rng::Rng;
-use crate::session::Outcome;
+use crate::session::{Outcome, Session};
 use crate::trace::{Op, Trace};
 
 /// Bytes of a value that are searched for on the disk, behind its number.
 const CANARY: std::ops::Range<usize> = 8..24;
 /// How many values are searched for.
 const CANARIES: usize = 4;
+/// Compactions after which a store has to be encrypted.
+const COMPACTIONS_MAX: u32 = 10;
 
 /// Encrypts a third of the traces from their start, lets some others become encrypted, and changes keys in the middle of both.
 pub(crate) fn add_keys(rng: &mut Rng, trace: &mut Trace) {
@@ -54,12 +56,38 @@ pub(crate) fn change_keys<S: Storage>(store: &mut Store<S>, seed: u64) -> varve:
     store.change_keys(with_keys(&numbers, seed))
 }
 
+impl Session<'_> {
+    /// Brings a store that became encrypted to the end of that, and looks for every value that the trace ever set.
+    pub(crate) fn look_for_plain_values(&mut self) -> Outcome {
+        let is_plain = self.store()?.key_slots().is_empty();
+        if is_plain || self.trace.options.encryption.keyring.current() > 0 {
+            return Ok(());
+        }
+        for _ in 0..COMPACTIONS_MAX {
+            if !self.make(|store| store.keys_in_use())?.map_err(|error| error.to_string())?.contains(&0) {
+                let values = self.trace.ops.iter().flat_map(Op::values).filter_map(|value| value.get(CANARY));
+                return match values.filter(is_telling).find(|value| self.disk.contains(value)) {
+                    Some(value) => {
+                        Err(format!("the disk shows a value from before encryption: {value:02x?}"))
+                    }
+                    None => Ok(()),
+                };
+            }
+            self.perform(&Op::Compact)?;
+        }
+        Err("a store never becomes encrypted".to_owned())
+    }
+}
+
+fn is_telling(bytes: &&[u8]) -> bool {
+    bytes.iter().any(|byte| *byte != bytes[0])
+}
+
 /// No value of a store that was always encrypted lies on the disk in plain.
 pub(crate) fn look_for_values(trace: &Trace, disk: &Disk, model: &Model) -> Outcome {
     if trace.options.encryption.keyring.current() == 0 {
         return Ok(());
     }
-    let is_telling = |bytes: &&[u8]| bytes.iter().any(|byte| *byte != bytes[0]);
     let values = model.state().values().filter_map(|(value, _)| value.get(CANARY)).filter(is_telling);
     for value in values.take(CANARIES) {
         if disk.contains(value) {

@@ -130,6 +130,7 @@ pub struct Outcome {
 pub fn run(trace: &Trace) -> Outcome {
     let mut observed = Observed::new();
     let mut at = 0;
+    varve::nonces::watch(true);
     let result = catch_unwind(AssertUnwindSafe(|| {
         let mut session = Session::start(trace, &mut observed)?;
         for (position, op) in trace.ops.iter().enumerate() {
@@ -139,6 +140,7 @@ pub fn run(trace: &Trace) -> Outcome {
         at = trace.ops.len();
         session.finish()
     }));
+    varve::nonces::watch(false);
     let failure = match result {
         Ok(Ok(())) => None,
         Ok(Err(what)) => Some(what),

@@ -106,6 +106,7 @@ impl<'a> Session<'a> {
         self.perform(&Op::Compact)?;
         self.compare_all()?;
         look_for_values(self.trace, &self.disk, &self.model)?;
+        self.look_for_plain_values()?;
         let counts = self.disk.counts();
         for number in [counts.reads, counts.writes, counts.flushes, counts.bytes_written] {
             self.observed.number(number);

@@ -179,6 +179,18 @@ pub struct Trace {
 }
 
 impl Op {
+    /// The values that a write sets.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &[u8]> {
+        let changes: &[Change] = match self {
+            Self::Write { changes, .. } | Self::Frame { changes, .. } => changes,
+            _ => &[],
+        };
+        changes.iter().filter_map(|change| match change {
+            Change::Set(_, value) | Change::SetUntil(_, value, _) => Some(value.as_slice()),
+            _ => None,
+        })
+    }
+
     /// The changes that it asks for, without the value of a conditional write.
     pub fn changes_mut(&mut self) -> Option<&mut Vec<Change>> {
         match self {

@@ -4,7 +4,7 @@ use varve::mutant::{Mutant, inject};
 use varve_sim::exhaustive::{Effort, crash_everywhere, short_trace};
 use varve_sim::run::run;
 use varve_sim::takeovers::take_over;
-use varve_sim::workload::unencrypted;
+use varve_sim::workload::{generate, unencrypted};
 
 /// Seeds within which a bug must show.
 const SEEDS: u64 = 150;
@@ -35,6 +35,11 @@ fn short_runs(seed: u64) -> Option<String> {
 /// The simulator at large.
 fn runs(seed: u64) -> Option<String> {
     run(&unencrypted(seed)).failure.map(|failure| failure.what)
+}
+
+/// The same with encryption.
+fn encrypted_runs(seed: u64) -> Option<String> {
+    run(&generate(seed)).failure.map(|failure| failure.what)
 }
 
 /// Clients that outlive their leaders.
@@ -155,4 +160,9 @@ fn scans_that_skip_the_key_behind_old_versions() {
 #[test]
 fn a_manifest_that_was_read_and_is_not_synced_before_the_log_goes_on() {
     shows(Mutant::ManifestNotKept, "", crashes);
+}
+
+#[test]
+fn nonces_that_repeat_in_a_job() {
+    shows(Mutant::ForksKeepSeeds, "a nonce is used twice", encrypted_runs);
 }

@@ -36,6 +36,8 @@ pub mod memtable;
 mod mutant;
 #[cfg(feature = "mutants")]
 pub mod mutant;
+#[cfg(feature = "nonces")]
+pub mod nonces;
 pub mod options;
 pub mod repair;
 pub mod scan;

@@ -55,6 +55,8 @@ pub enum Mutant {
     DeletedRangesLast,
     /// A scan that skips a gap also skips the first key behind it.
     GapsTooLong,
+    /// The keyring of a job begins with the seed of the keyring that it comes from.
+    ForksKeepSeeds,
     /// A scan of a memtable sees the newest version of each key at every read point.
     NewestVersionsSeen,
     /// A scan does not see the last write before its read point.

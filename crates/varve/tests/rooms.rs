@@ -7,7 +7,7 @@ use std::path::Path;
 type Rows = &'static [&'static [&'static str]];
 
 const OF_THE_ENGINE: Rows = &[
-    &["mutant", "types"],
+    &["mutant", "nonces", "types"],
     &["error"],
     &["codec"],
     &["wal", "table"],

@@ -28,6 +28,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::reader::{Reader, Truncated};
 use super::varint::put_u64;
 use crate::error::Error;
+use crate::mutant::{self, Mutant};
 use crate::types::{FileName, StoreId};
 
 /// Bytes that an encrypted part is longer than a plain one: its nonce and its tag.
@@ -120,7 +121,10 @@ impl Secrets {
 
     /// The end of a nonce that was never used.
     fn count(&self) -> [u8; COUNT_BYTES] {
-        self.count.fetch_add(1, Ordering::Relaxed).to_le_bytes()
+        let count = self.count.fetch_add(1, Ordering::Relaxed).to_le_bytes();
+        #[cfg(feature = "nonces")]
+        crate::nonces::given_out((self.seed, count));
+        count
     }
 }
 
@@ -251,7 +255,8 @@ impl Keyring {
     #[must_use]
     pub fn fork(&self) -> Self {
         let Some(secrets) = &self.secrets else { return self.clone() };
-        let seed = secrets.subkey.encrypt(secrets.count(), b"fork", &mut []);
+        let tag = secrets.subkey.encrypt(secrets.count(), b"fork", &mut []);
+        let seed = if mutant::has(Mutant::ForksKeepSeeds) { secrets.seed } else { tag };
         Self { store: self.store, secrets: Secrets::new(secrets.keys.clone(), seed) }
     }
 
