@@ -75,7 +75,7 @@ async function* measure(openStore, awaited) {
   yield ['20,000 sets of 100 B, one by one', timed(() => repeat(20_000, (n) => small.set(n, value(n, 100))))];
   yield ['100,000 sets of 100 B, 100 together', timed(() => repeat(1000, (n) => small.setMany(some(n, 100, 100))))];
   yield ['200,000 gets from memory', timed(() => repeat(200_000, (n) => small.get(n % 1000)))];
-  small.close();
+  await small.close();
   yield ['opening and closing', await opening(openStore)];
   const large = await openStore('large', 4 * 2 ** 20);
   yield [
@@ -86,7 +86,7 @@ async function* measure(openStore, awaited) {
   await large.compact();
   yield ['compacted', performance.now() - start];
   yield [`${READS} gets from tables`, timed(() => repeat(READS, (n) => large.get((n * 7919) % ENTRIES)))];
-  large.close();
+  await large.close();
 }
 
 /** @param {(name: string) => Promise<Store>} openStore */
@@ -97,7 +97,7 @@ async function opening(openStore) {
     const db = await openStore('small');
     db.get(1);
     all.push(performance.now() - start);
-    db.close();
+    await db.close();
   }
   return median(all);
 }
