@@ -1,6 +1,7 @@
 //! ChaCha20 with four blocks at once in vectors of 128 bits, behind RustCrypto's traits: its own crate has none for wasm.
 //!
-//! A vector has one word of the state for each of the four blocks. So a round has no shuffles, and one transposition follows the rounds.
+//! A vector has one word of the state for each of the four blocks. So a round moves no words between vectors, and the words are put in
+//! order after the rounds.
 //! The block of the Poly1305 key and the three behind it are computed together: seeking within the four computes nothing.
 //!
 //! The cipher: RFC 8439, section 2.3. The layout: Goll and Gueron, "Vectorization on ChaCha Stream Cipher" (2014).

@@ -94,7 +94,7 @@ impl<S: Storage> Store<S> {
         if is_due { self.situation().level_zero().map(Pick::Merge) } else { None }
     }
 
-    /// What a pick depends on, as it is now.
+    /// The state of the store that a pick depends on.
     pub(super) fn situation(&self) -> Situation<'_> {
         let Self { version, options, storage, manifest, .. } = self;
         Situation {
