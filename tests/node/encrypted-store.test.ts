@@ -1,6 +1,7 @@
 /** Stores with keys: what opens them, who may join them, and what changes their keys. */
 
 import 'fake-indexeddb/auto';
+import { createDecipheriv } from 'node:crypto';
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Port } from '../../js/src/client/client.ts';
@@ -261,4 +262,68 @@ describe('a store that tabs share', () => {
     await expect(openTab(key(1))).rejects.toMatchObject(WRONG);
     expect(await (await openTab(key(3))).get('a')).toBe(1);
   });
+});
+
+/** HChaCha20: the subkey of a key and the first 16 bytes of a nonce (draft-irtf-cfrg-xchacha-03, 2.2). */
+function subkey(key: Uint8Array, start: Uint8Array): Uint8Array {
+  const words = (bytes: Uint8Array): number[] =>
+    Array.from({ length: bytes.length / 4 }, (_, i) => Buffer.from(bytes).readUInt32LE(i * 4));
+  const state = Uint32Array.from([...words(Buffer.from('expand 32-byte k')), ...words(key), ...words(start)]);
+  const step = (a: number, b: number, d: number, bits: number): void => {
+    state[a]! += state[b]!;
+    const mixed = state[d]! ^ state[a]!;
+    state[d] = (mixed << bits) | (mixed >>> (32 - bits));
+  };
+  for (let round = 0; round < 20; round++) {
+    for (let column = 0; column < 4; column++) {
+      const [a, b, c, d] = [0, 1, 2, 3].map((row) => row * 4 + ((column + (round % 2) * row) % 4)) as Quarter;
+      step(a, b, d, 16);
+      step(c, d, b, 12);
+      step(a, b, d, 8);
+      step(c, d, b, 7);
+    }
+  }
+  return new Uint8Array(Uint32Array.of(...state.subarray(0, 4), ...state.subarray(12)).buffer);
+}
+
+type Quarter = [number, number, number, number];
+
+// The engine's own cipher for wasm writes it, and OpenSSL's reads it.
+test('a record in the log is XChaCha20-Poly1305, as the format says', async () => {
+  vi.spyOn(crypto, 'getRandomValues').mockImplementation((into) => {
+    (into as unknown as Uint8Array).fill(0x5a);
+    return into;
+  });
+  const devices = new KeptDevices();
+  const db = await place(devices)(key(1));
+  const value = 'silt and clay, sand and gravel '.repeat(40);
+  await db.set('a', value, { durability: 'strict' });
+  await db.close();
+
+  const device = await devices.open('secret', { lockTimeout: 0 });
+  const found: string[] = [];
+  for (let slot = 0; slot < device.count(); slot++) {
+    const bytes = Buffer.alloc(device.size(slot));
+    device.read(slot, bytes, 0);
+    const start = bytes.indexOf('VRVL', SLOT_DATA_OFFSET);
+    if (start < 0) continue;
+    const [segment, at] = [bytes.readBigUInt64LE(start + 8), start + 48];
+    const length = bytes.readUInt32LE(at + 8);
+    expect(length >>> 31).toBe(1);
+    const end = at + 24 + (length & 0x7fffffff);
+    const nonce = bytes.subarray(end - 40, end - 16);
+    const place = Buffer.alloc(33, 0x5a);
+    place.writeBigUInt64LE(segment | (2n << 56n), 16);
+    place.writeBigUInt64LE(BigInt(at - start), 24);
+    place.writeUInt8(0xff, 32);
+    const iv = Buffer.concat([Buffer.alloc(4), nonce.subarray(16)]);
+    const cipher = createDecipheriv('chacha20-poly1305', subkey(key(0x5a), nonce.subarray(0, 16)), iv, {
+      authTagLength: 16,
+    });
+    cipher.setAAD(place, { plaintextLength: end - 40 - at - 24 });
+    cipher.setAuthTag(bytes.subarray(end - 16, end));
+    found.push(Buffer.concat([cipher.update(bytes.subarray(at + 24, end - 40)), cipher.final()]).toString('latin1'));
+  }
+  await device.closeAll();
+  expect(found).toEqual([expect.stringContaining(value)]);
 });
