@@ -188,3 +188,22 @@ fn a_plain_store_becomes_an_encrypted_one_and_its_old_files_are_overwritten() {
     let (store, _) = open(slots_of(store), encryption(&[(1, 7)], 4), 4).expect("opens");
     assert_eq!(keys(&store).len(), 600);
 }
+
+/// Seed 1795846014000182: the last flush before a store was closed left a plain segment for the change feed and only encrypted tables. The
+/// next opening saw no plain file, so it kept the segment.
+#[test]
+fn plain_segments_for_the_change_feed_go_after_the_next_opening_too() {
+    let (mut store, _) = open(MemorySlots::new(40), Encryption::none(), 1).expect("a new store");
+    fill(&mut store, 0, 10);
+    store.change_keys(encryption(&[(1, 7)], 2)).expect("encrypted");
+    store.flush().expect("flushed");
+    let (mut store, _) = open(slots_of(store), encryption(&[(1, 7)], 3), 3).expect("opens");
+    for n in 10..12 {
+        fill(&mut store, n, 1);
+        store.flush().expect("flushed");
+    }
+    assert_eq!(store.keys_in_use().expect("keys"), [1]);
+    assert!(!shows_the_canary(store.storage().device()));
+    let (store, _) = open(slots_of(store), encryption(&[(1, 7)], 4), 4).expect("opens");
+    assert_eq!(keys(&store).len(), 12);
+}

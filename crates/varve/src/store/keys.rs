@@ -58,16 +58,23 @@ impl<S: Storage> Store<S> {
         if !self.wipes && keyring.numbers().count() < 2 {
             return 0;
         }
-        let is_old = |segment: &u64| self.key_of_segment(*segment) != Ok(Some(keyring.current()));
+        let is_old = |segment: &u64| {
+            // A segment that cannot be read now is looked at again by the next edit.
+            self.key_of_segment(*segment).is_ok_and(|key| key != Some(keyring.current()))
+        };
         self.history.kept.iter().map(|kept| kept.id).filter(is_old).max().unwrap_or(0)
     }
 
-    /// Whether an encrypted store has files that are not encrypted. Segments that are only kept for the change feed do not count.
+    /// Whether an encrypted store may have files that are not encrypted.
     pub(super) fn has_plain_files(&self) -> bool {
         let mut tables = self.version.tables();
         let mut frozen = self.frozen.iter().map(|frozen| frozen.memtable.borrow().header().key);
+        // The oldest of the kept segments has the oldest key (seed 1795846014000182).
+        let mut kept = self.history.kept.iter().take(1).map(|kept| self.key_of_segment(kept.id));
         self.manifest.keyring().current() > 0
-            && (tables.any(|(_, table)| table.key == 0) || frozen.any(|key| key == 0))
+            && (tables.any(|(_, table)| table.key == 0)
+                || frozen.any(|key| key == 0)
+                || kept.any(|key| !matches!(key, Ok(Some(1..)))))
     }
 
     /// `None` for a segment that was created and never written to, or is damaged: nothing of it can be read.
