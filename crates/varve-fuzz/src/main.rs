@@ -33,6 +33,7 @@ const TARGETS: &[Target] = &[
     ("index", corpus::indexes, targets::index),
     ("footer", corpus::footers, targets::footer),
     ("frame", corpus::frames, targets::frame),
+    ("encrypted-file", corpus::encrypted_files, targets::encrypted_file),
     ("job-spec", corpus::job_specs, targets::job_spec),
     ("job-result", corpus::job_results, targets::job_result),
     ("operations", corpus::operations, targets::operations),

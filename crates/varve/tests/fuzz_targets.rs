@@ -88,6 +88,15 @@ fn job_results() {
 }
 
 #[test]
+fn files_of_an_encrypted_store() {
+    for file in corpus::encrypted_files() {
+        let store = targets::with_file(&file).expect("an unchanged file is no damage");
+        assert_eq!(store.get(&[19, 1]), Ok(Some(vec![59; 40])));
+    }
+    run("encrypted file", corpus::encrypted_files(), STORE_BYTES_MAX, targets::encrypted_file);
+}
+
+#[test]
 fn operations_against_a_model() {
     run("operations", corpus::operations(), STORE_BYTES_MAX, targets::operations);
 }

@@ -2,15 +2,16 @@
 
 use std::rc::Rc;
 
-use varve::codec::cipher::Keyring;
+use varve::codec::cipher::{Encryption, Keyring};
 use varve::compact::{JobInput, JobResult, JobSpec};
 use varve::frame::header;
 use varve::manifest::{Edit, Version};
 use varve::memtable::Memtable;
-use varve::storage::{Claim, SlotHeader};
+use varve::storage::{Claim, MemorySlots, SlotHeader, SlotPool, Storage};
 use varve::table::{FilterBuilder, TRAILER_BYTES, TableOptions, hash_key};
 use varve::types::{FileName, Kind, RangeTombstone};
 use varve::wal::{SegmentHeader, segment_salt};
+use varve::{Durability, Host, Options, Store};
 
 use crate::table_common::{ModelEntry, STORE, TABLE, build, encrypted, plain};
 
@@ -216,6 +217,44 @@ pub fn job_results() -> Corpus {
         entries_expired: 2,
     };
     vec![JobResult::default().encode(), result.encode()]
+}
+
+/// How an encrypted store begins here, and its keys.
+pub fn encrypted_options() -> Options {
+    let encryption = Encryption { keyring: encrypted(), slots: b"what wraps the keys".to_vec() };
+    Options { encryption, ..small_options() }
+}
+
+/// Small memtables, so that a few writes make tables.
+pub fn small_options() -> Options {
+    Options { memtable_bytes_min: 2048, memtable_bytes_max: 4096, l0_trigger: 2, ..Options::default() }
+}
+
+/// An encrypted store with tables and a log.
+pub fn encrypted_store() -> SlotPool<MemorySlots> {
+    let host = Host { now_ms: 1, entropy: 3, store_id: STORE };
+    let pool = SlotPool::open(MemorySlots::new(40)).expect("a pool opens");
+    let (mut store, _) = Store::open(pool, encrypted_options(), host).expect("a new store opens");
+    for n in 0..60_u8 {
+        store.set(&[n % 40, 1], &[n; 40]).expect("room");
+        store.commit(Durability::Relaxed).expect("room");
+        if n % 25 == 24 {
+            store.flush().expect("room");
+        }
+    }
+    store.into_storage()
+}
+
+/// Each file of the encrypted store, behind its place in the list of files.
+pub fn encrypted_files() -> Corpus {
+    let pool = encrypted_store();
+    let read = |(at, (file, len)): (usize, (FileName, u64))| {
+        let mut bytes = vec![0; 1 + len as usize];
+        bytes[0] = at as u8;
+        pool.read(file, 0, &mut bytes[1..]).expect("memory reads");
+        bytes
+    };
+    pool.list().into_iter().enumerate().map(read).collect()
 }
 
 /// Three bytes an operation: what, which key, how much.

@@ -17,9 +17,9 @@ use varve::table::{
     Block, BlockHandle, BlockKind, Blocks, FOOTER_BYTES, Filter, Footer, Index, MemoryBlocks, Properties,
     RangeTombstones, find_footers, key_of, open_block, open_block_to_copy, salvage_table,
 };
-use varve::types::FileName;
+use varve::types::{FileKind, FileName};
 use varve::wal::{SegmentHeader, find_salt, header_was_lost, salvage_segment, scan_segment};
-use varve::{Durability, Host, Keyring, Options, Store};
+use varve::{Durability, Host, Keyring, Store};
 
 use super::corpus;
 use super::mutate::rehash;
@@ -195,11 +195,9 @@ pub fn footer(bytes: &[u8]) {
 }
 
 fn store() -> Store<SlotPool<MemorySlots>> {
-    let options =
-        Options { memtable_bytes_min: 2048, memtable_bytes_max: 4096, l0_trigger: 2, ..Options::default() };
     let host = Host { now_ms: 1, entropy: 3, store_id: [7; 16] };
     let pool = SlotPool::open(MemorySlots::new(40)).expect("a pool opens");
-    Store::open(pool, options, host).expect("a new store opens").0
+    Store::open(pool, corpus::small_options(), host).expect("a new store opens").0
 }
 
 pub fn frame(bytes: &[u8]) {
@@ -272,6 +270,36 @@ pub fn job_result(bytes: &[u8]) {
         let _ = store.finish_job(ticket.id, bytes);
         let _ = store.get(b"key");
     }
+}
+
+/// The encrypted store, with one of its files replaced; `None` if it does not open.
+pub fn with_file(bytes: &[u8]) -> Option<Store<SlotPool<MemorySlots>>> {
+    let (&at, content) = bytes.split_first()?;
+    let mut pool = corpus::encrypted_store();
+    let files = pool.list();
+    let (file, _) = files[at as usize % files.len()];
+    let mut hashed = content.to_vec();
+    if file.kind == FileKind::Manifest {
+        rehash(&mut hashed, 0, 56);
+    }
+    pool.delete(file).and_then(|()| pool.create(file, 0)).and_then(|()| pool.write(file, 0, &hashed)).ok()?;
+    let host = Host { now_ms: 2, entropy: 4, store_id: STORE };
+    Some(Store::open(pool, corpus::encrypted_options(), host).ok()?.0)
+}
+
+/// An encrypted store opens with any content of one of its files, or refuses; it shows only entries that were written.
+pub fn encrypted_file(bytes: &[u8]) {
+    let Some(mut store) = with_file(bytes) else { return };
+    for n in 0..40_u8 {
+        if let Ok(Some(value)) = store.get(&[n, 1]) {
+            assert!(
+                value.len() == 40 && value.iter().all(|byte| byte % 40 == n),
+                "a value that was never written"
+            );
+        }
+    }
+    let _ = store.set(b"key", b"value").and_then(|_| store.flush());
+    let _ = store.compact();
 }
 
 /// Operations against a map: the store gives the same answers as the map.
