@@ -130,6 +130,41 @@ test('a store of the page is shown with its codecs, and stays open; by its name 
   expect(errors).toEqual([]);
 });
 
+test('it asks for the passphrase of an encrypted store until one opens it, and forgets it', async () => {
+  const { page, errors } = await profile.openPage('/blank.html');
+  await page.evaluate(
+    `import('/varve/index.js').then(async ({ deriveKey, open }) => {
+      await using db = await open('secret', { encryption: { key: await deriveKey('correct horse') } });
+      await db.set('a', 'hidden');
+    })`,
+  );
+  await addInspector(page);
+  await page.evaluate(() => document.querySelector('varve-inspector')?.setAttribute('name', 'secret'));
+  const show = (open: boolean): Promise<unknown> =>
+    page.evaluate((given) => Object.assign(document.querySelector('varve-inspector') as object, { open: given }), open);
+  for (let time = 0; time < 2; time++) {
+    await show(true);
+    for (const passphrase of ['wrong', 'correct horse']) {
+      await page.waitForSelector('#unlock:not([hidden])');
+      expect(await page.textContent('#alert')).toContain('VARVE_KEY');
+      expect(await page.inputValue('#passphrase')).toBe('');
+      await page.keyboard.type(passphrase);
+      await page.keyboard.press('Enter');
+    }
+    await ready(page);
+    await page.locator('#keys-list', { hasText: 'hidden' }).waitFor();
+    expect(await page.isHidden('#unlock')).toBe(true);
+    // Another codec opens the store again, with the same passphrase.
+    await page.selectOption('#codec', 'json');
+    await page.locator('#keys-list', { hasText: 'VARVE_' }).or(page.locator('#alert:not([hidden])')).first().waitFor();
+    expect(await page.isHidden('#unlock')).toBe(true);
+    await page.selectOption('#codec', 'structured');
+    await page.locator('#keys-list', { hasText: 'hidden' }).waitFor();
+    await show(false);
+  }
+  expect(errors).toEqual([]);
+});
+
 test('it makes a store, and deletes one if the developer agrees, also where another tab has it open', async () => {
   const { page, errors } = await profile.openPage('/blank.html');
   await addInspector(page);

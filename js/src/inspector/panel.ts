@@ -24,6 +24,7 @@ import { sharingText } from './sharing.ts';
 import type { AnyStore, View } from './store.ts';
 import { StoreActions } from './store-actions.ts';
 import { Tabs } from './tabs.ts';
+import { Unlock } from './unlock.ts';
 
 /** How long an opening waits for another opener that does not share the store, before the panel shows this. */
 const LOCK_WAIT_MS = 1000;
@@ -62,6 +63,7 @@ export class Panel {
   readonly #opened = element('p', { id: 'opened', class: 'note' });
   readonly #sharing = element('p', { id: 'sharing', class: 'note', attributes: { role: 'status' } });
   readonly #alert = element('p', { id: 'alert', attributes: { role: 'alert', hidden: '' } });
+  readonly #unlock = new Unlock((name) => this.#open(name));
   readonly #onError = (error: unknown): void => this.#alarm(error);
   readonly #views: Readonly<Record<string, View>> = {
     keys: new KeysView(this.#onError),
@@ -95,7 +97,7 @@ export class Panel {
       this.#sharing,
       this.#opened,
     );
-    this.root = element('div', { id: 'panel' }, head, this.#alert, this.#tabs.root);
+    this.root = element('div', { id: 'panel' }, head, this.#alert, this.#unlock.root, this.#tabs.root);
   }
 
   /** Shows what is wanted. Without a store or a name it is the first store of the origin. */
@@ -119,6 +121,7 @@ export class Panel {
   async hide(): Promise<void> {
     this.#running?.abort();
     this.#running = undefined;
+    this.#unlock.forget();
     await this.#leave();
   }
 
@@ -147,6 +150,7 @@ export class Panel {
     this.#running = running;
     this.root.dataset['state'] = 'opening';
     this.#alarm(undefined);
+    this.#unlock.hide();
     await this.#leave();
     if (name === undefined) {
       this.root.dataset['state'] = 'empty';
@@ -164,6 +168,7 @@ export class Panel {
       if (running.signal.aborted) return;
       this.root.dataset['state'] = 'failed';
       this.#alarm(error);
+      if (codeOf(error) === 'VARVE_KEY') this.#unlock.ask(name);
     }
   }
 
@@ -196,7 +201,9 @@ export class Panel {
     for (;;) {
       try {
         const values = CODECS[this.#codec.value];
-        const opened = await open<Key, unknown>(name, { lockTimeout: LOCK_WAIT_MS, signal, values });
+        const key = this.#unlock.key(name);
+        const encryption = key === undefined ? undefined : { key };
+        const opened = await open<Key, unknown>(name, { lockTimeout: LOCK_WAIT_MS, signal, values, encryption });
         this.#alarm(undefined);
         return opened;
       } catch (error) {
