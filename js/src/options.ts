@@ -80,9 +80,9 @@ export function checkDurability(durability: unknown): void {
 }
 
 /** Throws unless it is a limit for a scan, or undefined. */
-export function checkLimit(limit: number | undefined): void {
+export function checkLimit(limit: number | undefined, name = 'limit'): void {
   if (limit !== undefined && (!Number.isInteger(limit) || limit < 0))
-    throw invalid(`limit is an integer from 0, not ${shown(limit)}.`);
+    throw invalid(`${name} is an integer from 0, not ${shown(limit)}.`);
 }
 
 /**

@@ -451,3 +451,32 @@ export interface DeleteOptions extends ListOptions, Pick<CommonOpenOptions, 'loc
 export interface StoreIterator<T> extends AsyncIterableIterator<T, undefined, undefined>, AsyncDisposable {
   [Symbol.asyncIterator](): StoreIterator<T>;
 }
+
+/** How an iterator over a range moves, beside `next()`. The names are those of Level. */
+export interface RangeMoves<K, Items> {
+  /** Up to `size` items at once, in less time than by as many steps; an empty array at the end. */
+  nextv(size: number): Items;
+  /**
+   * Goes on at `key`, or at the first key behind it in the direction of the scan. Keys outside the range of the iterator are never
+   * found, and its `limit` counts all items. It can also go back, and go on after the end. After `return()` it does nothing. An
+   * iterator of a snapshot or a transaction stays at the moment of that; one of a store goes on in the store as it is now.
+   *
+   * @example
+   * const jobs = snapshot.entries({ prefix: ['job'] });
+   * for (const day of days) {
+   *   jobs.seek(['job', day]);
+   *   show(await jobs.nextv(10));
+   * }
+   */
+  seek(key: K): void;
+}
+
+/** The async iterator over a range. */
+export interface RangeIterator<K, T> extends StoreIterator<T>, RangeMoves<K, Promise<T[]>> {
+  [Symbol.asyncIterator](): RangeIterator<K, T>;
+}
+
+/** The iterator over a range of a synchronous store. */
+export interface SyncRangeIterator<K, T> extends IterableIterator<T, undefined, undefined>, RangeMoves<K, T[]> {
+  [Symbol.iterator](): SyncRangeIterator<K, T>;
+}

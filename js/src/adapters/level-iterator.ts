@@ -8,7 +8,7 @@ import { AbstractIterator, type AbstractIteratorOptions, type AbstractLevel, Abs
 import type { ReadView } from '../store/read-view.ts';
 import type { Snapshot } from '../store/snapshot.ts';
 import type { View } from '../store/view.ts';
-import type { Key, KeyRange, StoreIterator } from '../types.ts';
+import type { Key, KeyRange, RangeIterator } from '../types.ts';
 import { type Bounds, rangeAfter, rangeFrom, rangeOf } from './level-range.ts';
 
 /** The view in which a database keeps its entries. */
@@ -58,7 +58,7 @@ export class LevelIterator extends AbstractIterator<Level, Uint8Array, Uint8Arra
   /** How many entries of the range are read before it is opened again. */
   #left = Number.POSITIVE_INFINITY;
   /** The open range, if it is open. */
-  #items: StoreIterator<unknown> | undefined;
+  #items: RangeIterator<Key, unknown> | undefined;
 
   constructor(db: Level, options: IteratorOptions, view: LevelView) {
     super(db, options as unknown as AbstractIteratorOptions<Uint8Array, Uint8Array>);
@@ -77,14 +77,13 @@ export class LevelIterator extends AbstractIterator<Level, Uint8Array, Uint8Arra
     const found: Item[] = [];
     while (found.length < size && this.#range !== undefined) {
       this.#items ??= this.#open(this.#range);
-      const { done, value } = await this.#items.next();
-      if (done) {
-        this.#range = undefined;
-        break;
-      }
-      const item = (values ? value : [value, undefined]) as Item;
-      if (--this.#left === 0) this.#goTo(rangeAfter(this.#options, item[0] as Uint8Array, reverse));
-      found.push(keys ? item : [undefined, item[1]]);
+      const items = await this.#items.nextv(Math.min(size - found.length, this.#left));
+      const read = items.map((item) => (values ? item : [item, undefined]) as Item);
+      const last = read.at(-1);
+      this.#left -= read.length;
+      if (last === undefined) this.#range = undefined;
+      else if (this.#left === 0) this.#goTo(rangeAfter(this.#options, last[0] as Uint8Array, reverse));
+      for (const [key, value] of read) found.push([keys ? key : undefined, value]);
     }
     return found;
   }
@@ -106,7 +105,7 @@ export class LevelIterator extends AbstractIterator<Level, Uint8Array, Uint8Arra
     this.#left = left;
   }
 
-  #open(range: KeyRange<Key>): StoreIterator<unknown> {
+  #open(range: KeyRange<Key>): RangeIterator<Key, unknown> {
     const { values, reverse } = this.#options;
     const limit = Math.min(this.#left, this.limit - this.count);
     const options = { ...range, reverse, limit: limit === Number.POSITIVE_INFINITY ? undefined : limit };

@@ -7,6 +7,7 @@
 
 import { readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
+import type { Reads } from '../api.ts';
 import type { Store } from '../index.ts';
 import { escapeName, unescapeName } from '../storage/names.ts';
 import type { CommonOpenOptions, Key, ValueCodec } from '../types.ts';
@@ -16,10 +17,8 @@ import { RemoteStore } from './remote.ts';
 import { shown } from './text.ts';
 
 /** The calls of a store that the commands use. A store in files has all of them, and one behind `varve/http` as well. */
-export type AnyStore = Pick<
-  Store<Key, unknown>,
-  'getEntry' | 'set' | 'setMany' | 'delete' | 'deleteRange' | 'keys' | 'entries' | 'count' | 'close'
->;
+export type AnyStore = Pick<Reads<Key, unknown>, 'keys' | 'entries'> &
+  Pick<Store<Key, unknown>, 'getEntry' | 'set' | 'setMany' | 'delete' | 'deleteRange' | 'count' | 'close'>;
 
 /** A store in files, by its folder. */
 export interface Folder {

@@ -62,6 +62,15 @@ export function encodeRange<K>(
   return { lower, upper, empty: isEmpty(lower, upper) };
 }
 
+/** The part of a range from `key` on, or up to it in reverse. */
+export function rangeFrom({ lower, upper }: ByteRange, key: Uint8Array, reverse: boolean | undefined): ByteRange {
+  const at = { key, exclusive: false };
+  const [from, to] = reverse
+    ? [lower, upper === undefined || compareBytes(upper.key, key) > 0 ? at : upper]
+    : [lower === undefined || compareBytes(lower.key, key) < 0 ? at : lower, upper];
+  return { lower: from, upper: to, empty: isEmpty(from, to) };
+}
+
 /** The half-open form that range deletion takes: start inclusive, end exclusive; no bytes mean an open side. */
 export function halfOpen(range: ByteRange): { start: Uint8Array; end: Uint8Array } {
   const { lower, upper } = range;

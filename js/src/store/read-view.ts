@@ -12,9 +12,9 @@ import { type ByteRange, encodeRange } from '../codec/range.ts';
 import { COUNT, checkLimit, checkOptions, SCAN, several, WAIT } from '../options.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import { COUNT_BATCH } from '../protocol/scan.ts';
-import type { CountOptions, Entry, Key, ScanOptions, StoreIterator, ViewOptions, WaitOptions } from '../types.ts';
+import type { CountOptions, Entry, Key, RangeIterator, ScanOptions, ViewOptions, WaitOptions } from '../types.ts';
 import { type BatchSource, Cursor, firstBatchBytes, KeptBatch } from './cursor.ts';
-import { entriesOf, keysOf, ScanIterator, type Unpack, valuesOf } from './scan-iterator.ts';
+import { type Course, entriesOf, keysOf, ScanIterator, type Unpack, valuesOf } from './scan-iterator.ts';
 import { levelOfSnapshot } from './snapshot-handle.ts';
 
 const SCANS = {
@@ -22,9 +22,6 @@ const SCANS = {
   values: { operations: scanValues, unpack: valuesOf },
   entries: { operations: scanEntries, unpack: entriesOf },
 };
-
-/** The direction of a scan, and where it stops. */
-export type Course = Pick<ScanOptions, 'reverse' | 'limit' | 'signal'>;
 
 /** The read point of a view. */
 export interface SnapshotState {
@@ -85,20 +82,20 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
     return Promise.all(Array.from(several(keys), (key) => this.has(key, options)));
   }
 
-  keys(options: ScanOptions<K> = {}): StoreIterator<K> {
+  keys(options: ScanOptions<K> = {}): RangeIterator<K, K> {
     return this.#scan('keys', options);
   }
 
-  values(options: ScanOptions<K> = {}): StoreIterator<V> {
+  values(options: ScanOptions<K> = {}): RangeIterator<K, V> {
     return this.#scan('values', options);
   }
 
-  entries(options: ScanOptions<K> = {}): StoreIterator<[K, V]> {
+  entries(options: ScanOptions<K> = {}): RangeIterator<K, [K, V]> {
     return this.#scan('entries', options);
   }
 
   /** All entries, in the order of their keys: `for await (const [key, value] of db)`. */
-  [Symbol.asyncIterator](): StoreIterator<[K, V]> {
+  [Symbol.asyncIterator](): RangeIterator<K, [K, V]> {
     return this.entries();
   }
 
@@ -121,13 +118,14 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
   }
 
   /** @internal Scans a range of bytes. */
-  scanBytes<T>(as: keyof typeof SCANS, range: ByteRange, course: Course): StoreIterator<T> {
+  scanBytes<T>(as: keyof typeof SCANS, range: ByteRange, course: Course): RangeIterator<K, T> {
     const { operations, unpack } = SCANS[as];
     const items = unpack(this.formats) as unknown as Unpack<T>;
-    return new ScanIterator(this.#cursor(operations, range, course), items, course.signal);
+    const open = (part: ByteRange, on: Course): BatchSource | undefined => this.#cursor(operations, part, on);
+    return new ScanIterator({ range, course, keys: this.formats.keys, open }, items);
   }
 
-  #scan<T>(as: keyof typeof SCANS, options: ScanOptions<K>): StoreIterator<T> {
+  #scan<T>(as: keyof typeof SCANS, options: ScanOptions<K>): RangeIterator<K, T> {
     return this.scanBytes(as, encodeRange(options, this.formats.keys, SCAN), options);
   }
 

@@ -7,8 +7,12 @@
  */
 
 import type { Operations } from '../client/operations.ts';
+import type { KeyFormat } from '../codec/key-format.ts';
+import { type ByteRange, rangeFrom } from '../codec/range.ts';
+import { checkLimit } from '../options.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
 import { whenCollected } from '../runtime/collected.ts';
+import type { RangeIterator, ScanOptions } from '../types.ts';
 import type { BatchSource } from './cursor.ts';
 import { DONE, StepIterator } from './step-iterator.ts';
 
@@ -41,30 +45,45 @@ export function entriesOf<K, V>(operations: Operations<K, V>): Unpack<[K, V]> {
 
 const collected = whenCollected<BatchSource>((cursor) => cursor.close());
 
-/** Iterates over the batches of a cursor; without a cursor, over nothing. */
-export class ScanIterator<T> extends StepIterator<T> {
-  #cursor: BatchSource | undefined;
+/** The direction of a scan, and where it stops. */
+export type Course = Pick<ScanOptions, 'reverse' | 'limit' | 'signal'>;
+
+/** The range that an iterator goes through. */
+export interface Walk<K> {
+  readonly range: ByteRange;
+  readonly course: Course;
+  readonly keys: Pick<KeyFormat<K>, 'encode'>;
+  /** Opens a scan of a part of the range; undefined for a scan without results. */
+  open(part: ByteRange, course: Course): BatchSource | undefined;
+}
+
+/** Iterates over the batches of a cursor. */
+export class ScanIterator<K, T> extends StepIterator<T> implements RangeIterator<K, T> {
+  readonly #walk: Walk<K>;
+  readonly #course: Course;
   readonly #unpack: Unpack<T>;
-  #item: (i: number) => T = () => {
-    throw new RangeError('no batch yet');
-  };
+  /** The part of the range that is opened by the next step. */
+  #sought: ByteRange | undefined;
+  #isClosed = false;
+  #cursor: BatchSource | undefined;
+  /** Item `i` of the batch; of none before the first batch. */
+  #item: (i: number) => T = () => undefined as T;
   #at = 0;
   #count = 0;
+  /** Items of the batches before. */
+  #passed = 0;
   /** The last step that had to wait; steps after it wait for it. */
   #last: Promise<unknown> | undefined;
   #unwatch: (() => void) | undefined;
 
-  constructor(cursor: BatchSource | undefined, unpack: Unpack<T>, signal: AbortSignal | undefined) {
+  constructor(walk: Walk<K>, unpack: Unpack<T>) {
     super();
-    this.#cursor = cursor;
+    // A copy: the options of a caller may be inherited, and may change later.
+    const { reverse, limit, signal } = walk.course;
+    this.#course = { reverse, limit, signal };
+    this.#walk = walk;
     this.#unpack = unpack;
-    if (cursor === undefined) return;
-    collected.register(this, cursor, this);
-    if (signal === undefined) return;
-    // References only the cursor, so that the signal does not keep the iterator alive.
-    const abort = (): void => cursor.fail(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    this.#unwatch = () => signal.removeEventListener('abort', abort);
+    this.#begin(walk.range);
   }
 
   next(): Promise<IteratorResult<T, undefined>> {
@@ -72,15 +91,40 @@ export class ScanIterator<T> extends StepIterator<T> {
       try {
         return Promise.resolve({ done: false, value: this.#item(this.#at++) });
       } catch (error) {
-        return this.#failed(error);
+        this.#end();
+        return Promise.reject(error);
       }
     }
-    return this.#queue(() => this.#step());
+    return this.#queue(async () => ((await this.#fill()) ? { done: false, value: this.#item(this.#at++) } : DONE));
   }
 
-  /** Runs a step after the ones before it. */
-  #queue(step: () => Promise<IteratorResult<T, undefined>>): Promise<IteratorResult<T, undefined>> {
-    const result = this.#last === undefined ? step() : this.#last.then(step);
+  async nextv(size: number): Promise<T[]> {
+    checkLimit(size, 'size');
+    return this.#queue(async () => {
+      const found: T[] = [];
+      while (found.length < size && (await this.#fill())) {
+        while (found.length < size && this.#at < this.#count) found.push(this.#item(this.#at++));
+      }
+      return found;
+    });
+  }
+
+  seek(key: K): void {
+    const { range, keys } = this.#walk;
+    const part = rangeFrom(range, keys.encode(key), this.#course.reverse);
+    void this.#queue(async () => {
+      if (this.#isClosed) return;
+      this.#end();
+      this.#sought = part;
+    });
+  }
+
+  /** Runs a step after the ones before it. An error ends the scan. */
+  #queue<R>(step: () => Promise<R>): Promise<R> {
+    const result = (this.#last === undefined ? step() : this.#last.then(step)).catch((error) => {
+      this.#end();
+      throw error;
+    });
     const ended: Promise<unknown> = result
       .catch(() => undefined)
       .then(() => {
@@ -90,38 +134,55 @@ export class ScanIterator<T> extends StepIterator<T> {
     return result;
   }
 
-  async #step(): Promise<IteratorResult<T, undefined>> {
-    try {
-      const error = this.#cursor?.error;
-      if (error !== undefined) throw error;
-      while (this.#at >= this.#count) {
-        const batch = await this.#cursor?.take();
-        if (batch === undefined || this.#cursor === undefined) {
-          this.close();
-          return DONE;
-        }
-        this.#item = this.#unpack(batch);
-        this.#at = 0;
-        this.#count = batch.count;
+  /** Whether there is an item to take, once a batch that is needed is there. */
+  async #fill(): Promise<boolean> {
+    if (this.#sought !== undefined) this.#begin(this.#sought);
+    const error = this.#cursor?.error;
+    if (error !== undefined) throw error;
+    while (this.#at >= this.#count) {
+      const batch = await this.#cursor?.take();
+      if (batch === undefined || this.#cursor === undefined) {
+        this.#end();
+        return false;
       }
-      return { done: false, value: this.#item(this.#at++) };
-    } catch (error) {
-      return await this.#failed(error);
+      this.#item = this.#unpack(batch);
+      this.#passed += this.#count;
+      this.#at = 0;
+      this.#count = batch.count;
     }
+    return true;
   }
 
-  #failed(error: unknown): Promise<never> {
-    this.close();
-    return Promise.reject(error);
+  #begin(part: ByteRange): void {
+    const { limit, signal } = this.#course;
+    this.#sought = undefined;
+    const left = limit && limit - this.#passed;
+    const cursor = this.#walk.open(part, { ...this.#course, limit: left });
+    if (cursor === undefined) return;
+    this.#cursor = cursor;
+    collected.register(this, cursor, this);
+    if (signal === undefined) return;
+    // References only the cursor, so that the signal does not keep the iterator alive.
+    const abort = (): void => cursor.fail(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    this.#unwatch = () => signal.removeEventListener('abort', abort);
   }
 
-  protected close(): void {
+  /** Ends the scan; `seek` may begin another one. */
+  #end(): void {
+    this.#passed += this.#at;
+    this.#at = this.#count = 0;
     const cursor = this.#cursor;
     if (cursor === undefined) return;
     this.#cursor = undefined;
-    this.#at = this.#count = 0;
     this.#unwatch?.();
     collected.unregister(this);
     cursor.close();
+  }
+
+  protected close(): void {
+    this.#isClosed = true;
+    this.#sought = undefined;
+    this.#end();
   }
 }

@@ -25,6 +25,7 @@ import { untilAborted } from '../runtime/until-aborted.ts';
 import { isConflict, overtaken } from '../transaction/again.ts';
 import { Derivations, type Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
+import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
 import { type Call, inTurn, Turn } from '../transaction/turns.ts';
 import { Workspace } from '../transaction/workspace.ts';
@@ -34,18 +35,18 @@ import type {
   KeyRange,
   Lifetime,
   OldValue,
+  RangeIterator,
   ScanOptions,
-  StoreIterator,
   TransactionOptions,
   UpdateLifetime,
   UpgradeVersions,
   ViewOptions,
   WaitOptions,
 } from '../types.ts';
-import { Cursor, firstBatchBytes } from './cursor.ts';
+import { type BatchSource, Cursor, firstBatchBytes } from './cursor.ts';
 import { OverlayCursor } from './overlay-cursor.ts';
-import { type Course, ReadView } from './read-view.ts';
-import { entriesOf, keysOf, ScanIterator, type Unpack, valuesOf } from './scan-iterator.ts';
+import { ReadView } from './read-view.ts';
+import { type Course, entriesOf, keysOf, ScanIterator, type Unpack, valuesOf } from './scan-iterator.ts';
 import { levelOfSnapshot, releaseSnapshot, takeSnapshot } from './snapshot-handle.ts';
 import { readBlobs } from './until-ended.ts';
 import type { UpdateParts } from './update.ts';
@@ -135,11 +136,11 @@ export class Transaction<K, V>
   }
 
   /** The keys of a range, in order, as they are at this call: later writes do not change the result. */
-  keys(options: ScanOptions<K> = {}): StoreIterator<K> {
+  keys(options: ScanOptions<K> = {}): RangeIterator<K, K> {
     return this.#scan(scanKeys, options, keysOf(this.state.operations));
   }
 
-  values(options: ScanOptions<K> = {}): StoreIterator<V> {
+  values(options: ScanOptions<K> = {}): RangeIterator<K, V> {
     return this.#scan(scanEntries, options, valuesOf(this.state.operations));
   }
 
@@ -149,12 +150,12 @@ export class Transaction<K, V>
    * @example
    * for await (const [key, job] of tx.entries({ prefix: ['job'], limit: 1 })) tx.delete(key);
    */
-  entries(options: ScanOptions<K> = {}): StoreIterator<[K, V]> {
+  entries(options: ScanOptions<K> = {}): RangeIterator<K, [K, V]> {
     return this.#scan(scanEntries, options, entriesOf(this.state.operations));
   }
 
   /** All entries, in the order of their keys. */
-  [Symbol.asyncIterator](): StoreIterator<[K, V]> {
+  [Symbol.asyncIterator](): RangeIterator<K, [K, V]> {
     return this.entries();
   }
 
@@ -226,16 +227,22 @@ export class Transaction<K, V>
     this.state.work.clear();
   }
 
-  #scan<T>(operations: ScanOperations, options: ScanOptions<K>, unpack: Unpack<T>): StoreIterator<T> {
-    const opened = this.#cursor(operations, this.state.work.range(options, SCAN), options);
+  #scan<T>(operations: ScanOperations, options: ScanOptions<K>, unpack: Unpack<T>): RangeIterator<K, T> {
+    let opened: { readonly scan: OverlayScan; readonly cursor: BatchSource } | undefined;
+    const open = (part: ByteRange, course: Course): BatchSource | undefined => {
+      opened = this.#cursor(operations, part, course);
+      return opened?.cursor;
+    };
     const noted: Unpack<T> = (batch) => {
       const item = unpack(batch);
+      const scan = opened?.scan;
       return (i) => {
-        opened?.scan.reached(batch, i);
+        scan?.reached(batch, i);
         return item(i);
       };
     };
-    return new ScanIterator(opened?.cursor, noted, options.signal);
+    const range = this.state.work.range(options, SCAN);
+    return new ScanIterator({ range, course: options, keys: this.state.operations.keys, open }, noted);
   }
 
   /** Opens a scan; undefined for a scan without results. */

@@ -10,10 +10,14 @@
  */
 
 import type { KeyFormat } from '../codec/key-format.ts';
+import { type ByteRange, rangeFrom } from '../codec/range.ts';
 import type { ValueFormat } from '../codec/values.ts';
+import { checkLimit } from '../options.ts';
 import { type Ends, readScanBatch, type ScanBatch } from '../protocol/scan.ts';
 import { whenCollected } from '../runtime/collected.ts';
+import type { Course } from '../store/scan-iterator.ts';
 import { NOTHING_THERE, type OverlayScan } from '../transaction/overlay-scan.ts';
+import type { SyncRangeIterator } from '../types.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import type { Slab } from './slab.ts';
 
@@ -39,11 +43,27 @@ export interface ScanSource<K, V> {
 
 const collected = whenCollected<{ store: EngineStore; cursor: number }>(({ store, cursor }) => store.closeScan(cursor));
 
+/** A scan that was opened: the number of the engine's, or 0 if it reads nothing from the engine, and the overlay of a transaction. */
+export interface Opened {
+  readonly cursor: number;
+  readonly overlay?: OverlayScan | undefined;
+}
+
+/** The range that an iterator goes through. */
+export interface SyncWalk {
+  readonly range: ByteRange;
+  readonly course: Course;
+  /** Opens a scan of a part of the range. */
+  open(part: ByteRange, course: Course): Opened;
+}
+
 /** An iterator over keys, values or entries. */
-export class SyncScan<K, V, T> implements IterableIterator<T> {
+export class SyncScan<K, V, T> implements SyncRangeIterator<K, T> {
   readonly #source: ScanSource<K, V>;
   readonly #want: number;
-  #cursor: number;
+  readonly #walk: SyncWalk;
+  readonly #course: Course;
+  #cursor = 0;
   #batchBytes = BATCH_BYTES_FIRST;
   #keys: K[] = [];
   #values: Uint8Array = NOTHING;
@@ -51,30 +71,23 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
   #valueStart = 0;
   #at = 0;
   #count = 0;
+  /** Items of the batches before. */
+  #passed = 0;
   /** The overlay that a transaction puts over the engine's batches, and the last of these batches. */
-  readonly #overlay: OverlayScan | undefined;
+  #overlay: OverlayScan | undefined;
   #signal: AbortSignal | undefined;
+  #isClosed = false;
   #batch: ScanBatch = NOTHING_THERE;
 
-  /** `cursor` is the number of a scan that the engine has opened; 0 for a scan that reads nothing from the engine. */
-  constructor(
-    source: ScanSource<K, V>,
-    cursor: number,
-    want: number,
-    signal: AbortSignal | undefined,
-    overlay?: OverlayScan,
-  ) {
+  constructor(source: ScanSource<K, V>, want: number, walk: SyncWalk) {
     this.#source = source;
-    this.#cursor = cursor;
     this.#want = want;
+    this.#walk = walk;
+    // A copy: the options of a caller may be inherited, and may change later.
+    const { reverse, limit, signal } = walk.course;
+    this.#course = { reverse, limit, signal };
     this.#signal = signal;
-    this.#overlay = overlay;
-    if (cursor === 0) {
-      if (overlay !== undefined) this.#unpack(overlay.add(NOTHING_THERE));
-      return;
-    }
-    this.#fetch();
-    if (this.#cursor !== 0) collected.register(this, { store: source.store, cursor }, this);
+    this.#begin(walk.range);
   }
 
   [Symbol.iterator](): this {
@@ -103,11 +116,47 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
     return { value: (this.#want === Want.values ? value : [this.#keys[at], value]) as unknown as T, done: false };
   }
 
+  nextv(size: number): T[] {
+    checkLimit(size, 'size');
+    const found: T[] = [];
+    while (found.length < size) {
+      const { done, value } = this.next();
+      if (done) break;
+      found.push(value);
+    }
+    return found;
+  }
+
+  seek(key: K): void {
+    const part = rangeFrom(this.#walk.range, this.#source.keys.encode(key), this.#course.reverse);
+    if (this.#isClosed) return;
+    this.#close();
+    this.#passed += this.#at;
+    this.#at = this.#count = 0;
+    this.#batchBytes = BATCH_BYTES_FIRST;
+    this.#begin(part);
+  }
+
   /** Ends the scan; `for...of` calls it when the loop is left. */
   return(): IteratorResult<T, undefined> {
+    this.#isClosed = true;
     this.#close();
     this.#at = this.#count;
     return { value: undefined, done: true };
+  }
+
+  #begin(part: ByteRange): void {
+    const { limit } = this.#course;
+    const left = limit && limit - this.#passed;
+    const { cursor, overlay } = this.#walk.open(part, { ...this.#course, limit: left });
+    this.#cursor = cursor;
+    this.#overlay = overlay;
+    if (cursor === 0) {
+      if (overlay !== undefined) this.#unpack(overlay.add(NOTHING_THERE));
+      return;
+    }
+    this.#fetch();
+    if (this.#cursor !== 0) collected.register(this, { store: this.#source.store, cursor }, this);
   }
 
   #ended(): IteratorResult<T, undefined> {
@@ -148,6 +197,7 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
   #unpack(batch: ScanBatch): void {
     const wantsKeys = (this.#want & Want.keys) !== 0;
     this.#batch = batch;
+    this.#passed += this.#at;
     this.#count = batch.count;
     this.#at = 0;
     this.#keys = wantsKeys ? this.#source.keys.readAll(batch.keys, batch.keyEnds) : [];

@@ -9,10 +9,10 @@ import { type ByteRange, encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { COUNT, checkLimit, SCAN } from '../options.ts';
 import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
-import type { Course } from '../store/read-view.ts';
-import type { OverlayScan } from '../transaction/overlay-scan.ts';
+import type { Course } from '../store/scan-iterator.ts';
 import type { CountOptions, ScanOptions } from '../types.ts';
-import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './scan.ts';
+import type { Lay } from './reads.ts';
+import { BATCH_BYTES_FIRST, type Opened, type ScanSource, SyncScan, Want } from './scan.ts';
 
 /** The scans of one store. A `snapshot` is the number of a snapshot in the engine; 0 is the store as it is. */
 export class SyncScans<K, V> {
@@ -27,13 +27,18 @@ export class SyncScans<K, V> {
   /** An iterator over the contents of a range. */
   scan<T>(options: ScanOptions<K>, want: number, snapshot = 0): SyncScan<K, V, T> {
     const range = encodeRange(options, this.#source.keys, SCAN);
-    return new SyncScan(this.#source, this.#open(range, options, want, snapshot), want, options.signal);
+    const open = (part: ByteRange, course: Course): Opened => ({ cursor: this.#open(part, course, want, snapshot) });
+    return new SyncScan(this.#source, want, { range, course: options, open });
   }
 
-  /** A scan of a transaction; without an overlay it is empty. */
-  overlaid<T>(want: number, snapshot: number, overlay?: OverlayScan, signal?: AbortSignal): SyncScan<K, V, T> {
-    const cursor = overlay?.asksStore === true ? this.#open(overlay.bounds, overlay, want | Want.keys, snapshot) : 0;
-    return new SyncScan(this.#source, cursor, want, signal, overlay);
+  /** A scan of a transaction. */
+  overlaid<T>(range: ByteRange, course: Course, want: number, snapshot: number, lay: Lay): SyncScan<K, V, T> {
+    const open = (part: ByteRange, on: Course): Opened => {
+      const overlay = lay(part, on);
+      const cursor = overlay?.asksStore === true ? this.#open(overlay.bounds, overlay, want | Want.keys, snapshot) : 0;
+      return { cursor, overlay };
+    };
+    return new SyncScan(this.#source, want, { range, course, open });
   }
 
   /** How many keys a range has. */

@@ -11,7 +11,7 @@ import { VarveError } from '../errors.ts';
 import { checkWait } from '../options.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { dispose } from '../runtime/dispose.ts';
-import type { CountOptions, Entry, Key, ScanOptions, ViewOptions, WaitOptions } from '../types.ts';
+import type { CountOptions, Entry, Key, ScanOptions, SyncRangeIterator, ViewOptions, WaitOptions } from '../types.ts';
 import { type SnapshotReads, SyncReadView } from './reads.ts';
 
 const collected = whenCollected<() => void>((release) => release());
@@ -57,7 +57,7 @@ export class SyncSnapshotView<K, V> extends SyncReadView<K, V> implements Reads<
   }
 
   /** @internal */
-  scan<T>(options: ScanOptions<K>, want: number): IterableIterator<T> {
+  scan<T>(options: ScanOptions<K>, want: number): SyncRangeIterator<K, T> {
     return this.#open().scans.scan(options, want, this.#state.number);
   }
 

@@ -15,7 +15,7 @@ import { invalid } from '../errors.ts';
 import { COUNT, checkOptions, checkWait, durabilityOf, LIFETIME, SCAN, TRANSACTION } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { upgradeOf, VERSION_KEY, versionBytes } from '../protocol/version.ts';
-import type { Course } from '../store/read-view.ts';
+import type { Course } from '../store/scan-iterator.ts';
 import { overtaken } from '../transaction/again.ts';
 import type { Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
@@ -29,13 +29,14 @@ import type {
   Lifetime,
   OldValue,
   ScanOptions,
+  SyncRangeIterator,
   TransactionOptions,
   UpdateLifetime,
   UpgradeVersions,
   ViewOptions,
   WaitOptions,
 } from '../types.ts';
-import { type SnapshotReads, SyncReadView } from './reads.ts';
+import { type Lay, type SnapshotReads, SyncReadView } from './reads.ts';
 import { Want } from './scan.ts';
 
 /** How often `update` calls a function that writes the key itself. */
@@ -120,14 +121,16 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
   }
 
   /** @internal */
-  scan<T>(options: ScanOptions<K>, want: number): IterableIterator<T> {
+  scan<T>(options: ScanOptions<K>, want: number): SyncRangeIterator<K, T> {
     return this.#walk(this.#work.range(options, SCAN), options, want);
   }
 
-  #walk<T>(bounds: ByteRange, order: Course, want: number): IterableIterator<T> {
-    order.signal?.throwIfAborted();
-    const overlay = this.#work.scan(bounds, order, want !== Want.keys);
-    const scan = this.#reads.scans.overlaid<T>(want, this.#snapshot, overlay, order.signal);
+  #walk<T>(bounds: ByteRange, order: Course, want: number): SyncRangeIterator<K, T> {
+    const lay: Lay = (part, course) => {
+      course.signal?.throwIfAborted();
+      return this.#work.scan(part, course, want !== Want.keys);
+    };
+    const scan = this.#reads.scans.overlaid<T>(bounds, order, want, this.#snapshot, lay);
     this.#work.atEnd(() => scan.return?.());
     return scan;
   }

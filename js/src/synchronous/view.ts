@@ -27,6 +27,7 @@ import type {
   Receipt,
   ScanOptions,
   SetOptions,
+  SyncRangeIterator,
   TransactionOptions,
   UpdateOptions,
   ViewOptions,
@@ -214,7 +215,7 @@ export class SyncView<K, V> extends SyncReadView<K, V> implements Reads<K, V>, W
   }
 
   /** @internal */
-  scan<T>(options: ScanOptions<K>, want: number): IterableIterator<T> {
+  scan<T>(options: ScanOptions<K>, want: number): SyncRangeIterator<K, T> {
     return this.reads.scans.scan(options, want, 0);
   }
 
