@@ -128,7 +128,7 @@ impl<D: Slots> Storage for SlotPool<D> {
         let slot = place.slot;
         self.remove(file);
         if self.is_wiping {
-            self.zero_place(place);
+            self.wipe_place(place);
         } else if self.host_keeps_table_room {
             self.hollow(place);
         }
