@@ -38,3 +38,10 @@ fn a_delete_from_the_reserve_sees_the_writes_of_its_frame() {
 fn a_repeated_read_sees_nothing_that_was_sent_after_it() {
     run(1_795_839_626_004_232, &mut Totals::default());
 }
+
+/// A read was sent again. A delete before it had gone to the reserve, behind a set after it: the read saw neither, and not even what its own
+/// client had deleted before.
+#[test]
+fn a_repeated_read_sees_the_deletes_that_were_sent_before_it() {
+    run(1_795_855_549_000_766, &mut Totals::default());
+}

@@ -321,7 +321,10 @@ impl<S: Storage> Store<S> {
         if mutant::has(Mutant::ReadsOfThePresent) {
             return None;
         }
-        Some(self.clients.get(client)?.next_sequence(request)? - 1)
+        let client = self.clients.get(client)?;
+        let before = client.outcomes[..client.after(request)].iter().map(|outcome| outcome.last).max();
+        // A delete of an earlier request that went to the reserve is seen, even if writes of later requests were done before it.
+        Some((client.next_sequence(request)? - 1).max(before.unwrap_or(0)))
     }
 
     /// How many outcomes are kept for clients, for tests and statistics.
