@@ -36,6 +36,8 @@ test('what a plan chooses takes the place of what the suite says', () => {
   const one = tailored(mixed, plan(custom));
   expect(one).toMatchObject({ entries: 500, calls: 70, valueBytes: 1000 });
   expect(one).toMatchObject({ durability: 'strict', work: { mix: { reads: 0.9 }, order: 'zipfian' } });
+  const each: Loop = { ...writes, calls: writes.entries };
+  expect(tailored(each, plan({ entries: 500 }))).toMatchObject({ entries: 500, calls: 500 });
   // Its phases are its levels.
   expect(tailored({ ...writes, phase: 'memory', durability: 'memory' }, plan(custom)).durability).toBe('memory');
 });

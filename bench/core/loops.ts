@@ -101,11 +101,13 @@ export function tailored(loop: Loop, plan: Plan): Tailored {
   };
 }
 
-function callsOf({ work, calls }: Loop, { custom, mode }: Plan, scaled: (count: Count) => number): number {
+function callsOf({ work, calls, entries }: Loop, { custom, mode }: Plan, scaled: (count: Count) => number): number {
   // Each call of a scan and of an opening is long: they are as many as they are.
   if (work.kind === 'scan' || work.kind === 'open') return calls[mode];
-  if (custom.calls === undefined) return scaled(calls);
-  return work.kind === 'batches' || work.kind === 'reads' ? Math.ceil(custom.calls / work.size) : custom.calls;
+  // A loop that has a call for each entry keeps that.
+  const chosen = custom.calls ?? (calls === entries ? custom.entries : undefined);
+  if (chosen === undefined) return scaled(calls);
+  return work.kind === 'batches' || work.kind === 'reads' ? Math.ceil(chosen / work.size) : chosen;
 }
 
 function workOf(work: Work, { custom: { distribution, readRatio } }: Plan): Work {
