@@ -21,7 +21,7 @@ export const CLOSURES = join(root, 'build', 'closures.json');
  * budget of every other file is its size plus a tenth. All entries share one chunk, which a page loads once, and each of them counts it.
  */
 export const GZIP_BYTES_MAX = new Map([
-  ['varve.wasm', 133.5 * 1024],
+  ['varve.wasm', 133.75 * 1024],
   ['index.js', 27.75 * 1024],
   ['http.js', 29.75 * 1024],
   ['collections.js', 26.25 * 1024],
