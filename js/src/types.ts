@@ -454,7 +454,7 @@ export interface StoreIterator<T> extends AsyncIterableIterator<T, undefined, un
 
 /** How an iterator over a range moves, beside `next()`. The names are those of Level. */
 export interface RangeMoves<K, Items> {
-  /** Up to `size` items at once, in less time than by as many steps; an empty array at the end. */
+  /** Up to `size` items at once, in order; an empty array at the end. */
   nextv(size: number): Items;
   /**
    * Goes on at `key`, or at the first key behind it in the direction of the scan. Keys outside the range of the iterator are never

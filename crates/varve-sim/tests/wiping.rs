@@ -1,4 +1,4 @@
-//! What a storage overwrites while a store becomes encrypted is gone, also after a power loss.
+//! A storage overwrites old values while a store becomes encrypted. No power loss brings them back.
 
 use varve::storage::{SlotPool, Storage};
 use varve::types::{FileKind, FileName};

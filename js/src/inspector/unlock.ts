@@ -20,7 +20,11 @@ export class Unlock {
       event.preventDefault();
       const [name, given] = [this.#name, deriveKey(this.#input.value)];
       this.hide();
-      this.#given.set(name, await given);
+      this.#name = name;
+      const key = await given;
+      // Meanwhile another store may have been chosen, or the panel hidden.
+      if (this.#name !== name) return;
+      this.#given.set(name, key);
       onGiven(name);
     });
     this.hide();
@@ -39,7 +43,9 @@ export class Unlock {
     this.#input.focus();
   }
 
+  /** Asks no more. */
   hide(): void {
+    this.#name = '';
     this.root.hidden = true;
     this.#input.value = '';
   }
