@@ -12,10 +12,15 @@ import { isAdapter } from './storage/adapter.ts';
 import { loaders } from './store/loaders.ts';
 import { openStore, type Sharing } from './store/open.ts';
 import type { OpenOptions } from './store/open-options.ts';
-import { DELETE, LIST, OPEN, PRELOAD, REPAIR } from './store/options.ts';
+import { CHECK_CLOSED, DELETE, LIST, OPEN, PRELOAD, REPAIR } from './store/options.ts';
 import type { Spawn } from './store/start.ts';
 import type { Store } from './store/store.ts';
-import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
+import type {
+  CheckReport,
+  ClosedStoreOptions,
+  RepairReport,
+  RepairOptions as RepairToolsOptions,
+} from './tools/types.ts';
 import type { DeleteOptions as CommonDeleteOptions, ListOptions as CommonListOptions, Key } from './types.ts';
 import { loadEngine } from './wasm/compile.ts';
 
@@ -40,6 +45,9 @@ export interface ListOptions extends CommonListOptions, Spawned {}
 
 /** Options of `deleteStore`. */
 export interface DeleteOptions extends CommonDeleteOptions, Spawned {}
+
+/** Options of `check`. */
+export interface CheckStoreOptions extends ClosedStoreOptions, ListOptions {}
 
 /** Options of `repair`. */
 export interface RepairOptions extends RepairToolsOptions, ListOptions {}
@@ -141,6 +149,26 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
 export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
   const spawn = spawnOf(options, DELETE);
   return (await loaders.requests()).deleteNamed(name, options, spawn);
+}
+
+/**
+ * Checks a store that is not open anywhere, or that does not open: verifies every block and every record, and lists what is damaged.
+ * Nothing is changed. `store.check()` does the same with an open store.
+ *
+ * An encrypted store can be checked without its key: checksums are over encrypted bytes, so damage shows, and a damaged store is told
+ * from a wrong key. With the key, order, filters and counts are verified, too. `CheckReport.withoutKey` says which of the two it was.
+ * After a crash, a file that was being written counts as damaged if the report cannot tell the two apart; opening the store puts it right.
+ *
+ * Rejects with `VARVE_INVALID_ARGUMENT` when the store does not exist, `VARVE_KEY` when the key is wrong, and with `VARVE_LOCKED`,
+ * `VARVE_VERSION`, `VARVE_UNSUPPORTED` and the signal's `reason` as `open` does.
+ *
+ * @example
+ * const { ok, problems } = await check('notes');
+ * for (const { file, message } of problems) console.warn(file, message);
+ */
+export async function check(name: string, options: CheckStoreOptions = {}): Promise<CheckReport> {
+  const spawn = spawnOf(options, CHECK_CLOSED);
+  return (await loaders.requests()).checkNamed(name, options, spawn);
 }
 
 /**

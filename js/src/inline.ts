@@ -20,12 +20,12 @@ import * as encryption from './store/key-change.ts';
 import * as live from './store/live.ts';
 import { loaders } from './store/loaders.ts';
 import { openStore } from './store/open.ts';
-import { DELETE, LIST, OPEN_INLINE, PRELOAD, REPAIR } from './store/options.ts';
+import { CHECK_CLOSED, DELETE, LIST, OPEN_INLINE, PRELOAD, REPAIR } from './store/options.ts';
 import * as portable from './store/portable.ts';
 import * as requests from './store/requests.ts';
 import type { Store } from './store/store.ts';
 import * as transactions from './store/transaction.ts';
-import type { RepairReport } from './tools/types.ts';
+import type { CheckReport, RepairReport } from './tools/types.ts';
 import type { Key, StorageKind } from './types.ts';
 import { loadEngine } from './wasm/compile.ts';
 
@@ -35,6 +35,8 @@ export type OpenOptions<K = Key, V = unknown> = Omit<index.OpenOptions<K, V>, 'w
 export type ListOptions = Omit<index.ListOptions, 'worker'>;
 /** Options of `deleteStore`. */
 export type DeleteOptions = Omit<index.DeleteOptions, 'worker'>;
+/** Options of `check`. */
+export type CheckStoreOptions = Omit<index.CheckStoreOptions, 'worker'>;
 /** Options of `repair`. */
 export type RepairOptions = Omit<index.RepairOptions, 'worker'>;
 
@@ -79,6 +81,11 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
 /** Deletes a store with all its data; resolves with true if it existed: see `deleteStore` of `varve`. */
 export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
   return index.deleteStore(name, inline(options, DELETE));
+}
+
+/** Checks a store that is not open: see `check` of `varve`. It runs in slices between the other work of this thread. */
+export async function check(name: string, options: CheckStoreOptions = {}): Promise<CheckReport> {
+  return index.check(name, inline(options, CHECK_CLOSED));
 }
 
 /**

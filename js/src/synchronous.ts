@@ -13,13 +13,30 @@ import { checkOptions, type Known, withKeyOfNow } from './options.ts';
 import { deleteShared } from './share/delete-store.ts';
 import { isAdapter } from './storage/adapter.ts';
 import { listStores as listNames } from './storage/stores.ts';
-import { checkName, DELETE, LIST, lockTimeoutOf, OPEN_ANY, REPAIR, resolveOptions } from './store/options.ts';
-import { repairRequest } from './store/repair-request.ts';
+import {
+  CHECK_CLOSED,
+  checkName,
+  DELETE,
+  LIST,
+  lockTimeoutOf,
+  OPEN_ANY,
+  REPAIR,
+  resolveOptions,
+} from './store/options.ts';
+import { checkRequest, repairRequest } from './store/repair-request.ts';
 import { SyncStore } from './synchronous/store.ts';
 import type { SyncUpgrade } from './synchronous/transaction.ts';
 import { repairStore } from './tools/repair.ts';
-import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
+import type {
+  CheckReport,
+  ClosedStoreOptions,
+  RepairReport,
+  RepairOptions as RepairToolsOptions,
+} from './tools/types.ts';
 import type { CommonOpenOptions, DeleteOptions, Key, ListOptions } from './types.ts';
+
+/** Options of `check`. */
+export interface CheckStoreOptions extends ClosedStoreOptions, ListOptions {}
 
 /** Options of `repair`. */
 export interface RepairOptions extends RepairToolsOptions, ListOptions {}
@@ -103,6 +120,12 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
   return deleteShared(name, { lockTimeout, signal: options.signal }, options.storage);
 }
 
+/** Checks a store that is not open: see `check` of `varve`. It runs on this worker, in slices. */
+export async function check(name: string, options: CheckStoreOptions = {}): Promise<CheckReport> {
+  checkOptions(options, CHECK_CLOSED);
+  return (await onClosed(name, checkRequest(name, options), options)) as CheckReport;
+}
+
 /**
  * Salvages the readable data of a damaged store into a new store, and reports what is lost: see `repair` of `varve`. It runs on
  * this worker, in slices.
@@ -112,9 +135,16 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
  */
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
   checkOptions(options, REPAIR);
+  return (await onClosed(name, repairRequest(name, options), options)) as RepairReport;
+}
+
+async function onClosed(
+  name: string,
+  request: ReturnType<typeof checkRequest>,
+  options: CheckStoreOptions,
+): Promise<CheckReport | RepairReport> {
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   const { encryption } = withKeyOfNow(options);
-  const request = repairRequest(name, options);
   const key = encryption && (await userKeyOf(encryption));
   return repairStore(name, { ...request, key }, options, adapter);
 }

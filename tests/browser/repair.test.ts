@@ -43,18 +43,20 @@ test('a store that a damaged log keeps from opening is salvaged, and found sound
     const refusal = await varve.open('broken').catch((error: { code: string; message: string }) => error);
     const { code, message } = refusal as { code: string; message: string };
 
+    const found = await varve.check('broken');
     const report = await varve.repair('broken');
     const repaired = await varve.open(report.store);
     const [count, item, again] = await Promise.all([repaired.count(), repaired.get(['item', 4321]), repaired.check()]);
     await repaired.close();
     const names = await varve.listStores();
-    return { sound, progress: progress.at(-1), code, message, report, count, item, again, names };
+    return { sound, progress: progress.at(-1), code, message, found, report, count, item, again, names };
   });
   expect(seen.sound).toMatchObject({ ok: true, problems: [] });
   expect(seen.sound.entries).toBeGreaterThanOrEqual(5000);
   expect(seen.progress).toBe(1);
   expect(seen.code).toBe('VARVE_CORRUPT');
   expect(seen.message).toContain('repair()');
+  expect(seen.found).toMatchObject({ ok: false, problems: [{ kind: 'log' }], withoutKey: false });
   expect(seen.report.store).toBe('broken-repaired');
   expect(seen.report.lost.length).toBeGreaterThan(0);
   expect(seen.count).toBe(seen.report.entries);

@@ -6,14 +6,14 @@ import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Port } from '../../js/src/client/client.ts';
 import type { EncryptionKey } from '../../js/src/encryption/types.ts';
-import { deriveKey, open, repair } from '../../js/src/inline.ts';
+import { check, deriveKey, open, repair } from '../../js/src/inline.ts';
 import type { StorageAdapter } from '../../js/src/storage/adapter.ts';
 import { SLOT_DATA_OFFSET } from '../../js/src/storage/device.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { open as openSync } from '../../js/src/synchronous.ts';
-import { filesOf } from '../../js/src/tools/slot-page.ts';
+import { filesOf, TABLE } from '../../js/src/tools/slot-page.ts';
 import type { Key } from '../../js/src/types.ts';
 import { ChunkAdapter } from './support/chunk-adapter.ts';
 import { spawnServer, tools, wasm } from './support/engine.ts';
@@ -152,6 +152,23 @@ async function canaries(storage: KeptDevices): Promise<Map<number, boolean>> {
   return found;
 }
 
+/** Flips a bit of the first block of the first table. */
+async function damageTable(storage: KeptDevices): Promise<void> {
+  const device = await storage.open('secret', { lockTimeout: 0 });
+  for (let slot = 0, isDone = false; slot < device.count() && !isDone; slot++) {
+    const page = Buffer.alloc(SLOT_DATA_OFFSET);
+    device.read(slot, page, 0);
+    const table = filesOf(page, device.size(slot)).find(({ kind }) => kind === TABLE);
+    if (table === undefined) continue;
+    const at = table.start + 100;
+    const byte = Buffer.alloc(1);
+    device.read(slot, byte, at);
+    device.write(slot, Uint8Array.of(byte[0]! ^ 1), at);
+    isDone = true;
+  }
+  await device.closeAll();
+}
+
 /** Entries that compression leaves as they are, in tables and in the log. */
 async function fill(db: Store<Key, unknown>): Promise<void> {
   await db.setMany(Array.from({ length: 500 }, (_, i): [Key, unknown] => [['canary', i], `canary ${i}`]));
@@ -211,15 +228,36 @@ test('it is repaired with its key only, and the new store has the same keys', as
   expect(await mended.get('late')).toBe('canary in the log');
 });
 
+test('it is checked without its key, which tells damage from a wrong key, and with it', async () => {
+  const storage = new KeptDevices();
+  const db = await place(storage)(key(1));
+  await fill(db);
+  await db.close();
+  const examine = (seed?: number) =>
+    check('secret', { storage, tools, encryption: seed === undefined ? undefined : { key: key(seed) } });
+  const sound = { ok: true, problems: [], tables: 1, segments: 1 };
+  expect(await examine()).toMatchObject({ ...sound, withoutKey: true, entries: 0 });
+  expect(await examine(1)).toMatchObject({ ...sound, withoutKey: false, entries: 500 });
+  await expect(examine(2)).rejects.toMatchObject(WRONG);
+
+  await damageTable(storage);
+  const damaged = { ok: false, problems: [{ kind: 'block', file: expect.stringContaining('table') }] };
+  expect(await examine()).toMatchObject({ ...damaged, withoutKey: true });
+  expect(await examine(1)).toMatchObject({ ...damaged, withoutKey: false });
+  await expect(examine(2)).rejects.toMatchObject(WRONG);
+});
+
 test('it is the same over a storage that commits later', async () => {
-  const at = place(new ChunkAdapter());
+  const storage = new ChunkAdapter();
+  const at = place(storage);
   const db = await at(key(1));
   await fill(db);
   await db.changeKey(key(1), key(2));
   await db.rotateKey();
   await db.set('a', 1);
-  expect(await db.check({ tools })).toMatchObject({ ok: true });
+  expect(await db.check({ tools })).toMatchObject({ ok: true, withoutKey: false });
   await db.close();
+  expect(await check('secret', { storage, tools })).toMatchObject({ ok: true, withoutKey: true });
   await expect(at(key(1))).rejects.toMatchObject(WRONG);
   await expect(at()).rejects.toMatchObject({ code: 'VARVE_KEY' });
   const again = await at(key(2));

@@ -9,17 +9,17 @@ test.each([
   ['varve', index],
   ['varve/inline', inline],
   ['varve/synchronous', synchronous],
-])('%s opens, lists, deletes and repairs stores, and has codecs and errors', (_, entry) => {
+])('%s opens, lists, deletes, checks and repairs stores, and has codecs and errors', (_, entry) => {
   expect(Object.keys(entry)).toEqual(
     expect.arrayContaining([
-      ...['open', 'listStores', 'deleteStore', 'repair'],
+      ...['open', 'listStores', 'deleteStore', 'check', 'repair'],
       ...['bytes', 'json', 'structured', 'utf8', 'SlotError', 'VarveError'],
     ]),
   );
 });
 
 test('varve/inline has its own functions', () => {
-  const own = [inline.open, inline.listStores, inline.deleteStore, inline.repair];
-  for (const shared of [index.open, index.listStores, index.deleteStore, index.repair])
+  const own = [inline.open, inline.listStores, inline.deleteStore, inline.check, inline.repair];
+  for (const shared of [index.open, index.listStores, index.deleteStore, index.check, index.repair])
     expect(own).not.toContain(shared);
 });

@@ -8,7 +8,7 @@ import { collection } from '../../js/src/collections.ts';
 import { denoKv } from '../../js/src/deno-kv.ts';
 import { files } from '../../js/src/fs.ts';
 import { bearer, createHandler } from '../../js/src/http.ts';
-import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
+import { check, deleteStore, listStores, open, repair } from '../../js/src/index.ts';
 import {
   deleteStore as deleteInline,
   listStores as listInline,
@@ -72,6 +72,8 @@ test('stores: opening, listing, deleting, repairing', async () => {
     listStoresSync: () => sync.listStores(strange({ storage })),
     deleteStore: () => deleteStore('later', strange({ storage })),
     deleteStoreSync: () => sync.deleteStore('later', strange({ storage })),
+    check: () => check('later', strange({ storage })),
+    checkSync: () => sync.check('later', strange({ storage })),
     repair: () => repair('later', strange({ storage })),
     repairSync: () => sync.repair('later', strange({ storage })),
   });

@@ -44,6 +44,7 @@ describe.each(DENO)('on $name', (deno) => {
       problems: [],
       hasTables: true,
       refused: 'VARVE_LOCKED',
+      secret: ['VARVE_KEY', 1],
       stores: ['other', 'store'],
       gone: true,
       left: ['store'],

@@ -71,8 +71,9 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
     expect(readFileSync(target, 'utf8')).toBe('of somebody else');
   });
 
-  test('varve and varve/synchronous share a store in files, which every runtime reads; and in memory', async () => {
-    const before = RUNTIMES.slice(0, RUNTIMES.indexOf(runtime)).flatMap(({ name }) => [
+  test('varve and varve/synchronous share a store in files, which every runtime reads, an encrypted one, too; and in memory', async () => {
+    const earlier = RUNTIMES.slice(0, RUNTIMES.indexOf(runtime)).map(({ name }) => name);
+    const before = earlier.flatMap((name) => [
       [name, 'async'],
       [name, 'sync'],
     ]);
@@ -85,9 +86,13 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       ok: true,
       problems: [],
       entries: keys.length,
-      stores: [`copy by ${runtime.name}`, 'shared'],
+      stores: [`copy by ${runtime.name}`, 'secret', 'shared'],
       recovery: 'clean',
       inMemory: ['memory', 1, 'memory', 2],
+      secret: [...earlier, runtime.name].sort(),
+      refused: ['VARVE_KEY', 'VARVE_KEY'],
+      secretOk: true,
+      withoutKey: true,
     });
   });
 

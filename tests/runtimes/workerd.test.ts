@@ -83,6 +83,14 @@ test('answered writes are there after the process was killed', async () => {
   }
 });
 
+test('an object keeps an encrypted store, which opens with its key only', async () => {
+  const workerd = await start('secret');
+  expect(await (await workerd.object<TestStore>('one')).secret('a')).toEqual({ keys: ['a'], refused: 'VARVE_KEY' });
+  await stop(workerd);
+  const again = await (await start('secret')).object<TestStore>('one');
+  expect(await again.secret('b')).toEqual({ keys: ['a', 'b'], refused: 'VARVE_KEY' });
+});
+
 test('flushes and compactions run in the alarm, and nothing is left armed', async () => {
   const workerd = await start('alarm');
   const store = await workerd.object<TestStore>('one');

@@ -90,6 +90,12 @@ pub fn check_and_repair(trace: &Trace) -> Result<u64, String> {
     if !found.problems.is_empty() {
         return Err(format!("a sound store has problems: {:?}", found.problems));
     }
+    if encryption.keyring.current() > 0 {
+        let blind = check(&slots, &Keyring::plain([0; 16])).map_err(|error| error.to_string())?;
+        if !blind.without_key || !blind.problems.is_empty() || blind.tables < found.tables {
+            return Err(format!("without its key a sound store has problems: {blind:?}"));
+        }
+    }
     let (repaired, report) = repair(slots, encryption.clone()).map_err(|error| error.to_string())?;
     if !report.lost.is_empty() || report.may_resurrect {
         return Err(format!("of a sound store something is lost: {report:?}"));

@@ -22,6 +22,7 @@ pub(crate) fn check(report: &CheckReport) -> String {
             ("bytes", report.bytes),
         ],
     );
+    let _ = write!(json, ",\"withoutKey\":{}", report.without_key);
     json.push_str(",\"problems\":[");
     list(&mut json, &report.problems, problem);
     json.push_str("]}");

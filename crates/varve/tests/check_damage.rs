@@ -5,17 +5,17 @@
 
 mod rotten_store;
 
-use rotten_store::{Live, build, check, live, open};
-use varve::Encryption;
-use varve::storage::{SLOT_HEADER_BYTES, SlotHeader, Slots};
+use rotten_store::{Live, build, build_under, check, live, open};
+use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, Slots};
 use varve::types::FileKind;
+use varve::{Encryption, Keyring};
 
 #[test]
 fn a_sound_store_has_no_problems_and_everything_is_counted() {
     let built = build();
     let report = check(&built.slots, &Encryption::none());
     assert_eq!(report.problems, []);
-    let live = live(&built.slots);
+    let live = live(&built.slots, &built.encryption.keyring);
     let tables = live.keys().filter(|file| file.kind == FileKind::Table).count();
     assert_eq!(report.tables, tables as u64);
     assert_eq!(report.bytes, live.values().map(|file| file.bytes).sum::<u64>());
@@ -25,7 +25,7 @@ fn a_sound_store_has_no_problems_and_everything_is_counted() {
 #[test]
 fn every_flipped_byte_of_a_live_file_is_reported_as_a_problem_of_that_file() {
     let built = build();
-    let live = live(&built.slots);
+    let live = live(&built.slots, &built.encryption.keyring);
     let mut flipped = 0;
     for (file, Live { slot, start, bytes }) in &live {
         // The padding of a page is all alike, so samples of it are enough. Nothing reads the half that was not written last.
@@ -49,7 +49,7 @@ fn every_flipped_byte_of_a_live_file_is_reported_as_a_problem_of_that_file() {
 #[test]
 fn a_check_names_files_that_are_gone_or_short() {
     let built = build();
-    for (file, Live { slot, start, bytes }) in live(&built.slots) {
+    for (file, Live { slot, start, bytes }) in live(&built.slots, &built.encryption.keyring) {
         for keep in [0, 48, SLOT_HEADER_BYTES, start + bytes / 2, start + bytes - 1] {
             let mut slots = built.slots.clone();
             slots.truncate(slot, keep).expect("cut");
@@ -65,8 +65,10 @@ fn a_check_names_files_that_are_gone_or_short() {
 #[test]
 fn one_damaged_block_does_not_hide_the_next() {
     let built = build();
-    let (&file, &Live { slot, start, .. }) =
-        live(&built.slots).iter().find(|(file, _)| file.kind == FileKind::Table).expect("one");
+    let (&file, &Live { slot, start, .. }) = live(&built.slots, &built.encryption.keyring)
+        .iter()
+        .find(|(file, _)| file.kind == FileKind::Table)
+        .expect("one");
     let mut slots = built.slots.clone();
     for at in [10, 600] {
         slots.slot_mut(slot).expect("a slot")[start as usize + at] ^= 1;
@@ -87,4 +89,66 @@ fn a_store_that_a_check_finds_sound_opens() {
     for (key, value) in &built.now {
         assert_eq!(store.get(key).expect("read").as_ref(), Some(value));
     }
+}
+
+fn encryption() -> Encryption {
+    Encryption {
+        keyring: Keyring::new([0; 16], vec![(1, [7; 32])], [1; 16]).expect("keys"),
+        slots: b"slots".to_vec(),
+    }
+}
+
+#[test]
+fn without_its_key_a_sound_store_has_no_problems_and_all_bytes_are_counted() {
+    let built = build_under(encryption());
+    let (with, without) = (check(&built.slots, &built.encryption), check(&built.slots, &Encryption::none()));
+    assert_eq!((&with.problems, &without.problems), (&vec![], &vec![]));
+    assert!(!with.without_key && without.without_key);
+    // Tables and segments that are no longer in use may still be there.
+    assert!(without.tables >= with.tables && without.blocks >= with.blocks, "{without:?}");
+    assert!(without.segments >= with.segments && without.records >= with.records, "{without:?}");
+    assert!(with.tables > 1 && with.segments > 1 && without.bytes >= with.bytes, "{without:?}");
+    assert_eq!(without.entries, 0);
+}
+
+#[test]
+fn without_its_key_every_flipped_byte_of_a_live_file_is_reported_as_a_problem_of_that_file() {
+    let built = build_under(encryption());
+    let mut flipped = 0;
+    for (file, Live { slot, start, bytes }) in live(&built.slots, &built.encryption.keyring) {
+        // A damaged header leaves the other manifest as the newest.
+        let skipped = if file.kind == FileKind::Manifest { 64 } else { 0 };
+        for at in (start + skipped) as usize..(start + bytes) as usize {
+            let mut slots = built.slots.clone();
+            slots.slot_mut(slot).expect("a slot")[at] ^= 1 << (at % 8);
+            let report = check(&slots, &Encryption::none());
+            let named = report.problems.iter().any(|problem| problem.file == file);
+            assert!(named, "{file}, byte {at}: {:?}", report.problems);
+            flipped += 1;
+        }
+    }
+    assert!(flipped > 5000, "{flipped}");
+}
+
+#[test]
+fn without_its_key_one_damaged_block_does_not_hide_the_next() {
+    let built = build_under(encryption());
+    let live = live(&built.slots, &built.encryption.keyring);
+    let (&file, &Live { slot, start, .. }) =
+        live.iter().find(|(file, live)| file.kind == FileKind::Table && live.bytes > 1500).expect("one");
+    let mut slots = built.slots.clone();
+    // The first block, and one behind an intact one.
+    for at in [10, 900] {
+        slots.slot_mut(slot).expect("a slot")[start as usize + at] ^= 1;
+    }
+    let report = check(&slots, &Encryption::none());
+    let offsets: Vec<_> =
+        report.problems.iter().filter(|problem| problem.file == file).map(|p| p.offset).collect();
+    assert_eq!(offsets.len(), 2, "{:?}", report.problems);
+}
+
+#[test]
+fn a_place_without_a_store_is_sound() {
+    let report = check(&MemorySlots::new(4), &Encryption::none());
+    assert_eq!((report.problems, report.without_key), (vec![], false));
 }

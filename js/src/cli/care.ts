@@ -13,20 +13,27 @@ export const check: Command = {
   name: 'check',
   usage: 'STORE',
   summary: 'verifies every block and every record of a store; changes nothing',
-  options: STORE,
-  notes: ['The exit code is 5 if there is damage.'],
-  async run(call) {
-    const { args, output, signal } = call;
+  options: { 'lock-timeout': STORE['lock-timeout']!, 'key-file': STORE['key-file']! },
+  notes: ['The exit code is 5 if there is damage. Without its key, the checksums of an encrypted store are verified.'],
+  async run({ args, flags, output, signal }) {
     const folder = folderOf(args[0]!);
-    const report = await withFolder(folder, call, {}, (store) => {
-      const onProgress = ({ done, total }: { done: number; total: number }): void =>
-        output.progress(() => `checking ${size(done)} of ${size(total)}`);
-      return store.check({ signal, onProgress });
+    await mustExist(folder);
+    const { storage, check: checkStore } = await storageOf(folder.root);
+    const report = await checkStore(folder.name, {
+      storage,
+      ...(await encryptionOf(flags)),
+      lockTimeout: flags.integer('lock-timeout', 0) ?? LOCK_TIMEOUT,
+      signal,
+      onProgress: ({ done, total }) => output.progress(() => `checking ${size(done)} of ${size(total)}`),
     });
-    const { ok, tables, entries, segments, records, bytes, problems } = report;
-    const checked = `${plural(tables, 'table', 'tables')} (${plural(entries, 'entry', 'entries')}), ${plural(segments, 'log segment', 'log segments')} (${plural(records, 'record', 'records')}), ${size(bytes)}`;
+    const { ok, tables, entries, segments, records, bytes, withoutKey, problems } = report;
+    const inTables = withoutKey ? '' : ` (${plural(entries, 'entry', 'entries')})`;
+    const checked = `${plural(tables, 'table', 'tables')}${inTables}, ${plural(segments, 'log segment', 'log segments')} (${plural(records, 'record', 'records')}), ${size(bytes)}`;
+    const hint = withoutKey
+      ? ['The store is encrypted: only its checksums were verified. --key-file FILE verifies the rest.']
+      : [];
     if (ok) {
-      await output.result(report, `Sound: ${checked}.`);
+      await output.result(report, `Sound: ${checked}.`, ...hint);
       return Exit.ok;
     }
     const advice = `\`varve repair ${folder.path}\` saves the rest into a new store.`;
@@ -34,6 +41,7 @@ export const check: Command = {
       report,
       ...problems.map(problemLine),
       `${plural(problems.length, 'problem', 'problems')} in ${checked}. ${advice}`,
+      ...hint,
     );
     return Exit.damaged;
   },

@@ -60,11 +60,11 @@ export function folderIn(root: string, name: string): Folder {
 
 /** The storage of a store in files, and the functions that use it. They are loaded only by commands that need them. */
 export async function storageOf(root: string) {
-  const [{ open, repair, bytes, json, structured, utf8 }, { files }] = await Promise.all([
+  const [{ open, check, repair, bytes, json, structured, utf8 }, { files }] = await Promise.all([
     import('../index.ts'),
     import('../fs.ts'),
   ]);
-  return { storage: files(root), open, repair, codecs: { bytes, json, structured, utf8 } };
+  return { storage: files(root), open, check, repair, codecs: { bytes, json, structured, utf8 } };
 }
 
 /** The key of an encrypted store, from the file that the command names. */

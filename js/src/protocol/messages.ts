@@ -53,9 +53,10 @@ export interface SharingOptions {
   readonly isVisible: boolean;
 }
 
-/** The arguments of a repair. */
+/** The arguments of a repair, or of a check of a store that is not open. */
 export interface RepairRequest {
-  readonly into: string;
+  /** The name of the new store. Undefined: a check. */
+  readonly into: string | undefined;
   readonly strict: boolean;
   readonly lockTimeout: number;
   readonly tools?: string | WebAssembly.Module | undefined;
@@ -94,7 +95,7 @@ export type Request =
   | { readonly type: 'list'; readonly id: number }
   /** Removes a store: answered by a `result` with whether it was there. Needs no open store. */
   | { readonly type: 'delete'; readonly id: number; readonly name: string; readonly lockTimeout: number }
-  /** Salvages a store into a new one: answered by `progress`, then a `result` with a `RepairReport`. Needs no open store. */
+  /** Repairs or checks a store: answered by `progress`, then a `result` with a `RepairReport` or a `CheckReport`. Needs no open store. */
   | { readonly type: 'repair'; readonly id: number; readonly name: string; readonly request: RepairRequest }
   /** The page is hidden or goes away: flush at once. Not answered. */
   | { readonly type: 'hidden' }

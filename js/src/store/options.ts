@@ -12,7 +12,7 @@ import { COMPACT, checkDurability, checkOptions, type Known, RANGE, shown, WAIT,
 import type { ExportOptions } from '../portable/types.ts';
 import type { EngineOptions } from '../protocol/messages.ts';
 import { isAdapter, LOCK_TIMEOUT_DEFAULT } from '../storage/adapter.ts';
-import type { CheckOptions, RepairOptions } from '../tools/types.ts';
+import type { CheckOptions, ClosedStoreOptions, RepairOptions } from '../tools/types.ts';
 import type { CommonOpenOptions, DeleteOptions, ListOptions } from '../types.ts';
 import type { OpenOptions } from './open-options.ts';
 
@@ -53,7 +53,8 @@ export const PRELOAD: Known<Pick<CommonOpenOptions<never, never>, 'wasm'>> = { w
 export const LIST: Known<ListOptions> = { ...WAIT, storage: 1 };
 export const DELETE: Known<DeleteOptions> = { ...LIST, lockTimeout: 1 };
 export const CHECK: Known<CheckOptions> = { ...WAIT, ...COMPACT, tools: 1 };
-export const REPAIR: Known<RepairOptions & DeleteOptions> = { ...DELETE, ...CHECK, into: 1, strict: 1, encryption: 1 };
+export const CHECK_CLOSED: Known<ClosedStoreOptions & DeleteOptions> = { ...DELETE, ...CHECK, encryption: 1 };
+export const REPAIR: Known<RepairOptions & DeleteOptions> = { ...CHECK_CLOSED, into: 1, strict: 1 };
 export const EXPORT: Known<ExportOptions<never>> = { ...RANGE, ...WAIT, ...COMPACT, encryption: 1 };
 
 /** Throws unless the name can name a store. */

@@ -1,5 +1,5 @@
 /**
- * Listing, deleting and repairing stores through a worker: loaded at the first such call.
+ * Listing, deleting, checking and repairing stores through a worker: loaded at the first such call.
  *
  * Invariant: a worker that is started here is also ended here.
  */
@@ -8,10 +8,11 @@ import type { Ask } from '../client/client.ts';
 import { userKeyOf } from '../encryption/user-key.ts';
 import { VarveError } from '../errors.ts';
 import { withKeyOfNow } from '../options.ts';
-import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
+import type { RepairRequest } from '../protocol/messages.ts';
+import type { CheckReport, ClosedStoreOptions, RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
 import type { WaitOptions } from '../types.ts';
 import { checkName, lockTimeoutOf } from './options.ts';
-import { repairRequest } from './repair-request.ts';
+import { checkRequest, repairRequest } from './repair-request.ts';
 import { ask, type Spawn, start } from './start.ts';
 
 /** Names of the stores of this origin. */
@@ -37,10 +38,19 @@ async function askOnce<T>(name: string, question: Ask, options: WaitOptions, spa
   return answer;
 }
 
-/** Salvages a store into a new one. When the signal aborts, the worker stops and deletes what it wrote; then the worker is ended. */
+/** Salvages a store into a new one. */
 export async function repairNamed(name: string, options: RepairOptions, spawn: Spawn): Promise<RepairReport> {
+  return onClosed<RepairReport>(name, repairRequest(name, options), options, spawn);
+}
+
+/** Checks a store that is not open. */
+export async function checkNamed(name: string, options: ClosedStoreOptions, spawn: Spawn): Promise<CheckReport> {
+  return onClosed<CheckReport>(name, checkRequest(name, options), options, spawn);
+}
+
+/** Does the work in a worker. When the signal aborts, the worker stops and deletes what it wrote; then the worker is ended. */
+async function onClosed<T>(name: string, plain: RepairRequest, options: ClosedStoreOptions, spawn: Spawn): Promise<T> {
   const { encryption } = withKeyOfNow(options);
-  const plain = repairRequest(name, options);
   const key = encryption && (await userKeyOf(encryption));
   const request = { ...plain, key };
   const { onProgress, signal } = options;
@@ -49,7 +59,7 @@ export async function repairNamed(name: string, options: RepairOptions, spawn: S
   signal?.addEventListener('abort', stop, { once: true });
   const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
   try {
-    return (await client.ask({ type: 'repair', name, request }, progress)) as RepairReport;
+    return (await client.ask({ type: 'repair', name, request }, progress)) as T;
   } catch (error) {
     signal?.throwIfAborted();
     throw error;

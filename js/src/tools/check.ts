@@ -1,5 +1,5 @@
 /**
- * Checks an open store, on the side that has its files.
+ * Checks a store, on the side that has its files: an open one, or one that nobody else writes to.
  *
  *     one turn     a snapshot keeps the tables' files; the first page of every slot, manifests and log are copied
  *     after it     another worker, or slices here, verifies; tables are read 1 MiB at a time, where the handles are
@@ -39,7 +39,7 @@ export interface SlotImage {
 /** The input of a check. */
 export interface CheckInput {
   readonly images: readonly SlotImage[];
-  /** Bytes written to the newest WAL segment. If this session has none: 0 if the log is known to be torn, else -1. */
+  /** Bytes written to the newest WAL segment. If this session has none: 0 if the log is or may be torn, else -1. */
   readonly logEnd: number;
   /** The data keys of an encrypted store (wasm/data-keys.ts). */
   readonly keys?: Uint8Array | undefined;

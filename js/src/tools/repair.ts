@@ -1,5 +1,5 @@
 /**
- * Repairs a store: salvages the files of one name into a new store with another name.
+ * Repairs a store that is not open: salvages the files of one name into a new store with another name. Or only checks it.
  *
  * Order: the damaged store opened, only ever read -> the new one -> salvage -> both closed. Invariant: a repair that fails
  * removes the new store, and if the browser crashes during it, the new store does not open (its manifest is written last). In
@@ -24,13 +24,16 @@ import { opfsStorage } from '../storage/opfs-storage.ts';
 import { listStores } from '../storage/stores.ts';
 import type { Key } from '../types.ts';
 import { encodeKeys } from '../wasm/data-keys.ts';
+import { readSlot, runCheck, survey } from './check.ts';
 import { loadTools, Tools } from './instance.ts';
 import { fill, readable } from './memory-copy.ts';
-import type { LostPart, RepairReport, ToolsProgress } from './types.ts';
+import type { CheckReport, LostPart, RepairReport, ToolsProgress } from './types.ts';
 
 /** How long the removal of a failed new store may wait. All devices that the repair opened are closed by then. */
 const REMOVE_WAIT_MS = 5000;
 const SLICE_MS = 8;
+/** See `CheckInput.logEnd`. */
+const TORN_LOG = 0;
 
 /** The callback and the signal of a running repair. */
 export interface RepairWatch {
@@ -47,8 +50,8 @@ interface RawReport extends Omit<RepairReport, 'store' | 'lost'> {
 }
 
 /**
- * Salvages the store `name` into a new store of the same storage: the given adapter, or else the storage of the origin that has the
- * store. IndexedDB is searched only if its adapter is passed in.
+ * Salvages the store `name` into a new store of the same storage, or checks it if the request names none. The storage is the given
+ * adapter, or else that of the origin which has the store. IndexedDB is searched only if its adapter is passed in.
  */
 export async function repairStore(
   name: string,
@@ -56,9 +59,8 @@ export async function repairStore(
   watch: RepairWatch,
   adapter: StorageAdapter | undefined,
   indexedDb?: StorageAdapter,
-): Promise<RepairReport> {
+): Promise<RepairReport | CheckReport> {
   const { into, lockTimeout } = request;
-  if (into === name) throw invalid('A store is not repaired in place: name another one as into.');
   const module = await loadTools(request.tools);
   // If one storage of the origin has a store with this name, the name is taken in all of them.
   const names = adapter === undefined ? await listStores() : await adapter.list();
@@ -75,6 +77,7 @@ export async function repairStore(
   let isMade = false;
   let isDone = false;
   try {
+    if (into === undefined) return await checkDevice(module, await open(name), request.key, watch);
     if (names.includes(into)) throw taken();
     const source = await open(name);
     const target = await open(into);
@@ -95,7 +98,7 @@ export async function repairStore(
     throw watch.signal?.aborted ? watch.signal.reason : commitFailure(error);
   } finally {
     for (const device of devices) await device.closeAll();
-    if (isMade && !isDone) await storage.delete(into, { lockTimeout: REMOVE_WAIT_MS }).catch(() => false);
+    if (isMade && !isDone) await storage.delete(into!, { lockTimeout: REMOVE_WAIT_MS }).catch(() => false);
   }
 }
 
@@ -120,7 +123,7 @@ async function salvage(
   { strict, user, onProgress, signal }: RepairWatch & { strict: boolean; user: UserKey | undefined },
 ): Promise<Omit<RepairReport, 'store'>> {
   const tools = new Tools(module, [source, target]);
-  const keys = user === undefined ? new Uint8Array(0) : await keysOf(tools, user);
+  const keys = user === undefined ? new Uint8Array(0) : await keysOf(user, () => tools.keySlots(0));
   tools.put(Uint8Array.of(...crypto.getRandomValues(new Uint8Array(24)), ...keys));
   keys.fill(0);
   tools.run((exports) => exports.repair_begin(0, 1, strict ? 1 : 0, target.slotsMax));
@@ -138,10 +141,28 @@ async function salvage(
   return { ...report, lost: lost.map(({ from, to, ...part }) => ({ ...part, from: keyOf(from), to: keyOf(to) })) };
 }
 
-/** The data keys of the damaged store, in the form for the tools. Throws `VARVE_KEY` if the key does not open its slots. */
-async function keysOf(tools: Tools, user: UserKey): Promise<Uint8Array> {
-  const slots = tools.keySlots(0);
-  if (slots === undefined) throw new VarveError('VARVE_KEY', 'The store has no key slots. Repair it without a key.');
+/** Checks the store in a device that nobody writes to. Its log may end with a record that a crash cut off. */
+async function checkDevice(
+  module: WebAssembly.Module,
+  device: ManagedDevice,
+  user: UserKey | undefined,
+  watch: RepairWatch,
+): Promise<CheckReport> {
+  const here = async <T>(call: () => T): Promise<T> => (isDeferred(device) ? device.resident(call) : call());
+  const tools = new Tools(module, [device]);
+  const keys = user && (await keysOf(user, () => here(() => tools.keySlots(0))));
+  const input = { ...(await here(() => survey(device, TORN_LOG))), keys };
+  return runCheck(module, input, (slot, at, length) => here(() => readSlot(device, slot, at, length)), watch);
+}
+
+/** The data keys of the store, in the form for the tools. Throws `VARVE_KEY` if the key does not open its slots. */
+async function keysOf(
+  user: UserKey,
+  find: () => Uint8Array | undefined | Promise<Uint8Array | undefined>,
+): Promise<Uint8Array> {
+  const slots = await find();
+  if (slots === undefined)
+    throw new VarveError('VARVE_KEY', 'The store has no key slots. Check or repair it without a key.');
   const keys = await unlock(slots, user);
   try {
     return encodeKeys({ keys, slots });

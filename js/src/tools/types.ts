@@ -26,7 +26,7 @@ export interface ToolsOptions {
   tools?: WasmSource | undefined;
 }
 
-/** Options of `check`. */
+/** Options of a store's `check`. */
 export interface CheckOptions extends ToolsOptions {}
 
 /** The rough kind of a problem. */
@@ -64,7 +64,7 @@ export interface CheckReport {
   readonly tables: number;
   /** Data blocks in them. */
   readonly blocks: number;
-  /** Entries in the blocks: every version and tombstone counts. */
+  /** Entries in the blocks: every version and tombstone counts. 0 without the key. */
   readonly entries: number;
   /** WAL segments. */
   readonly segments: number;
@@ -72,11 +72,24 @@ export interface CheckReport {
   readonly records: number;
   /** Verified bytes. */
   readonly bytes: number;
+  /**
+   * True if the store is encrypted and its key was not given. Then the check verified all checksums, which need no key, but not order,
+   * filters and counts, and could not know which files are in use.
+   */
+  readonly withoutKey: boolean;
   readonly problems: readonly CheckProblem[];
 }
 
+/** The common options of `check` and `repair` of a store that is not open. */
+export interface ClosedStoreOptions extends ToolsOptions {
+  /** The key of an encrypted store. */
+  encryption?: EncryptionOptions | undefined;
+  /** How long to wait if the store is open elsewhere, in milliseconds. Default 5000. */
+  lockTimeout?: number | undefined;
+}
+
 /** Options of `repair`. */
-export interface RepairOptions extends ToolsOptions {
+export interface RepairOptions extends ClosedStoreOptions {
   /** The name of the new store, which must not exist yet. Default: the name followed by `-repaired`. */
   into?: string | undefined;
   /**
@@ -86,8 +99,6 @@ export interface RepairOptions extends ToolsOptions {
   strict?: boolean | undefined;
   /** The key of an encrypted store. The new store has the same keys. */
   encryption?: EncryptionOptions | undefined;
-  /** How long to wait if the store is open elsewhere, in milliseconds. Default 5000. */
-  lockTimeout?: number | undefined;
 }
 
 /** A part of a file that could not be read. */

@@ -33,9 +33,14 @@ const refused = await open('store', { ...options, lockTimeout: 0 }).then(
   () => 'opened',
   (error: { code: string }) => error.code,
 );
-const other = await open('other', options);
+const encryption = { key: new Uint8Array(32).fill(7) };
+const other = await open('other', { ...options, encryption });
 await other.set('a', 1);
 await other.close();
+const withoutKey = await open('other', options).catch((error: { code: string }) => error.code);
+const withKey = await open('other', { ...options, encryption });
+const secret = [withoutKey, await withKey.get('a')];
+await withKey.close();
 const { storage } = options;
 const stores = await listStores({ storage });
 const gone = await deleteStore('other', { storage });
@@ -46,6 +51,6 @@ const {
 say(
   JSON.stringify({
     ...{ kind, first, state: again.recovery.state, count: await again.count(), wrong, large: large.length },
-    ...{ problems: report.problems, hasTables: report.tables > 0, refused, stores, gone, left, flushes },
+    ...{ problems: report.problems, hasTables: report.tables > 0, refused, secret, stores, gone, left, flushes },
   }),
 );

@@ -1,9 +1,9 @@
 // Opens a store in files through both APIs, reads what other runtimes left in it, and adds its own entry through each. It also
-// opens stores in memory.
+// opens stores in memory, and shares an encrypted store: with 32 bytes through one API, with a passphrase through the other.
 
 import { open } from 'varve';
 import { files } from 'varve/fs';
-import { deleteStore, listStores, open as openSync, repair } from 'varve/synchronous';
+import { check, deleteStore, deriveKey, listStores, open as openSync, repair } from 'varve/synchronous';
 import { parameters, say } from '../support/program.ts';
 
 const { directory, name } = parameters<{ name: string }>();
@@ -30,8 +30,43 @@ await there.set('a', 2);
 inMemory.push(there.storage.kind, await there.get('a'));
 await there.close();
 
+const codeOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'opened',
+    (error: { code: string }) => error.code,
+  );
+const encryption = { key: new Uint8Array(32).fill(7) };
+const passphrase = await deriveKey('silt', { iterations: 100_000 });
+const byBytes = await open('secret', { storage, encryption });
+if (byBytes.recovery.state === 'new') await byBytes.addKey(passphrase);
+await byBytes.set(name, 'secret');
+await byBytes.close();
+const byPassphrase = await openSync('secret', { storage, encryption: { key: passphrase } });
+const secret = [...byPassphrase.keys()];
+await byPassphrase.close();
+const refused = await Promise.all([
+  codeOf(openSync('secret', { storage })),
+  codeOf(open('secret', { storage, encryption: { key: new Uint8Array(32) } })),
+]);
+const { ok: secretOk, withoutKey } = await check('secret', { storage });
+
 const { store, entries } = await repair('shared', { storage, into: `copy by ${name}` });
 const stores = await listStores({ storage });
 await deleteStore(store, { storage });
 const is = typeof value === 'object' && value !== null && 'n' in value && value.n === 2n ** 70n;
-say(JSON.stringify({ keys, is, ok, problems, entries, stores, inMemory, recovery: sync.recovery.state }));
+say(
+  JSON.stringify({
+    secret,
+    refused,
+    secretOk,
+    withoutKey,
+    keys,
+    is,
+    ok,
+    problems,
+    entries,
+    stores,
+    inMemory,
+    recovery: sync.recovery.state,
+  }),
+);

@@ -1,7 +1,7 @@
 //! A check in progress.
 //!
 //! Life cycle: made from slot pages -> asks for manifests and WAL segments as a whole -> judges them -> asks for the bytes
-//! of one table after another -> done. A host that checks an open store reads everything before the tables in one turn,
+//! of one table after another (whole tables if the key is not here) -> done. A host that checks an open store reads everything before the tables in one turn,
 //! and nothing is written in that turn.
 //!
 //! Invariant: after `Need`, `step` is called only once `feed` was called.
@@ -12,7 +12,7 @@ use std::rc::Rc;
 use super::log::check_log;
 use super::survey::{SlotPage, Survey, survey};
 use super::table::TableCheck;
-use super::{CheckReport, Problem, ProblemKind};
+use super::{CheckReport, Problem, ProblemKind, without_key};
 use crate::codec::cipher::Keyring;
 use crate::error::{Error, Result};
 use crate::manifest::{Inspection, Version, inspect_manifest};
@@ -68,7 +68,7 @@ pub struct Check {
     survey: Survey,
     keyring: Keyring,
     log_end: Option<u64>,
-    /// Manifests and WAL segments that must still be fetched.
+    /// Files that must still be fetched as a whole: manifests and WAL segments, and without the key also tables.
     fetch: VecDeque<FileName>,
     fetched: BTreeMap<FileName, Vec<u8>>,
     asked: Option<Asked>,
@@ -87,8 +87,8 @@ enum Asked {
 
 impl Check {
     /// Starts a check of the store whose slots begin with `pages`. For an open store, `log_end` is the number of bytes
-    /// written to the newest WAL segment. It is 0 if the store has not begun a segment and the previous one is known to
-    /// be torn.
+    /// written to the newest WAL segment. It is 0 if the log may end with a record that a crash cut off: the store has not begun
+    /// a segment and the previous one is known to be torn, or the store is not open.
     ///
     /// # Errors
     /// `Error::Version` when a slot has a newer format.
@@ -138,7 +138,12 @@ impl Check {
         match self.asked.take() {
             Some(Asked::File(file)) => {
                 self.fetch.retain(|waiting| *waiting != file);
-                self.fetched.insert(file, bytes);
+                if file.kind == FileKind::Table {
+                    without_key::check_table(&self.keyring, file.id, &bytes, &mut self.report);
+                    self.bytes_done += bytes.len() as u64;
+                } else {
+                    self.fetched.insert(file, bytes);
+                }
             }
             Some(Asked::Table(need)) => {
                 let is_short = bytes.len() < need.len as usize;
@@ -173,7 +178,21 @@ impl Check {
 
     /// Judges the manifest and the log, which were fetched. After that it is known which tables exist.
     fn judge(&mut self) {
+        if self.survey.files.is_empty() && self.survey.headless.is_empty() {
+            // A store that was never written to: opening it makes a new one.
+            self.tables = Some(VecDeque::new());
+            return;
+        }
         let mut fetched = std::mem::take(&mut self.fetched);
+        if without_key::check(&self.keyring, &fetched, self.log_end, &mut self.report) {
+            let tables = self.survey.files.iter().filter(|(file, _)| file.kind == FileKind::Table);
+            self.fetch = tables.clone().map(|(file, _)| *file).collect();
+            self.bytes_done = self.report.bytes;
+            self.bytes_total = self.bytes_done + tables.map(|(_, found)| found.bytes).sum::<u64>();
+            self.tables = Some(VecDeque::new());
+            self.judge_pages(|_| true);
+            return;
+        }
         let version = self.judge_manifests(&mut fetched).unwrap_or_default();
         let segments = fetched.into_iter().filter(|(file, _)| file.kind == FileKind::Wal);
         let mut segments = segments.map(|(file, bytes)| (file.id, bytes)).collect();
@@ -185,17 +204,21 @@ impl Check {
             FileKind::Wal => file.id > version.floors.log_floor,
             FileKind::Table => version.table(file.id).is_some(),
         };
-        let damaged: Vec<_> = self.survey.files.iter().filter(|(file, _)| live(file)).collect();
-        for (file, found) in damaged {
-            if let Some(at) = found.damaged_at {
-                let what = "the page that says what a slot holds is damaged in part";
-                let (kind, offset) = (ProblemKind::Slot, Some(at));
-                self.report.problems.push(Problem { file: *file, kind, what, offset, level: None });
-            }
-        }
+        self.judge_pages(live);
         self.bytes_done = self.report.bytes;
         self.bytes_total = self.report.bytes + version.tables().map(|(_, table)| table.size).sum::<u64>();
         self.tables = Some(version.tables().map(|(level, table)| (level as u8, table.clone())).collect());
+    }
+
+    /// Checks the pages of the slots with these files.
+    fn judge_pages(&mut self, is_live: impl Fn(&FileName) -> bool) {
+        for (&file, found) in self.survey.files.iter().filter(|(file, _)| is_live(file)) {
+            if let Some(at) = found.damaged_at {
+                let what = "the page that says what a slot holds is damaged in part";
+                let (kind, offset) = (ProblemKind::Slot, Some(at));
+                self.report.problems.push(Problem { file, kind, what, offset, level: None });
+            }
+        }
     }
 
     fn judge_manifests(&mut self, fetched: &mut BTreeMap<FileName, Vec<u8>>) -> Option<Version> {

@@ -14,12 +14,16 @@
 //! between the tables of level 0. It does not verify this between levels, because that would take a merge of all of
 //! them.
 //!
+//! If the store is encrypted and the keyring is empty, the check verifies all hashes, which are over ciphertext, and nothing else:
+//! see `without_key.rs`.
+//!
 //! Invariants: nothing is changed. Damage is listed, and never returned as an error. One damaged place does not hide the next.
 
 mod job;
 mod log;
 mod survey;
 mod table;
+mod without_key;
 
 pub use job::{Check, CheckStep};
 pub use survey::{Found, SlotPage, Survey, survey};
@@ -95,7 +99,7 @@ pub struct CheckReport {
     pub tables: u64,
     /// Data blocks of tables.
     pub blocks: u64,
-    /// Entries in them: every version and tombstone.
+    /// Entries in them: every version and tombstone. 0 without the key.
     pub entries: u64,
     /// WAL segments.
     pub segments: u64,
@@ -103,6 +107,8 @@ pub struct CheckReport {
     pub records: u64,
     /// Bytes that were verified.
     pub bytes: u64,
+    /// The store is encrypted and its key is not here: only the hashes were verified.
+    pub without_key: bool,
     /// All problems; empty for a sound store.
     pub problems: Vec<Problem>,
 }

@@ -31,6 +31,7 @@ mod version;
 pub use edit::{ClientState, Edit, Floors};
 pub use first::write_first_manifest;
 pub use header::{MANIFEST_HEADER_BYTES, ManifestHeader};
+pub(crate) use inspect::verify_manifest;
 pub use inspect::{Inspection, inspect_manifest};
 pub use log::Manifest;
 pub use open::key_slots;

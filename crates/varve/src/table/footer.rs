@@ -12,7 +12,7 @@
 //!
 //! Invariant: the hash is also in the manifest, so a table that was swapped for another valid one is detected.
 
-use super::BlockHandle;
+use super::{BlockHandle, BlockKind};
 use crate::codec::cipher::KeyNumber;
 use crate::codec::hash::xxh3;
 use crate::codec::reader::{Reader, Truncated};
@@ -99,6 +99,18 @@ impl Footer {
             (Err(Truncated), _) => return Err(corrupt("footer cut short")),
         }
         Ok((footer, hash))
+    }
+
+    /// The blocks after the data, in the order of the file.
+    #[must_use]
+    pub fn blocks(&self) -> Vec<(BlockKind, BlockHandle)> {
+        let all = [
+            (BlockKind::Filter, self.filter),
+            (BlockKind::RangeTombstones, self.range_tombstones),
+            (BlockKind::Index, self.index),
+            (BlockKind::Properties, self.properties),
+        ];
+        all.into_iter().filter(|(_, handle)| handle.len > 0).collect()
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Truncated> {

@@ -84,7 +84,7 @@ impl Table {
         if hash != meta.footer_hash || (footer.file_id, footer.key) != (meta.id, meta.key) {
             return Err(Error::corrupt(file, start, "another table than the manifest names"));
         }
-        let mut parts = parts_of(&footer);
+        let mut parts = footer.blocks();
         let tail_start = parts.first().map_or(start, |(_, handle)| handle.offset);
         let mut end = tail_start;
         for (_, handle) in &parts {
@@ -284,15 +284,4 @@ impl Table {
     pub(super) fn corrupt(&self, handle: BlockHandle, Malformed(what): Malformed) -> Error {
         Error::corrupt(FileName::table(self.id), handle.offset, what)
     }
-}
-
-/// The table's blocks after the data, in the order of the file.
-fn parts_of(footer: &Footer) -> Vec<(BlockKind, BlockHandle)> {
-    let all = [
-        (BlockKind::Filter, footer.filter),
-        (BlockKind::RangeTombstones, footer.range_tombstones),
-        (BlockKind::Index, footer.index),
-        (BlockKind::Properties, footer.properties),
-    ];
-    all.into_iter().filter(|(_, handle)| handle.len > 0).collect()
 }

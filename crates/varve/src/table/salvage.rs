@@ -12,9 +12,11 @@
 //! seeded with the place, shows which pair is a block. The trailers of uncompressed blocks also show where the block
 //! begins.
 //!
+//! Without the key of a table its blocks are found in this way, too: their hashes are over ciphertext.
+//!
 //! Invariant: nothing is returned unless its checksum matches.
 
-use super::block::CODEC_ENCRYPTED;
+use super::block::{CODEC_ENCRYPTED, check_hash};
 use super::{
     Block, BlockHandle, BlockKind, FOOTER_BYTES, Footer, Index, RangeTombstones, TRAILER_BYTES, TableMeta,
     open_block,
@@ -72,7 +74,8 @@ pub fn find_footers<'a>(bytes: &'a [u8], store: &'a StoreId) -> impl Iterator<It
 }
 
 /// Finds everything that verifies in the bytes of table `id`. `key`: the number of its key, if the manifest has it; otherwise each block
-/// says under which key it is. `expects_ranges`: according to the manifest, it has range tombstones.
+/// says under which key it is. `expects_ranges`: according to the manifest, it has range tombstones. If the key of a known number is not
+/// here, the blocks are found by their hashes, and nothing is decrypted.
 #[must_use]
 pub fn salvage_table(
     bytes: &[u8],
@@ -86,13 +89,17 @@ pub fn salvage_table(
     let footer =
         Footer::decode(&bytes[start..], keyring.store(), file, start as u64).ok().map(|(footer, _)| footer);
     let footer = footer.filter(|footer| footer.file_id == id);
-    let trailers = trailers(bytes, keyring);
+    let is_locked = key.is_some_and(|key| !keyring.has(key));
+    let trailers = trailers(bytes, |number| keyring.has(number) || Some(number) == key);
     let opened = |kind: BlockKind, handle: BlockHandle| {
         let stored = slice(bytes, handle)?;
         let key = key.unwrap_or_else(|| key_of(stored));
         open_block(keyring, id, key, handle, stored.to_vec(), kind).ok()
     };
     let part = |kind: BlockKind, handle: Option<BlockHandle>| -> Option<Block> {
+        if is_locked {
+            return None;
+        }
         let at = |handle: BlockHandle| opened(kind, handle);
         handle.and_then(at).or_else(|| trailers.iter().rev().find_map(|&end| at(raw_block(bytes, end)?)))
     };
@@ -106,7 +113,13 @@ pub fn salvage_table(
         range_tombstones: ranges.map(|ranges| ranges.as_slice().to_vec()).or(has_none.then(Vec::new)),
         ..Remains::default()
     };
-    let is_good = |handle| opened(BlockKind::Data, handle).is_some();
+    let is_good = |handle| {
+        if is_locked {
+            is_intact(bytes, keyring.store(), id, handle)
+        } else {
+            opened(BlockKind::Data, handle).is_some()
+        }
+    };
     match index {
         Some(index) => {
             let handles = (0..index.len()).map(|at| index.handle(at));
@@ -158,6 +171,21 @@ fn handle(start: usize, end: usize) -> BlockHandle {
     BlockHandle { offset: start as u64, len: u32::try_from(end - start).unwrap_or(u32::MAX) }
 }
 
+/// Whether any part of `bytes`, where table `id` was to be, is a block of it.
+#[must_use]
+pub fn has_blocks(bytes: &[u8], store: &StoreId, id: u64) -> bool {
+    let mut remains = Remains::default();
+    let trailers = trailers(bytes, |_| true);
+    search(bytes.len(), &trailers, |handle| is_intact(bytes, store, id, handle), &mut remains);
+    !remains.blocks.is_empty()
+}
+
+/// Whether the bytes of a block of table `id` are those that were written, as far as its hash says.
+#[must_use]
+pub fn is_intact(bytes: &[u8], store: &StoreId, id: u64, handle: BlockHandle) -> bool {
+    slice(bytes, handle).is_some_and(|stored| check_hash(store, id, handle.offset, stored).is_ok())
+}
+
 fn slice(bytes: &[u8], handle: BlockHandle) -> Option<&[u8]> {
     bytes.get(usize::try_from(handle.offset).ok()?..usize::try_from(handle.end()).ok()?)
 }
@@ -171,14 +199,14 @@ pub fn key_of(stored: &[u8]) -> KeyNumber {
 }
 
 /// Where a trailer may end, ascending.
-fn trailers(bytes: &[u8], keyring: &Keyring) -> Vec<usize> {
+fn trailers(bytes: &[u8], is_possible: impl Fn(KeyNumber) -> bool) -> Vec<usize> {
     let kinds = BlockKind::Data as u8..=BlockKind::Properties as u8;
     let is_trailer = |trailer: &[u8]| {
         let (codec, key) = (trailer[1], key_of(trailer));
         kinds.contains(&trailer[0])
             && codec <= CODEC_ENCRYPTED
             && (codec == CODEC_ENCRYPTED) == (key > 0)
-            && keyring.has(key)
+            && is_possible(key)
     };
     let found = bytes.windows(TRAILER_BYTES).enumerate().filter(|(_, trailer)| is_trailer(trailer));
     found.map(|(at, _)| at + TRAILER_BYTES).collect()

@@ -26,4 +26,4 @@ pub use header::{HeaderError, SEGMENT_HEADER_BYTES, SEGMENT_VERSION, SegmentHead
 pub use record::{Entries, Record, Records};
 pub use salvage::{Piece, find_salt, salvage_segment};
 pub use scan::{Scan, Tail, header_was_lost, scan_segment};
-pub(crate) use scan::{decrypt_segment, decrypt_span};
+pub(crate) use scan::{decrypt_segment, decrypt_span, verify_segment};

@@ -12,7 +12,7 @@
 use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_salt};
 use super::record::Record;
 use crate::codec::cipher::Keyring;
-use crate::codec::frame::{self, Frame, Lost, decrypt_records};
+use crate::codec::frame::{self, Frame, FrameScan, Lost, decrypt_records};
 use crate::error::{Error, Result};
 use crate::types::{FileName, Sequence};
 
@@ -85,21 +85,8 @@ pub fn scan_segment(
     named_end: Option<u64>,
     file: FileName,
 ) -> Result<Scan> {
-    if bytes.len() < SEGMENT_HEADER_BYTES {
-        return Err(Error::corrupt(file, bytes.len() as u64, "a WAL segment is shorter than its header"));
-    }
-    let image = match named_end {
-        None => bytes,
-        Some(end) => usize::try_from(end).ok().and_then(|end| bytes.get(..end)).ok_or_else(|| {
-            Error::corrupt(file, bytes.len() as u64, "a WAL segment is shorter than its successor says")
-        })?,
-    };
-    let mut walk = Walk { image, sealed: false, last_sequence: None };
-    let found = frame::scan(image, SEGMENT_HEADER_BYTES, header.salt, |frame| walk.visit(&frame))
-        .map_err(|stop| stop.into_error(file))?;
-    if named_end.is_some() && found.end != image.len() {
-        return Err(Error::corrupt(file, found.end as u64, "a WAL record is damaged"));
-    }
+    let mut walk = Walk { sealed: false, last_sequence: None };
+    let found = walk_records(bytes, header, named_end, file, |image, frame| walk.visit(image, &frame))?;
     let tail = if found.torn { Tail::Torn { valid_records_after: found.valid_after } } else { Tail::Clean };
     Ok(Scan {
         end: found.end,
@@ -110,15 +97,48 @@ pub fn scan_segment(
     })
 }
 
-struct Walk<'a> {
-    image: &'a [u8],
+/// Verifies the hashes of a segment's records, which need not be decrypted. Arguments and errors are those of [`scan_segment`].
+pub(crate) fn verify_segment(
+    bytes: &[u8],
+    header: &SegmentHeader,
+    named_end: Option<u64>,
+    file: FileName,
+) -> Result<FrameScan> {
+    walk_records(bytes, header, named_end, file, |_, _| Ok(()))
+}
+
+fn walk_records<'a>(
+    bytes: &'a [u8],
+    header: &SegmentHeader,
+    named_end: Option<u64>,
+    file: FileName,
+    mut visit: impl FnMut(&'a [u8], Frame<'a>) -> Result<(), Stop>,
+) -> Result<FrameScan> {
+    if bytes.len() < SEGMENT_HEADER_BYTES {
+        return Err(Error::corrupt(file, bytes.len() as u64, "a WAL segment is shorter than its header"));
+    }
+    let image = match named_end {
+        None => bytes,
+        Some(end) => usize::try_from(end).ok().and_then(|end| bytes.get(..end)).ok_or_else(|| {
+            Error::corrupt(file, bytes.len() as u64, "a WAL segment is shorter than its successor says")
+        })?,
+    };
+    let found = frame::scan(image, SEGMENT_HEADER_BYTES, header.salt, |frame| visit(image, frame))
+        .map_err(|stop: Stop| stop.into_error(file))?;
+    if named_end.is_some() && found.end != image.len() {
+        return Err(Error::corrupt(file, found.end as u64, "a WAL record is damaged"));
+    }
+    Ok(found)
+}
+
+struct Walk {
     sealed: bool,
     last_sequence: Option<Sequence>,
 }
 
-impl Walk<'_> {
-    fn visit(&mut self, found: &Frame<'_>) -> Result<(), Stop> {
-        let record = Record::decode(self.image, found)
+impl Walk {
+    fn visit(&mut self, image: &[u8], found: &Frame<'_>) -> Result<(), Stop> {
+        let record = Record::decode(image, found)
             .map_err(|_| Stop { offset: found.offset, what: "a WAL record makes no sense" })?;
         self.sealed = record.is_none();
         let Some(record) = record else { return Ok(()) };

@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 
 use varve::check::{Check, CheckReport, CheckStep, SlotPage};
+use varve::codec::frame::decrypt_records;
 use varve::manifest::inspect_manifest;
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool, Slots};
 use varve::types::FileName;
+use varve::wal::{SEGMENT_HEADER_BYTES, SegmentHeader, scan_segment};
 use varve::{Durability, Encryption, Host, Keyring, Op, Options, Store};
 
 pub type Keys = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -171,7 +173,7 @@ pub struct Live {
 }
 
 /// The files that are in use.
-pub fn live(slots: &MemorySlots) -> BTreeMap<FileName, Live> {
+pub fn live(slots: &MemorySlots, keyring: &Keyring) -> BTreeMap<FileName, Live> {
     let mut live = BTreeMap::new();
     let file_of = |(slot, start): (u32, u64)| slots.slot(slot).get(start as usize..).unwrap_or_default();
     let mut add = |file, (slot, start), bytes| {
@@ -179,7 +181,7 @@ pub fn live(slots: &MemorySlots) -> BTreeMap<FileName, Live> {
     };
     let manifests = [0, 1].map(FileName::manifest).into_iter().filter_map(|file| {
         let place = holder(slots, file)?;
-        Some((file, place, inspect_manifest(&Keyring::plain([0; 16]), &mut file_of(place).to_vec()).ok()??))
+        Some((file, place, inspect_manifest(keyring, &mut file_of(place).to_vec()).ok()??))
     });
     let newest = manifests.max_by_key(|(_, _, found)| found.header.rotation).expect("a manifest");
     add(newest.0, newest.1, newest.2.end);
@@ -191,9 +193,11 @@ pub fn live(slots: &MemorySlots) -> BTreeMap<FileName, Live> {
     for id in version.floors.log_floor + 1..version.floors.next_segment + 9 {
         let file = FileName::wal(id);
         let Some(place) = holder(slots, file) else { continue };
-        let bytes = file_of(place);
-        let Ok(header) = varve::wal::SegmentHeader::decode(bytes) else { continue };
-        let scan = varve::wal::scan_segment(bytes, &header, None, file).expect("sound");
+        let mut bytes = file_of(place).to_vec();
+        let Ok(header) = SegmentHeader::decode(&bytes) else { continue };
+        let (at, keyring) = (SEGMENT_HEADER_BYTES, keyring.of_store([9; 16]));
+        decrypt_records(&keyring, header.key, file, at as u64, header.salt, &mut bytes[at..]).expect("sound");
+        let scan = scan_segment(&bytes, &header, None, file).expect("sound");
         add(file, place, scan.end as u64);
     }
     live

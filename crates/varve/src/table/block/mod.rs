@@ -36,7 +36,7 @@ pub use walk::BlockEntry;
 pub(super) use builder::BlockBuilder;
 pub(super) use entry::Entry;
 pub(super) use front::Packed;
-pub(super) use trailer::{CODEC_ENCRYPTED, Writer, verify};
+pub(super) use trailer::{CODEC_ENCRYPTED, Writer, check_hash, verify};
 
 use super::BlockKind;
 use layout::Layout;

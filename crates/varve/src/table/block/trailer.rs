@@ -10,7 +10,7 @@
 //!
 //! Invariant: the hash is checked once, when the block is opened, before anything else is trusted. The seed ties the
 //! bytes to their store, file and place, so a block that was written to or read from another place fails too. The hash is over
-//! ciphertext: without a key, damage is still found, and blocks can be walked from the end. A table under a key contains no plain block.
+//! ciphertext: without a key, damage is still found (`check/without_key.rs`). A table under a key contains no plain block.
 
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
 
@@ -118,7 +118,7 @@ pub(in crate::table) fn verify<'a>(
 }
 
 /// Verifies the hash of a block and returns the bytes before it.
-fn check_hash<'a>(
+pub(in crate::table) fn check_hash<'a>(
     store: &StoreId,
     file_id: u64,
     offset: u64,

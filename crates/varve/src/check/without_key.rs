@@ -1,0 +1,151 @@
+//! Verifying an encrypted store without its key.
+//!
+//! Hashes are over ciphertext, so they show damage to every byte that was written. But the manifest, which says what is in
+//! use, cannot be read. Therefore every file is verified that a slot names.
+//!
+//! ```text
+//! manifest   the newest: its records          table   footer, the blocks that it names, then data blocks from the start
+//! log        records of each segment, up to the end that the next segment names
+//! ```
+//!
+//! Order, filters and counts are not verified, and a whole file that is gone is not noticed: what has no block of a table was
+//! never written, or was overwritten when the table was deleted. A table that has blocks and no footer is reported, although it may
+//! be one that a crash left unfinished: only the manifest tells the two apart.
+
+use std::collections::BTreeMap;
+
+use super::{CheckReport, Problem, ProblemKind};
+use crate::codec::cipher::Keyring;
+use crate::codec::frame::Lost;
+use crate::error::Error;
+use crate::manifest::{ManifestHeader, verify_manifest};
+use crate::table::{FOOTER_BYTES, Footer, find_footers, has_blocks, is_intact, salvage_table};
+use crate::types::{FileKind, FileName};
+use crate::wal::{HeaderError, SegmentHeader, header_was_lost, verify_segment};
+
+/// Records of a manifest that opens: the wrapped keys, and the snapshot.
+const MANIFEST_RECORDS_MIN: u32 = 2;
+
+/// Verifies the newest manifest and the log. Returns false, and does nothing, if the store is not encrypted or there are keys.
+pub(super) fn check(
+    keyring: &Keyring,
+    fetched: &BTreeMap<FileName, Vec<u8>>,
+    log_end: Option<u64>,
+    report: &mut CheckReport,
+) -> bool {
+    let manifests = fetched.iter().filter(|(file, _)| file.kind == FileKind::Manifest);
+    let opened = manifests.filter_map(|(file, bytes)| Some((*file, bytes, ManifestHeader::read(bytes)?)));
+    let newest = opened.max_by_key(|(_, _, header)| header.rotation);
+    let Some((file, bytes, header)) =
+        newest.filter(|(_, _, header)| header.key > 0 && keyring.current() == 0)
+    else {
+        return false;
+    };
+    report.without_key = true;
+    check_manifest(file, bytes, &header, report);
+    for id in [0, 1].map(FileName::manifest).into_iter().filter(|id| !fetched.contains_key(id)) {
+        add_problem(report, id, ProblemKind::Missing, "a manifest file is missing", None);
+    }
+    check_log(fetched, log_end, report);
+    true
+}
+
+fn check_manifest(file: FileName, bytes: &[u8], header: &ManifestHeader, report: &mut CheckReport) {
+    let mut wrong = |offset: usize, what| {
+        add_problem(report, file, ProblemKind::Manifest, what, Some(offset as u64));
+    };
+    match verify_manifest(bytes, header) {
+        Err(Lost { offset }) => wrong(offset, "an edit that was durable is damaged"),
+        Ok(found) if found.records < MANIFEST_RECORDS_MIN => {
+            wrong(found.end, "the key slots or the snapshot do not verify");
+        }
+        Ok(found) => {
+            if found.torn {
+                wrong(found.end, "the last edit does not verify");
+            }
+            report.bytes += found.end as u64;
+        }
+    }
+}
+
+fn check_log(fetched: &BTreeMap<FileName, Vec<u8>>, log_end: Option<u64>, report: &mut CheckReport) {
+    let segments = || fetched.iter().filter(|(file, _)| file.kind == FileKind::Wal);
+    let mut headers = Vec::new();
+    for (&file, bytes) in segments() {
+        let what = match SegmentHeader::decode(bytes) {
+            Ok(header) if header.segment == file.id => {
+                headers.push((file, bytes, header));
+                continue;
+            }
+            Err(HeaderError::Version(_)) => "a WAL segment of another format",
+            _ if header_was_lost(bytes, file.id) => "the header of a WAL segment is damaged",
+            _ => continue,
+        };
+        add_problem(report, file, ProblemKind::Log, what, Some(0));
+    }
+    let newest = headers.last().map(|(file, _, _)| *file);
+    for (file, bytes, header) in &headers {
+        let next = headers.iter().find(|(_, _, next)| next.previous == file.id);
+        let named_end = next.map(|(_, _, next)| next.previous_end);
+        report.segments += 1;
+        match verify_segment(bytes, header, named_end, *file) {
+            Ok(found) => {
+                report.records += u64::from(found.records);
+                report.bytes += found.end as u64;
+                if found.torn && Some(*file) == newest && log_end != Some(0) {
+                    let what = "a WAL record that was written does not verify";
+                    add_problem(report, *file, ProblemKind::Log, what, Some(found.end as u64));
+                }
+            }
+            Err(Error::Corrupt(damage)) => {
+                add_problem(report, *file, ProblemKind::Log, damage.what, Some(damage.offset));
+            }
+            Err(_) => {
+                add_problem(report, *file, ProblemKind::Log, "a WAL segment cannot be read", None);
+            }
+        }
+    }
+}
+
+/// Verifies a table. `bytes` begin with it, and may end after it.
+pub(super) fn check_table(keyring: &Keyring, id: u64, bytes: &[u8], report: &mut CheckReport) {
+    let file = FileName::table(id);
+    let found = find_footers(bytes, keyring.store()).find(|(start, found)| (*start, found.id) == (0, id));
+    let footer = found.and_then(|(_, meta)| {
+        let image = bytes.get(..usize::try_from(meta.size).ok()?)?;
+        let start = image.len().checked_sub(FOOTER_BYTES)?;
+        let (footer, _) = Footer::decode(&image[start..], keyring.store(), file, start as u64).ok()?;
+        Some((image, footer))
+    });
+    let Some((image, footer)) = footer else {
+        if has_blocks(bytes, keyring.store(), id) {
+            let what = "a table has no footer: it is damaged, or a crash left it unfinished";
+            add_problem(report, file, ProblemKind::Footer, what, None);
+        }
+        return;
+    };
+    report.tables += 1;
+    report.bytes += image.len() as u64;
+    for (_, handle) in footer.blocks() {
+        if !is_intact(image, keyring.store(), id, handle) {
+            report.bytes -= u64::from(handle.len);
+            add_problem(report, file, ProblemKind::Footer, "block checksum", Some(handle.offset));
+        }
+    }
+    let remains = salvage_table(image, keyring, id, Some(footer.key), false);
+    report.blocks += remains.blocks.len() as u64;
+    for gap in remains.gaps {
+        report.bytes -= u64::from(gap.len);
+        add_problem(report, file, ProblemKind::Block, "block checksum", Some(gap.offset));
+    }
+}
+
+fn add_problem(
+    report: &mut CheckReport,
+    file: FileName,
+    kind: ProblemKind,
+    what: &'static str,
+    offset: Option<u64>,
+) {
+    report.problems.push(Problem { file, kind, what, offset, level: None });
+}
