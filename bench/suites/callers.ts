@@ -56,7 +56,7 @@ interface Subject {
 }
 
 async function runCallers(context: Context, callers: Callers): Promise<void> {
-  const { plan, engines, step } = context;
+  const { plan, engines, step, say } = context;
   const { seed, scale, custom, mode, rounds } = plan;
   const entries = custom.entries ?? Math.round(callers.entries[mode] * scale);
   const valueBytes = custom.valueBytes ?? callers.valueBytes;
@@ -67,9 +67,10 @@ async function runCallers(context: Context, callers: Callers): Promise<void> {
     for (const engine of callable(engines)) {
       step(`${engine.name} loads`);
       const name = `bench-callers-${engine.name}`;
+      const loading = (part: number): void => say(`${engine.name} loads, ${part} %`);
       const choice = { engine, name, dataset, durability: DURABILITY, load: 'anywhere', seed, memoryBytes } as const;
       const rounds = { reads: [], writes: [], readsAlone: [], writesAlone: [], open: [] };
-      subjects.push({ stage: await Stage.open(choice), asked: 0, ...rounds });
+      subjects.push({ stage: await Stage.open({ ...choice, loading }), asked: 0, ...rounds });
     }
     for (let round = 0; round < rounds; round++) {
       for (const subject of rotated(subjects, round)) {
