@@ -1,5 +1,5 @@
 // `npm run bench -- adapters [--rounds N] [--only TEXT]`: the same work through each adapter and through the library in whose place it
-// stands, in Chromium. It prints medians, and the ratio of the pairs of each round: above 1 the adapter is faster.
+// stands, in Chromium; and through an encrypted store and other encrypted databases. It prints medians, and the ratio of the pairs of each round: above 1 the adapter is faster.
 
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,6 +25,8 @@ export async function benchAdapters(args) {
   const folder = join(root, 'build', 'adapters');
   await buildPages(join(root, 'tests', 'adapters'), folder);
   cpSync(DIST, join(folder, 'varve'), { recursive: true });
+  const cipher = 'mc-wa-sqlite-async.wasm';
+  cpSync(join(root, 'node_modules', '@journeyapps', 'wa-sqlite', 'dist', cipher), join(folder, cipher));
   const site = await serve({ mounts: [{ path: '/', folder, headers: STRICT_POLICY }] });
   const profile = mkdtempSync(join(tmpdir(), 'varve-profile-'));
   const { chromium } = await import('playwright');

@@ -1,4 +1,5 @@
-// The page of `npm run bench -- adapters`: the same work through an adapter and through the library in whose place it stands.
+// The page of `npm run bench -- adapters`: the same work through an adapter and through the library in whose place it stands;
+// and through an encrypted store and other encrypted databases.
 //
 // Invariant: each measurement has a page of its own, so nothing that an earlier one read is in the memory of the page. It opens its
 // database before the clock starts, unless the work is opening. Every work checks what it read.
@@ -19,6 +20,8 @@ import * as keyval from 'varve/idb-keyval';
 import { VarvePersistence } from 'varve/yjs';
 import { IndexeddbPersistence } from 'y-indexeddb';
 import { Doc } from 'yjs';
+import type { Keyval, Note } from './encrypted.ts';
+import * as encrypted from './encrypted.ts';
 
 /** Opens what is measured, and returns the work. */
 type Open = () => Promise<() => Promise<unknown>>;
@@ -37,8 +40,12 @@ interface Contest {
 }
 
 const KEYS = Array.from({ length: 1000 }, (_, i) => `key ${String(i).padStart(4, '0')}`);
-type Note = ReturnType<typeof noteOf>;
-const noteOf = (key: string) => ({ key, title: `The title of ${key}`, tags: ['lake', 'silt'], at: 1_700_000_000_000 });
+const noteOf = (key: string): Note => ({
+  key,
+  title: `The title of ${key}`,
+  tags: ['lake', 'silt'],
+  at: 1_700_000_000_000,
+});
 
 function check(isRight: boolean, what: unknown): void {
   if (!isRight) throw new Error(`A wrong result: ${JSON.stringify(what)}`);
@@ -93,13 +100,6 @@ const updated = (Provider: Provider): Side => ({
   },
 });
 
-interface Keyval {
-  get(key: string): Promise<Note | undefined>;
-  set(key: string, value: Note): Promise<void>;
-  getMany(keys: string[]): Promise<(Note | undefined)[]>;
-  setMany(entries: [string, Note][]): Promise<void>;
-}
-
 const keyvalSide = (library: Keyval, work: () => Promise<unknown>): Side => ({
   fill: () => library.setMany(KEYS.map((key) => [key, noteOf(key)])),
   async open() {
@@ -108,11 +108,19 @@ const keyvalSide = (library: Keyval, work: () => Promise<unknown>): Side => ({
   },
 });
 
-const keyvalContest = (work: string, run: (library: Keyval) => Promise<unknown>): Contest => ({
-  work: `varve/idb-keyval: ${work}`,
-  original: keyvalSide(oldKeyval, () => run(oldKeyval)),
-  adapter: keyvalSide(keyval, () => run(keyval)),
-});
+/** The same work through pairs of libraries. */
+const keyvalContests = (work: string, run: (library: Keyval) => Promise<unknown>): Contest[] =>
+  PAIRS.map(({ name, original, adapter }) => ({
+    work: `${name}: ${work}`,
+    original: keyvalSide(original, () => run(original)),
+    adapter: keyvalSide(adapter, () => run(adapter)),
+  }));
+
+const PAIRS: { name: string; original: Keyval; adapter: Keyval }[] = [
+  { name: 'varve/idb-keyval', original: oldKeyval, adapter: keyval },
+  { name: 'encrypted, beside RxDB', original: encrypted.rxdb, adapter: encrypted.varve },
+  { name: 'encrypted, beside SQLite3MultipleCiphers', original: encrypted.sqlite, adapter: encrypted.varve },
+];
 
 interface Level {
   get(key: string): Promise<Note | undefined>;
@@ -198,16 +206,16 @@ const sides = (side: (Provider: Provider) => Side) => ({
 const contests: Contest[] = [
   { work: 'varve/yjs: 1,000 documents opened, one by one', ...sides(opened) },
   { work: 'varve/yjs: 10,000 updates of a document, stored and loaded', ...sides(updated) },
-  keyvalContest('1,000 keys set, one by one', ({ set }) => oneByOne((key) => set(key, noteOf(key)))),
-  keyvalContest('1,000 keys set together', ({ set }) => together((key) => set(key, noteOf(key)))),
-  keyvalContest('1,000 keys in one `setMany`', ({ setMany }) => setMany(KEYS.map((key) => [key, noteOf(key)]))),
-  keyvalContest('1,000 keys got, one by one', ({ get }) =>
+  ...keyvalContests('1,000 keys set, one by one', ({ set }) => oneByOne((key) => set(key, noteOf(key)))),
+  ...keyvalContests('1,000 keys set together', ({ set }) => together((key) => set(key, noteOf(key)))),
+  ...keyvalContests('1,000 keys in one `setMany`', ({ setMany }) => setMany(KEYS.map((key) => [key, noteOf(key)]))),
+  ...keyvalContests('1,000 keys got, one by one', ({ get }) =>
     oneByOne(async (key) => check((await get(key))?.key === key, key)),
   ),
-  keyvalContest('1,000 keys got together', ({ get }) =>
+  ...keyvalContests('1,000 keys got together', ({ get }) =>
     together(async (key) => check((await get(key))?.key === key, key)),
   ),
-  keyvalContest('1,000 keys in one `getMany`', async ({ getMany }) =>
+  ...keyvalContests('1,000 keys in one `getMany`', async ({ getMany }) =>
     check(
       (await getMany(KEYS)).every((value, i) => value?.key === KEYS[i]),
       'getMany',
