@@ -32,3 +32,22 @@ test('a thousand stores, opened and closed one after another, leave none behind'
   expect(made() - before).toBe(1000);
   await vi.waitFor(async () => expect(await alive()).toBeLessThan(10), { timeout: 20_000 });
 });
+
+test('where the browser has no room for another engine, as Chromium has for some 125, the store is refused and says so', async () => {
+  const one = await open('one', options);
+  vi.spyOn(WebAssembly, 'Instance').mockImplementation(
+    class {
+      constructor() {
+        throw new RangeError('WebAssembly.Instance(): Out of memory: Cannot allocate Wasm memory for new instance');
+      }
+    } as never,
+  );
+  const refused = { code: 'VARVE_UNSUPPORTED', message: expect.stringContaining('about 100 open at once') };
+  await expect(open('another', options)).rejects.toMatchObject(refused);
+  await expect(openInline('another', options)).rejects.toMatchObject(refused);
+  vi.restoreAllMocks();
+  one.set('key', 1);
+  expect(one.get('key')).toBe(1);
+  await one.close();
+  await (await open('another', options)).close();
+});

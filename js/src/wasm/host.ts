@@ -12,12 +12,16 @@
  * Offsets are f64: exact up to 2^53, and never the i32 that wraps at 2 GiB.
  */
 
+import { VarveError } from '../errors.ts';
 import { type SlotDevice, SlotError } from '../storage/device.ts';
 
 const FULL = -1;
 const IO = -2;
 const CLOSED = -3;
 const PENDING = -4;
+
+/** Chromium sets aside so much of the addresses of a process for each instance that there is room for 125. */
+const NO_ROOM = 'There is no memory for another engine. Close a store: a page can have about 100 open at once.';
 
 type HostFunction = (device: number, slot: number, a: number, b: number, c: number) => number;
 
@@ -29,9 +33,14 @@ export class HostDevices {
 
   /** Makes an instance of a module whose host functions reach these devices. */
   instantiate<Exports extends { readonly memory: WebAssembly.Memory }>(module: WebAssembly.Module): Exports {
-    const exports = new WebAssembly.Instance(module, { varve_host: this.#imports() }).exports as unknown as Exports;
-    this.#memory = exports.memory;
-    return exports;
+    try {
+      const { exports } = new WebAssembly.Instance(module, { varve_host: this.#imports() });
+      this.#memory = exports.memory as WebAssembly.Memory;
+      return exports as unknown as Exports;
+    } catch (cause) {
+      if (cause instanceof RangeError) throw new VarveError('VARVE_UNSUPPORTED', NO_ROOM, { cause });
+      throw cause;
+    }
   }
 
   /** Registers a device with the instance; returns its number, which no other device will have. */
