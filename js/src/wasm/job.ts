@@ -27,10 +27,12 @@ export class CompactionJob {
   readonly #engine: Engine;
   readonly #number: number;
 
-  /** Starts the job that a ticket's specification describes. */
+  /** Starts the job that a ticket's specification describes, and overwrites the specification. */
   constructor(engine: Engine, spec: Uint8Array) {
     this.#engine = engine;
     engine.memory.give(spec);
+    // It has the data keys.
+    spec.fill(0);
     this.#number = attempt(engine, () => engine.exports.varve_job_new());
   }
 

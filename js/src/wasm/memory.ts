@@ -78,11 +78,13 @@ export class EngineMemory {
     this.fresh().u8.set(bytes, at);
   }
 
-  /** A copy, in a buffer of its own, of the result of the last call at out cells 0 (pointer) and 1 (length). */
-  takeOut(): Uint8Array<ArrayBuffer> {
+  /** A copy, in a buffer of its own, of the result of the last call at out cells 0 (pointer) and 1 (length). A `secret` is overwritten there. */
+  takeOut(isSecret = false): Uint8Array<ArrayBuffer> {
     this.fresh();
     const at = this.out[0] ?? 0;
-    const bytes = this.u8.slice(at, at + (this.out[1] ?? 0));
+    const end = at + (this.out[1] ?? 0);
+    const bytes = this.u8.slice(at, end);
+    if (isSecret) this.u8.fill(0, at, end);
     if (bytes.length > ANSWER_BYTES_KEPT) this.#fault.guarded(() => this.#exports.varve_release_answer());
     return bytes;
   }

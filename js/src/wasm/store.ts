@@ -215,7 +215,7 @@ export class EngineStore {
     if (kind === 0) return undefined;
     const { 2: id = 0, 3: givesRoom } = this.memory.fresh().out;
     const bytesHint = this.memory.outU64(4);
-    const spec = this.memory.takeOut();
+    const spec = this.memory.takeOut(true);
     return { id, kind: kind === 1 ? 'flush' : 'compaction', givesRoom: givesRoom === 1, spec, bytesHint };
   }
 

@@ -260,6 +260,13 @@ impl Keyring {
         Self { store: self.store, secrets: Secrets::new(secrets.keys.clone(), seed) }
     }
 
+    /// Bytes of [`Keyring::encode`], at most.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        let keys = self.secrets.as_ref().map_or(0, |secrets| secrets.keys.len());
+        size_of::<StoreId>() + 10 + keys * (size_of::<KeyNumber>() + KEY_BYTES) + SEED_BYTES
+    }
+
     /// Appends identity, keys and seed. The reader of the bytes may encrypt, so they come from a [`Keyring::fork`].
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.store);

@@ -10,6 +10,8 @@
 
 use std::rc::Rc;
 
+use zeroize::Zeroize;
+
 use crate::codec::cipher::Keyring;
 use crate::codec::reader::{Reader, Truncated};
 use crate::codec::varint::put_u64;
@@ -120,7 +122,6 @@ impl JobSpec {
             }
             JobInput::Runs(_) => (Vec::new(), (0, 0)),
         };
-        self.keyring.encode(&mut out);
         out.extend_from_slice(&[self.level, u8::from(self.bottom), u8::from(self.compress)]);
         for number in [
             u64::from(self.block_bytes),
@@ -148,18 +149,23 @@ impl JobSpec {
                 encode_runs(runs, &mut out);
             }
         }
+        // Last, and into room that is there: bytes that move leave copies behind.
+        out.reserve(self.keyring.encoded_len() + 2 * size_of::<u64>());
+        self.keyring.encode(&mut out);
         out.extend_from_slice(&(lengths.0 as u64).to_le_bytes());
         out.extend_from_slice(&(lengths.1 as u64).to_le_bytes());
         out
     }
 
-    /// Reads a specification. A memtable's image stays in the allocation of `bytes`.
+    /// Reads a specification. A memtable's image stays in the allocation of `bytes`; the rest, which has the data keys, is overwritten.
     ///
     /// # Errors
     /// `Error::InvalidArgument` when the bytes are not valid.
     pub fn decode(mut bytes: Vec<u8>) -> Result<Self> {
         let parsed = Self::parse(&bytes);
-        let (mut spec, image_bytes) =
+        let image_bytes = parsed.as_ref().map_or(0, |(_, image_bytes)| *image_bytes);
+        bytes[image_bytes..].zeroize();
+        let (mut spec, _) =
             parsed.map_err(|Truncated| Error::InvalidArgument("These bytes do not describe a job."))?;
         if let JobInput::Memtable { image, .. } = &mut spec.input {
             bytes.truncate(image_bytes);
@@ -178,7 +184,6 @@ impl JobSpec {
         let (_, rest) = rest.split_at_checked(image_bytes).ok_or(Truncated)?;
         let (order, fields) = rest.split_at_checked(order_bytes).ok_or(Truncated)?;
         let reader = &mut Reader::new(fields);
-        let keyring = Keyring::decode(reader)?;
         let (level, bottom, compress) = (reader.u8()?, reader.u8()? != 0, reader.u8()? != 0);
         let mut small =
             || -> Result<u32, Truncated> { u32::try_from(reader.varint()?).map_err(|_| Truncated) };
@@ -193,6 +198,7 @@ impl JobSpec {
         } else {
             JobInput::Runs(decode_runs(reader)?)
         };
+        let keyring = Keyring::decode(reader)?;
         let spec = Self {
             keyring,
             level,
