@@ -124,6 +124,10 @@ fn without_its_key_every_flipped_byte_of_a_live_file_is_reported_as_a_problem_of
             let report = check(&slots, &Encryption::none());
             let named = report.problems.iter().any(|problem| problem.file == file);
             assert!(named, "{file}, byte {at}: {:?}", report.problems);
+            let of_slots = |what: &str| what == "the key slots are damaged";
+            let is_of_slots = report.problems.iter().any(|problem| of_slots(problem.what));
+            let slots_end = start + (64 + 24 + 1 + built.encryption.slots.len() as u64).next_multiple_of(8);
+            assert_eq!(is_of_slots, file.kind == FileKind::Manifest && (at as u64) < slots_end, "byte {at}");
             flipped += 1;
         }
     }

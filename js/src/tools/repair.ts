@@ -162,7 +162,10 @@ async function keysOf(
 ): Promise<Uint8Array> {
   const slots = await find();
   if (slots === undefined)
-    throw new VarveError('VARVE_KEY', 'The store has no key slots. Check or repair it without a key.');
+    throw new VarveError(
+      'VARVE_KEY',
+      'The store has no key slots, or they are damaged. Check or repair it without a key.',
+    );
   const keys = await unlock(slots, user);
   try {
     return encodeKeys({ keys, slots });

@@ -18,7 +18,7 @@ use super::{CheckReport, Problem, ProblemKind};
 use crate::codec::cipher::Keyring;
 use crate::codec::frame::Lost;
 use crate::error::Error;
-use crate::manifest::{ManifestHeader, verify_manifest};
+use crate::manifest::{MANIFEST_HEADER_BYTES, ManifestHeader, verify_manifest};
 use crate::table::{FOOTER_BYTES, Footer, find_footers, has_blocks, is_intact, salvage_table};
 use crate::types::{FileKind, FileName};
 use crate::wal::{HeaderError, SegmentHeader, header_was_lost, verify_segment};
@@ -55,6 +55,9 @@ fn check_manifest(file: FileName, bytes: &[u8], header: &ManifestHeader, report:
         add_problem(report, file, ProblemKind::Manifest, what, Some(offset as u64));
     };
     match verify_manifest(bytes, header) {
+        Err(Lost { offset: MANIFEST_HEADER_BYTES }) => {
+            wrong(MANIFEST_HEADER_BYTES, "the key slots are damaged")
+        }
         Err(Lost { offset }) => wrong(offset, "an edit that was durable is damaged"),
         Ok(found) if found.records < MANIFEST_RECORDS_MIN => {
             wrong(found.end, "the key slots or the snapshot do not verify");
