@@ -19,7 +19,7 @@ use crate::codec::cipher::Keyring;
 use crate::codec::frame::Lost;
 use crate::error::Error;
 use crate::manifest::{MANIFEST_HEADER_BYTES, ManifestHeader, verify_manifest};
-use crate::table::{FOOTER_BYTES, Footer, find_footers, has_blocks, is_intact, salvage_table};
+use crate::table::{FOOTER_BYTES, Footer, find_footers, intact_blocks, is_intact, salvage_table};
 use crate::types::{FileKind, FileName};
 use crate::wal::{HeaderError, SegmentHeader, header_was_lost, verify_segment};
 
@@ -121,7 +121,7 @@ pub(super) fn check_table(keyring: &Keyring, id: u64, bytes: &[u8], report: &mut
         Some((image, footer))
     });
     let Some((image, footer)) = footer else {
-        if has_blocks(bytes, keyring.store(), id) {
+        if !intact_blocks(bytes, keyring.store(), id).blocks.is_empty() {
             let what = "a table has no footer: it is damaged, or a crash left it unfinished";
             add_problem(report, file, ProblemKind::Footer, what, None);
         }
@@ -129,13 +129,19 @@ pub(super) fn check_table(keyring: &Keyring, id: u64, bytes: &[u8], report: &mut
     };
     report.tables += 1;
     report.bytes += image.len() as u64;
-    for (_, handle) in footer.blocks() {
+    let blocks = footer.blocks();
+    for &(_, handle) in &blocks {
         if !is_intact(image, keyring.store(), id, handle) {
             report.bytes -= u64::from(handle.len);
             add_problem(report, file, ProblemKind::Footer, "block checksum", Some(handle.offset));
         }
     }
-    let remains = salvage_table(image, keyring, id, Some(footer.key), false);
+    let remains = if footer.key == 0 {
+        salvage_table(image, keyring, id, Some(0), false)
+    } else {
+        let end = blocks.first().map_or(0, |(_, handle)| handle.offset as usize);
+        intact_blocks(&image[..end.min(image.len())], keyring.store(), id)
+    };
     report.blocks += remains.blocks.len() as u64;
     for gap in remains.gaps {
         report.bytes -= u64::from(gap.len);

@@ -12,7 +12,7 @@
 //! seeded with the place, shows which pair is a block. The trailers of uncompressed blocks also show where the block
 //! begins.
 //!
-//! Without the key of a table its blocks are found in this way, too: their hashes are over ciphertext.
+//! Without the key of a table its blocks are found in this way, too ([`intact_blocks`]): their checksums are over ciphertext.
 //!
 //! Invariant: nothing is returned unless its checksum matches.
 
@@ -74,8 +74,7 @@ pub fn find_footers<'a>(bytes: &'a [u8], store: &'a StoreId) -> impl Iterator<It
 }
 
 /// Finds everything that verifies in the bytes of table `id`. `key`: the number of its key, if the manifest has it; otherwise each block
-/// says under which key it is. `expects_ranges`: according to the manifest, it has range tombstones. If the key of a known number is not
-/// here, the blocks are found by their hashes, and nothing is decrypted.
+/// says under which key it is. `expects_ranges`: according to the manifest, it has range tombstones.
 #[must_use]
 pub fn salvage_table(
     bytes: &[u8],
@@ -89,17 +88,13 @@ pub fn salvage_table(
     let footer =
         Footer::decode(&bytes[start..], keyring.store(), file, start as u64).ok().map(|(footer, _)| footer);
     let footer = footer.filter(|footer| footer.file_id == id);
-    let is_locked = key.is_some_and(|key| !keyring.has(key));
-    let trailers = trailers(bytes, |number| keyring.has(number) || Some(number) == key);
+    let trailers = trailers(bytes, |number| keyring.has(number));
     let opened = |kind: BlockKind, handle: BlockHandle| {
         let stored = slice(bytes, handle)?;
         let key = key.unwrap_or_else(|| key_of(stored));
         open_block(keyring, id, key, handle, stored.to_vec(), kind).ok()
     };
     let part = |kind: BlockKind, handle: Option<BlockHandle>| -> Option<Block> {
-        if is_locked {
-            return None;
-        }
         let at = |handle: BlockHandle| opened(kind, handle);
         handle.and_then(at).or_else(|| trailers.iter().rev().find_map(|&end| at(raw_block(bytes, end)?)))
     };
@@ -113,13 +108,7 @@ pub fn salvage_table(
         range_tombstones: ranges.map(|ranges| ranges.as_slice().to_vec()).or(has_none.then(Vec::new)),
         ..Remains::default()
     };
-    let is_good = |handle| {
-        if is_locked {
-            is_intact(bytes, keyring.store(), id, handle)
-        } else {
-            opened(BlockKind::Data, handle).is_some()
-        }
-    };
+    let is_good = |handle| opened(BlockKind::Data, handle).is_some();
     match index {
         Some(index) => {
             let handles = (0..index.len()).map(|at| index.handle(at));
@@ -171,13 +160,13 @@ fn handle(start: usize, end: usize) -> BlockHandle {
     BlockHandle { offset: start as u64, len: u32::try_from(end - start).unwrap_or(u32::MAX) }
 }
 
-/// Whether any part of `bytes`, where table `id` was to be, is a block of it.
+/// The blocks of table `id` in bytes that begin with it, and the gaps between them. Only their hashes are verified, which takes no key.
 #[must_use]
-pub fn has_blocks(bytes: &[u8], store: &StoreId, id: u64) -> bool {
+pub fn intact_blocks(bytes: &[u8], store: &StoreId, id: u64) -> Remains {
     let mut remains = Remains::default();
     let trailers = trailers(bytes, |_| true);
     search(bytes.len(), &trailers, |handle| is_intact(bytes, store, id, handle), &mut remains);
-    !remains.blocks.is_empty()
+    remains
 }
 
 /// Whether the bytes of a block of table `id` are those that were written, as far as its hash says.
