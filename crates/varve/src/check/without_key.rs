@@ -121,7 +121,7 @@ pub(super) fn check_table(keyring: &Keyring, id: u64, bytes: &[u8], report: &mut
         Some((image, footer))
     });
     let Some((image, footer)) = footer else {
-        if !intact_blocks(bytes, keyring.store(), id).blocks.is_empty() {
+        if !intact_blocks(bytes, keyring.store(), id, None).blocks.is_empty() {
             let what = "a table has no footer: it is damaged, or a crash left it unfinished";
             add_problem(report, file, ProblemKind::Footer, what, None);
         }
@@ -140,7 +140,7 @@ pub(super) fn check_table(keyring: &Keyring, id: u64, bytes: &[u8], report: &mut
         salvage_table(image, keyring, id, Some(0), false)
     } else {
         let end = blocks.first().map_or(0, |(_, handle)| handle.offset as usize);
-        intact_blocks(&image[..end.min(image.len())], keyring.store(), id)
+        intact_blocks(&image[..end.min(image.len())], keyring.store(), id, Some(footer.key))
     };
     report.blocks += remains.blocks.len() as u64;
     for gap in remains.gaps {

@@ -161,10 +161,11 @@ fn handle(start: usize, end: usize) -> BlockHandle {
 }
 
 /// The blocks of table `id` in bytes that begin with it, and the gaps between them. Only their hashes are verified, which takes no key.
+/// `key`: the number of its key, if it is known: without it, long blocks may not be found, because too much looks like a trailer.
 #[must_use]
-pub fn intact_blocks(bytes: &[u8], store: &StoreId, id: u64) -> Remains {
+pub fn intact_blocks(bytes: &[u8], store: &StoreId, id: u64, key: Option<KeyNumber>) -> Remains {
     let mut remains = Remains::default();
-    let trailers = trailers(bytes, |_| true);
+    let trailers = trailers(bytes, |number| key.is_none_or(|key| key == number));
     search(bytes.len(), &trailers, |handle| is_intact(bytes, store, id, handle), &mut remains);
     remains
 }
