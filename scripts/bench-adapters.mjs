@@ -1,5 +1,6 @@
 // `npm run bench -- adapters [--rounds N] [--only TEXT]`: the same work through each adapter and through the library in whose place it
-// stands, in Chromium; and through an encrypted store and other encrypted databases. It prints medians, and the ratio of the pairs of each round: above 1 the adapter is faster.
+// stands, in Chromium; and through an encrypted store and other encrypted databases. It prints medians, and the ratio of the pairs of each
+// round: above 1 the adapter, or the encrypted store, is faster.
 
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -84,7 +84,8 @@ export const sqlite = later(async () => {
   const api = SQLite.Factory(module);
   const vfs = await IDBBatchAtomicVFS.create('encrypted', module, { lockPolicy: 'exclusive' });
   api.vfs_register(vfs, true);
-  module.ccall('sqlite3mc_vfs_create', 'int', ['string', 'int'], ['encrypted', 1]);
+  const status = module.ccall('sqlite3mc_vfs_create', 'int', ['string', 'int'], ['encrypted', 1]);
+  if (status !== 0) throw new Error(`SQLite3MultipleCiphers does not encrypt: ${status}.`);
   const db = await api.open_v2('notes');
   await api.exec(db, `PRAGMA key = '${PASSPHRASE}'`);
   // As durable as the others.

@@ -1,7 +1,7 @@
 // Stores that an adapter keeps: the engine runs in the realm of its caller, behind the same API.
 
 import { expect, test, vi } from 'vitest';
-import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
+import { check, deleteStore, listStores, open, repair } from '../../js/src/index.ts';
 import * as sync from '../../js/src/synchronous.ts';
 import { ChunkAdapter } from './support/chunk-adapter.ts';
 import { tools, wasm } from './support/engine.ts';
@@ -99,8 +99,15 @@ test('a store of an adapter is checked, and repaired into another one of the sam
   await db.setMany(Array.from({ length: 500 }, (_, number) => [number, `value of ${number}`]));
   await db.compact();
   expect(await db.check({ tools })).toMatchObject({ ok: true, problems: [] });
-  await expect(repair('notes', { storage, tools, lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  for (const closed of [check, sync.check, repair]) {
+    await expect(closed('notes', { storage, tools, lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await expect(closed('none', { storage, tools })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  }
   await db.close();
+  const sound = { ok: true, problems: [], withoutKey: false, entries: 500 };
+  expect(await check('notes', { storage, tools })).toMatchObject(sound);
+  expect(await sync.check('notes', { storage, tools })).toMatchObject(sound);
+  expect(await listStores({ storage })).toEqual(['notes']);
   const report = await repair('notes', { storage, tools });
   expect(report).toMatchObject({ store: 'notes-repaired', entries: 500, lost: [] });
   const repaired = await sync.open('notes-repaired', { storage, wasm });

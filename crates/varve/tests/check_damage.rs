@@ -5,7 +5,7 @@
 
 mod rotten_store;
 
-use rotten_store::{Live, build, build_under, check, live, open};
+use rotten_store::{Live, build, build_under, check, check_to, live, open};
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, Slots};
 use varve::types::FileKind;
 use varve::{Encryption, Keyring};
@@ -132,6 +132,26 @@ fn without_its_key_every_flipped_byte_of_a_live_file_is_reported_as_a_problem_of
         }
     }
     assert!(flipped > 5000, "{flipped}");
+}
+
+#[test]
+fn a_crash_may_have_cut_off_the_last_record_of_a_store_that_is_not_open() {
+    for (made, given) in [
+        (Encryption::none(), Encryption::none()),
+        (encryption(), encryption()),
+        (encryption(), Encryption::none()),
+    ] {
+        let built = build_under(made);
+        let live = live(&built.slots, &built.encryption.keyring);
+        let (file, newest) = live.iter().rfind(|(file, _)| file.kind == FileKind::Wal).expect("one");
+        let mut slots = built.slots.clone();
+        // The seal, and the end of the record before it.
+        let end = (newest.start + newest.bytes) as usize;
+        slots.slot_mut(newest.slot).expect("a slot")[end - 30..end].fill(0);
+        let reported = check_to(&slots, &given, None).problems;
+        assert!(reported.len() == 1 && reported[0].file == *file, "{reported:?}");
+        assert_eq!(check_to(&slots, &given, Some(0)).problems, []);
+    }
 }
 
 #[test]

@@ -74,8 +74,8 @@ export async function repairStore(
   };
   const taken = (): VarveError =>
     invalid(`There is a store "${into}" already: delete it, or name another one as into.`);
-  let isMade = false;
-  let isDone = false;
+  /** The new store, until it is whole. */
+  let unfinished: string | undefined;
   try {
     if (into === undefined) return await checkDevice(module, await open(name), request.key, watch);
     if (names.includes(into)) throw taken();
@@ -83,7 +83,7 @@ export async function repairStore(
     const target = await open(into);
     // Somebody else made the store after the names were listed.
     if (!isEmpty(target)) throw taken();
-    isMade = true;
+    unfinished = into;
     const made = isDeferred(target) ? new MemoryDevice({ slotsMax: target.slotsMax }) : target;
     const report = await salvage(module, await readable(source), made, {
       strict: request.strict,
@@ -91,14 +91,14 @@ export async function repairStore(
       ...watch,
     });
     await fill(target, made);
-    isDone = true;
+    unfinished = undefined;
     return { store: into, ...report };
   } catch (error) {
     if (error instanceof OpfsUnavailable) throw new VarveError('VARVE_UNSUPPORTED', error.message, { cause: error });
     throw watch.signal?.aborted ? watch.signal.reason : commitFailure(error);
   } finally {
     for (const device of devices) await device.closeAll();
-    if (isMade && !isDone) await storage.delete(into!, { lockTimeout: REMOVE_WAIT_MS }).catch(() => false);
+    if (unfinished !== undefined) await storage.delete(unfinished, { lockTimeout: REMOVE_WAIT_MS }).catch(() => false);
   }
 }
 

@@ -123,15 +123,20 @@ pub fn build_under(encryption: Encryption) -> Rotten {
     Rotten { sequences, encryption, slots: store.into_storage().into_device(), now, ever }
 }
 
-/// Verifies slots.
+/// Verifies slots: every record of the log was written.
 pub fn check(slots: &MemorySlots, encryption: &Encryption) -> CheckReport {
+    check_to(slots, encryption, None)
+}
+
+/// Verifies slots. `log_end` is that of [`Check::new`].
+pub fn check_to(slots: &MemorySlots, encryption: &Encryption, log_end: Option<u64>) -> CheckReport {
     let page = |slot| SlotPage {
         slot,
         bytes: slots.size(slot),
         page: slots.slot(slot).iter().take(SLOT_HEADER_BYTES as usize).copied().collect(),
     };
     let pages: Vec<_> = (0..slots.count()).map(page).collect();
-    let mut check = Check::new(&pages, None, &encryption.keyring).expect("of this format");
+    let mut check = Check::new(&pages, log_end, &encryption.keyring).expect("of this format");
     let mut last = 0;
     loop {
         let (done, total) = check.progress();
