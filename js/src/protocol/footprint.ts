@@ -90,26 +90,32 @@ export class Footprint {
     return this.#rangesTouch(other) || other.#rangesTouch(this);
   }
 
-  /** Removes the keys and ranges that the other one touches. Everything stays everything. */
-  remove(other: Footprint): void {
-    if (this.#isEverything) return;
-    if (other.#isEverything) {
-      this.clear();
-      return;
+  /** Removes the keys and ranges that the other one touches, and returns them. Everything stays everything. */
+  remove(other: Footprint): Footprint {
+    const removed = new Footprint();
+    if (this.#isEverything) return removed;
+    for (const key of other.#keys) this.#move(key, removed);
+    if (other.#isEverything || other.#ranges.length > 0) {
+      const isInOne = (key: string): boolean => other.#ranges.some((range) => isIn(key, range));
+      for (const key of this.#keys) if (other.#isEverything || isInOne(key)) this.#move(key, removed);
     }
-    for (const key of other.#keys) this.#delete(key);
-    if (other.#ranges.length > 0) {
-      for (const key of this.#keys) if (other.#ranges.some((range) => isIn(key, range))) this.#delete(key);
+    const ranges = this.#ranges;
+    this.#ranges = [];
+    for (const range of ranges) {
+      const isRemoved = other.#isEverything || isTouched(range, other.#keys, other.#ranges);
+      (isRemoved ? removed : this).addRange(...range);
     }
-    this.#ranges = this.#ranges.filter((range) => !isTouched(range, other.#keys, other.#ranges));
+    return removed;
   }
 
   plain(): PlainFootprint {
     return this.#isEverything ? undefined : { keys: [...this.#keys], ranges: [...this.#ranges] };
   }
 
-  #delete(key: string): void {
-    if (this.#keys.delete(key)) this.#size -= KEY_SIZE + key.length;
+  #move(key: string, to: Footprint): void {
+    if (!this.#keys.delete(key)) return;
+    this.#size -= KEY_SIZE + key.length;
+    to.add(key);
   }
 
   #rangesTouch(other: Footprint): boolean {

@@ -41,6 +41,7 @@ export interface Lessor<C, T> {
 
 /** A revocation that its client has not confirmed. */
 interface Revocation {
+  /** All that the client drops: also the ranges that have a revoked key, as a whole. */
   readonly footprint: Footprint;
   /** Then the lease has ended. */
   readonly until: number;
@@ -200,20 +201,22 @@ export class Leases<C extends Lessee, T> {
       for (const earlier of lease.revoked.values()) if (earlier.footprint.touches(writes)) waits.add(earlier);
       if (!lease.kept.touches(writes)) continue;
       lease.epoch++;
-      const footprint = new Footprint();
-      if (lease.kept.isEverything) {
+      const { isEverything } = lease.kept;
+      const footprint = lease.kept.remove(writes);
+      if (isEverything) {
         // From now on it is noted what this client may keep.
         lease.kept.clear();
         footprint.addEverything();
-      } else {
-        lease.kept.remove(writes);
-        footprint.addAll(writes);
       }
       if (lease.until <= now) continue;
       const revocation = { footprint, until: lease.until };
       lease.revoked.set(++this.#revocations, revocation);
       waits.add(revocation);
-      client.send({ type: 'revoke', revocation: this.#revocations, footprint: footprint.plain() });
+      client.send({
+        type: 'revoke',
+        revocation: this.#revocations,
+        footprint: (isEverything ? footprint : writes).plain(),
+      });
     }
     return waits;
   }

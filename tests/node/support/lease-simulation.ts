@@ -113,6 +113,7 @@ class SimulatedClient {
   readonly clock: Clock;
   line: Line | undefined;
   sent: Sent[] = [];
+  lastRead: Operation | undefined;
   frozenUntil = 0;
   isDead = false;
   #isRenewing = false;
@@ -131,6 +132,7 @@ class SimulatedClient {
     const call = world.begin(this.number, operation);
     let ticket: Ticket | undefined;
     if (operation.kind === 'get' || operation.kind === 'scan') {
+      this.lastRead = operation;
       const { id, range } = place(operation);
       const found = this.kept.get(id);
       if (found !== undefined) {
@@ -291,11 +293,20 @@ export class Simulation {
   #leader: SimulatedLeader | undefined;
   #stamp = 0;
   #values = 0;
+  /** Of 12 calls that repeat no read: how many read a key, how many read, and how many are no deletion. */
+  readonly #shares: readonly [gets: number, reads: number, rest: number];
+  /** Whether nothing freezes or dies: then far more calls end. */
+  readonly #isCalm: boolean;
 
   constructor(seed: number, parts: Parts = SOUND) {
     this.parts = parts;
     this.#random = new Random(seed);
     const random = this.#random;
+    this.#shares = random.pick([
+      [7, 9, 11],
+      [0, 5, 12],
+    ] as const);
+    this.#isCalm = random.below(3) === 0;
     for (let i = 0; i < 2 + random.below(2); i++) this.#clients.push(new SimulatedClient(i, this, random));
     this.#lead();
   }
@@ -349,7 +360,7 @@ export class Simulation {
     const client = random.pick(this.#clients);
     const leader = this.#leader;
     this.time += random.below(15);
-    const roll = random.below(200);
+    const roll = this.#isCalm ? 5 + random.below(195) : random.below(200);
     if (roll < 1) this.#fail(client);
     else if (roll < 3) {
       // Often about as long as a lease.
@@ -357,9 +368,9 @@ export class Simulation {
       if (leader !== undefined && random.below(3) === 0) leader.frozenUntil = until;
       else client.frozenUntil = until;
     } else if (roll < 5) this.time += random.pick([200, LEASE_MS / 2, LEASE_MS + 300]);
-    else if (roll < 70) this.#act(client);
+    else if (roll < 100) this.#act(client);
     else if (leader === undefined) {
-      if (roll < 90) this.#lead();
+      if (roll < 120) this.#lead();
     } else if (this.time >= leader.frozenUntil) this.#serve(leader);
   }
 
@@ -378,15 +389,18 @@ export class Simulation {
     if (message !== undefined) {
       if (message.type === 'revoke') this.coverage.revocations++;
       client.receive(message);
-    } else if (client.sent.length < 3) client.call(this.#operation());
+    } else if (client.sent.length < 3) client.call(this.#operation(client));
   }
 
-  #operation(): Operation {
+  #operation({ lastRead }: SimulatedClient): Operation {
     const random = this.#random;
+    // Somebody who reads something reads it again.
+    if (lastRead !== undefined && random.below(2) === 0) return lastRead;
     const roll = random.below(12);
-    if (roll < 7) return { kind: 'get', key: random.pick(KEYS) };
-    if (roll < 9) return { kind: 'scan', range: random.pick(BOUNDS) };
-    if (roll < 11) return { kind: 'set', key: random.pick(KEYS), value: `${++this.#values}` };
+    const [gets, reads, rest] = this.#shares;
+    if (roll < gets) return { kind: 'get', key: random.pick(KEYS) };
+    if (roll < reads) return { kind: 'scan', range: random.pick(BOUNDS) };
+    if (roll < rest) return { kind: 'set', key: random.pick(KEYS), value: `${++this.#values}` };
     return { kind: 'delete', range: random.pick(BOUNDS) };
   }
 
