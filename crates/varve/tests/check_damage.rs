@@ -3,9 +3,7 @@
 //! Damage to bytes that nothing reads cannot be noticed. These bytes are counted here one by one, so that nothing else hides
 //! among them.
 
-mod rotten_store;
-
-use rotten_store::{Live, build, build_under, check, check_to, live, open};
+use crate::rotten_store::{Live, build, build_under, check, check_to, live, open};
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, Slots};
 use varve::types::FileKind;
 use varve::{Encryption, Keyring};

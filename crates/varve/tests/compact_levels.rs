@@ -1,13 +1,14 @@
 //! Levels at work in a whole store: jobs that take key ranges, tables that move or are deleted, little room, and a `compact()` that
 //! leaves one run.
 
-mod scan_common;
+use std::collections::{BTreeMap, BTreeSet};
 
-use std::collections::BTreeMap;
-
+use varve::compact::{Job, Step};
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::{Durability, Host, Options, Store};
+
+use crate::fuzz::allocations::allocated;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 type Memory = Store<SlotPool<MemorySlots>>;
@@ -69,7 +70,7 @@ fn scan(store: &Memory, reverse: bool) -> Model {
     loop {
         batch.reset(true, true);
         let progress = store.scan_next(&mut cursor, 1000, &mut batch).expect("read");
-        found.extend(scan_common::entries(&batch));
+        found.extend(crate::scan_common::entries(&batch));
         if progress == Progress::Finished {
             return found;
         }
@@ -360,4 +361,42 @@ fn an_idle_store_flushes_a_memtable_that_is_a_quarter_full_and_gives_its_log_bac
     let left_bytes = store.stats().wal_segment_bytes;
     assert!(left_bytes < log_bytes / 4, "{left_bytes} bytes of {log_bytes}");
     check(&store, &model);
+}
+
+/// The story: whenever a job had to read something, it opened the first blocks of all its inputs again. So a `compact()` of 670 tables ran
+/// for ten minutes. (Seed 1795878818000051.)
+#[test]
+fn a_job_opens_each_input_once() {
+    const TABLES: u32 = 100;
+    const BYTES: usize = 8000;
+    let options = Options {
+        l0_trigger: 1000,
+        l0_stall: 1000,
+        table_bytes: 1 << 20,
+        job_bytes_max: 64 << 20,
+        ..options()
+    };
+    let mut store = open_with(MemorySlots::new(400), options);
+    for number in 0..TABLES {
+        store.set(&key(number), &[number as u8; BYTES]).expect("staged");
+        store.flush().expect("flushed");
+    }
+    store.ask_for_compaction().expect("asked");
+    let ticket = store.take_job().expect("chosen").expect("a merge");
+    let mut job = Job::decode(ticket.spec).expect("a job");
+    let mut tables = BTreeSet::new();
+    let allocated = allocated(|| {
+        loop {
+            match job.step(1000).expect("works") {
+                Step::Need(need) => {
+                    tables.insert(need.file.id);
+                    job.feed(store.read_input(need.file.id, need.offset, need.len).expect("read"));
+                }
+                Step::Done => break,
+                _ => drop(job.take_output()),
+            }
+        }
+    });
+    assert_eq!(tables.len(), TABLES as usize, "one job merges all");
+    assert!(allocated < 10 * TABLES as usize * BYTES, "{allocated} bytes");
 }

@@ -9,12 +9,9 @@
 //! `VARVE_FUZZ_SECONDS` makes each target run for that many seconds instead of for 1,500 inputs, `VARVE_FUZZ_SEED` begins
 //! at another seed. `npm run fuzz` sets both.
 
-mod fuzz;
-mod table_common;
-
-use fuzz::corpus;
-use fuzz::run::{DECODER_BYTES_MAX, STORE_BYTES_MAX, run};
-use fuzz::targets;
+use crate::fuzz::corpus;
+use crate::fuzz::run::{DECODER_BYTES_MAX, STORE_BYTES_MAX, run};
+use crate::fuzz::targets;
 
 /// A target that misbehaves on purpose is found: the counting and the catching work.
 #[test]

@@ -2,7 +2,7 @@
 //! slot, `golden/manifest-v1.bin` a manifest file with a snapshot, an edit and a farewell. They must read as they did,
 //! and be written as they were.
 //!
-//! `VARVE_BLESS=1 cargo test -p varve-engine --test golden_manifest` writes them anew, for a new format version only.
+//! `VARVE_BLESS=1 cargo test -p varve-engine --test engine golden_manifest` writes them anew, for a new format version only.
 
 use std::path::PathBuf;
 

@@ -2,16 +2,13 @@
 //! tombstones, entries that expire, a manifest with edits, and two WAL segments. It must open, have its contents, take new
 //! writes and merge, for as long as there is a Varve.
 //!
-//! `VARVE_BLESS=1 cargo test -p varve-engine --test golden_store` writes it anew, for a new format version only.
+//! `VARVE_BLESS=1 cargo test -p varve-engine --test engine golden_store` writes it anew, for a new format version only.
 
 #[allow(dead_code, reason = "this test damages nothing")]
-mod rotten_store;
-mod scan_common;
-
 use std::path::PathBuf;
 
-use rotten_store::{Keys, SLOTS, SimpleStore, build, open};
-use scan_common::entries;
+use crate::rotten_store::{Keys, SLOTS, SimpleStore, build, open};
+use crate::scan_common::entries;
 use varve::Durability;
 use varve::scan::{Batch, ScanOptions};
 use varve::storage::{MemorySlots, Slots};

@@ -2,13 +2,11 @@
 //! `golden/table-v1-lz4.sst`, whose bytes depend on the compressor, is read. `table-v2` is encrypted, under fixed keys and nonces.
 //!
 //! A change of the format is a new version with a new file beside these, and these are still read. For a new version they
-//! are written anew by `VARVE_WRITE_GOLDEN=1 cargo test -p varve-engine --test golden_table`.
-
-mod table_common;
+//! are written anew by `VARVE_WRITE_GOLDEN=1 cargo test -p varve-engine --test engine golden_table`.
 
 use std::path::PathBuf;
 
-use table_common::*;
+use crate::table_common::*;
 use varve::codec::cipher::Keyring;
 use varve::codec::reader::Reader;
 use varve::table::{MemoryBlocks, TableMeta, TableOptions};

@@ -1,11 +1,8 @@
 //! The power goes, or the process dies, at every step of a manifest's life, and every subset of the unflushed
 //! sectors is kept. The opened version is the last acknowledged one or the one that was being committed.
 
-mod manifest_device;
-mod manifest_edits;
-
-use manifest_device::Disk;
-use manifest_edits::{Random, next_edit};
+use crate::manifest_device::Disk;
+use crate::manifest_edits::{Random, next_edit};
 use varve::error::{Error, Result};
 use varve::manifest::{Edit, Manifest, Version};
 use varve::storage::SlotPool;

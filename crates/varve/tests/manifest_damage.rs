@@ -1,9 +1,7 @@
 //! Damaged manifests: flipped bytes, missing files, arbitrary bytes. The answer is an error or the right version,
 //! never an older one, and never a panic.
 
-mod manifest_edits;
-
-use manifest_edits::{Random, next_edit};
+use crate::manifest_edits::{Random, next_edit};
 use proptest::prelude::*;
 use varve::codec::reader::Reader;
 use varve::error::Error;

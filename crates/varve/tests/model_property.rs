@@ -2,8 +2,6 @@
 //!
 //! The simulator tests crashes and full disks; here the disk is RAM and never fails.
 
-mod scan_common;
-
 use std::collections::BTreeMap;
 
 use proptest::collection::vec;
@@ -141,7 +139,7 @@ fn scan(store: &Store<Slots>, options: ScanOptions, batch_bytes: usize) -> Vec<(
     loop {
         let mut batch = Batch::new(true, true);
         let progress = store.scan_next(&mut cursor, batch_bytes, &mut batch).expect("a batch");
-        entries.extend(scan_common::entries(&batch));
+        entries.extend(crate::scan_common::entries(&batch));
         if progress == Progress::Finished {
             return entries;
         }

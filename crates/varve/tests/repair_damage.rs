@@ -1,9 +1,9 @@
 //! Repair of a store with a damaged byte, a file cut short, a page or a manifest gone: readable entries come back, others
 //! are listed as lost, and no key gets a value that it never had.
 
-mod rotten_store;
-
-use rotten_store::{Keys, Live, Rotten, SLOTS, build, build_under, check, holder, live, open, open_under};
+use crate::rotten_store::{
+    Keys, Live, Rotten, SLOTS, build, build_under, check, holder, live, open, open_under,
+};
 use varve::repair::{Lost, Repair, RepairOptions, RepairReport};
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, Slots};
@@ -108,7 +108,7 @@ fn a_sound_store_comes_back_whole_with_sequences_and_expiries() {
     assert_eq!(contents(repaired.clone(), &built.encryption), built.now);
     let (old, new) = (open(before).expect("opens"), open(repaired).expect("opens"));
     assert_eq!(old.last_sequence(), new.last_sequence());
-    let entry = |store: &rotten_store::SimpleStore, key: &[u8]| {
+    let entry = |store: &crate::rotten_store::SimpleStore, key: &[u8]| {
         store.find(key, |entry| entry.map(|entry| (entry.sequence, entry.expires))).expect("read")
     };
     let mut expiring = 0;

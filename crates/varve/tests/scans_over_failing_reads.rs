@@ -7,8 +7,6 @@
 //!
 //! Invariant tested: whatever fails on the way, a scan delivers exactly the entries of the model, each once.
 
-mod scan_common;
-
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,7 +119,7 @@ fn batch(
     for _ in 0..ATTEMPTS_MAX {
         let error = match store.next_of_cursor(cursor, batch_bytes) {
             Ok((progress, batch)) => {
-                let answer = (scan_common::entries(batch), progress == Progress::More);
+                let answer = (crate::scan_common::entries(batch), progress == Progress::More);
                 store.storage().fetched.borrow_mut().clear();
                 return Ok(answer);
             }

@@ -3,8 +3,6 @@
 //!
 //! Every written byte of every slot is damaged, one at a time, in three ways: one bit, all bits, and zeroed.
 
-mod scan_common;
-
 use std::collections::BTreeMap;
 
 use varve::scan::{Batch, Progress, ScanOptions};
@@ -146,7 +144,7 @@ fn scan(store: &Store<SlotPool<MemorySlots>>, reverse: bool) -> Result<Pairs, Er
     loop {
         let mut batch = Batch::new(true, true);
         let progress = store.scan_next(&mut cursor, 1 << 20, &mut batch)?;
-        entries.extend(scan_common::entries(&batch));
+        entries.extend(crate::scan_common::entries(&batch));
         if progress == Progress::Finished {
             return Ok(entries);
         }

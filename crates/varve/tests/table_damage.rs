@@ -1,10 +1,8 @@
 //! A damaged table is noticed: whichever byte is flipped, cut or put elsewhere, an answer is right or Corrupt.
 
-mod table_common;
-
 use std::rc::Rc;
 
-use table_common::*;
+use crate::table_common::*;
 use varve::codec::cipher::Keyring;
 use varve::codec::hash::xxh3;
 use varve::error::{Code, Error};

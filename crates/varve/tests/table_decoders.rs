@@ -1,11 +1,9 @@
 //! Every decoder of a table accepts any bytes: it answers or refuses, and never panics.
 
-mod table_common;
-
 use std::rc::Rc;
 
+use crate::table_common::*;
 use proptest::prelude::*;
-use table_common::*;
 use varve::codec::cipher::KeyNumber;
 use varve::codec::hash::xxh3;
 use varve::codec::reader::Reader;

@@ -1,10 +1,8 @@
 //! A table gives the same answers as one sorted list of its entries, for any layout, whether its blocks are
 //! present or must be asked for.
 
-mod table_common;
-
+use crate::table_common::*;
 use proptest::prelude::*;
-use table_common::*;
 use varve::codec::reader::Reader;
 use varve::table::{MemoryBlocks, TableBuilder, TableMeta, TableOptions};
 use varve::types::{Kind, RangeTombstone, SEQUENCE_MAX};

@@ -1,11 +1,9 @@
 //! One key with far more versions than a block contains: a get reads one block and finds the right version.
 
-mod table_common;
-
 use std::cell::Cell;
 use std::rc::Rc;
 
-use table_common::*;
+use crate::table_common::*;
 use varve::codec::cipher::KeyNumber;
 use varve::table::{Block, BlockHandle, Blocks, MemoryBlocks, Table, TableOptions};
 use varve::types::{Kind, SEQUENCE_MAX, Sequence};

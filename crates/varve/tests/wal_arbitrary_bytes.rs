@@ -1,9 +1,6 @@
 //! For any bytes of a segment: an answer or an error, never a panic, and never more memory than a small
 //! multiple of the input. `decode_segment` is what a fuzzer would call.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use varve::codec::frame::encode_record;
@@ -13,29 +10,7 @@ use varve::memtable::Memtable;
 use varve::types::FileName;
 use varve::wal::{Records, SegmentHeader, Tail, header_was_lost, scan_segment, segment_salt};
 
-/// Counts what this thread allocates.
-struct Counting;
-
-thread_local! {
-    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator unchanged; the count is a thread's own.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.set(ALLOCATED.get() + layout.size());
-        // SAFETY: the caller's promise about `layout` is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise about `pointer` and `layout` is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
+use crate::fuzz::allocations::most_allocated;
 
 fn header() -> SegmentHeader {
     SegmentHeader { segment: 5, salt: segment_salt(5, 77), previous: 4, previous_end: 48, key: 0 }
@@ -53,16 +28,19 @@ fn decode_segment(bytes: &[u8], named_end: Option<u64>) -> usize {
     let Ok(scan) = scan_segment(bytes, &header(), named_end, FileName::wal(5)) else { return 0 };
     assert!(scan.end <= bytes.len() && scan.end.is_multiple_of(8));
     assert!(named_end.is_none() || scan.tail == Tail::Clean);
-    let before = ALLOCATED.get();
-    let copy = bytes.to_vec();
-    let Ok(memtable) = Memtable::from_segment(copy, header(), scan.end, FileName::wal(5)) else { return 0 };
-    let order = memtable.freeze_order();
-    let frozen = Memtable::frozen(memtable.image(), &order).unwrap();
-    assert_eq!(frozen.range_tombstones().len() + frozen.count(), memtable.entries());
-    let spent = ALLOCATED.get() - before;
+    let mut entries = 0;
+    let spent = most_allocated(|| {
+        let copy = bytes.to_vec();
+        let found = Memtable::from_segment(copy, header(), scan.end, FileName::wal(5));
+        let Ok(memtable) = found else { return };
+        let order = memtable.freeze_order();
+        let frozen = Memtable::frozen(memtable.image(), &order).unwrap();
+        assert_eq!(frozen.range_tombstones().len() + frozen.count(), memtable.entries());
+        entries = memtable.entries();
+    });
     // An entry takes 3 bytes at least, and 25 to 40 in the tree, twice that while a vector grows.
     assert!(spent <= 4096 + 64 * bytes.len(), "{spent} bytes allocated for {}", bytes.len());
-    memtable.entries()
+    entries
 }
 
 /// A payload that is nearly right: small numbers in front, then anything.

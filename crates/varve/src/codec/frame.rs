@@ -152,15 +152,17 @@ pub fn encrypt_records(
         return;
     }
     let mut at = 0;
-    while let Some(frame) = record_from(&bytes[at..], offset as usize + at, salt) {
-        let (synced_upto, next) = (frame.synced_upto, frame.end - offset as usize);
-        if frame.encrypted {
-            let end = at + RECORD_HEADER_BYTES + frame.payload.len() + CIPHER_BYTES;
+    while let Some(head) = bytes[at..].first_chunk::<RECORD_HEADER_BYTES>() {
+        let field = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let (marked, synced_upto) = (field(8), field(12));
+        let len = (marked & !ENCRYPTED) as usize;
+        let payload = at + RECORD_HEADER_BYTES;
+        if marked & ENCRYPTED != 0 {
             let place = Place { file, offset: offset + at as u64, part: Place::RECORD };
-            keyring.encrypt(key, place, &mut bytes[at + RECORD_HEADER_BYTES..end]);
-            close(&mut bytes[at..end], place.offset, salt, synced_upto, ENCRYPTED);
+            keyring.encrypt(key, place, &mut bytes[payload..payload + len]);
+            close(&mut bytes[at..payload + len], place.offset, salt, synced_upto, ENCRYPTED);
         }
-        at = next;
+        at = payload + aligned(len);
     }
     debug_assert_eq!(at, bytes.len(), "whole records");
 }

@@ -1,8 +1,8 @@
 //! The input side of a compaction: blocks cut from chunks that the host fetched.
 //!
 //! Invariant: at most `lanes + 1` chunks are kept, and the least recently used is dropped first. The chunk just fetched is always
-//! there for the retry, so a job makes progress however small that number is. A merge starts over until it has a block of every
-//! lane. So a long block, which is not also kept as a chunk, is kept open meanwhile. The hash of a block is verified as in any
+//! there for the retry, so a job makes progress however small that number is. A retry begins with the block that the last try had,
+//! so the last long block, which is not also kept as a chunk, is kept open. The hash of a block is verified as in any
 //! read: a job never copies damage into a new table.
 
 use std::cell::{Cell, RefCell};
@@ -35,12 +35,6 @@ struct LongBlock {
     block: Rc<Block>,
 }
 
-impl LongBlock {
-    fn is(&self, table: u64, offset: u64) -> bool {
-        self.table == table && self.offset == offset
-    }
-}
-
 /// Fetched parts of the input tables.
 pub(crate) struct ChunkBlocks {
     keyring: Keyring,
@@ -48,7 +42,7 @@ pub(crate) struct ChunkBlocks {
     chunks: RefCell<Vec<Chunk>>,
     /// The bytes that are missing.
     need: Cell<Option<Need>>,
-    long_blocks: RefCell<Vec<LongBlock>>,
+    long_block: RefCell<Option<LongBlock>>,
     clock: RefCell<u64>,
     /// The inputs that are open: all of them, until the job is done.
     tables: RefCell<Vec<Rc<Table>>>,
@@ -65,7 +59,7 @@ impl ChunkBlocks {
             sizes,
             chunks: RefCell::default(),
             need: Cell::default(),
-            long_blocks: RefCell::default(),
+            long_block: RefCell::default(),
             clock: RefCell::default(),
             tables: RefCell::default(),
             lanes,
@@ -103,7 +97,9 @@ impl ChunkBlocks {
 
 impl Blocks for ChunkBlocks {
     fn block(&self, table: u64, key: KeyNumber, handle: BlockHandle) -> Result<Rc<Block>> {
-        if let Some(long) = self.long_blocks.borrow().iter().find(|long| long.is(table, handle.offset)) {
+        if let Some(long) = &*self.long_block.borrow()
+            && (long.table, long.offset) == (table, handle.offset)
+        {
             return Ok(Rc::clone(&long.block));
         }
         let is_long = u64::from(handle.len) >= self.chunk_bytes;
@@ -112,7 +108,8 @@ impl Blocks for ChunkBlocks {
         let block = open_block_to_copy(&self.keyring, table, key, handle, stored, kind, copied_bytes_min)?;
         let block = Rc::new(block);
         if is_long {
-            self.keep(LongBlock { table, offset: handle.offset, block: Rc::clone(&block) });
+            let long = LongBlock { table, offset: handle.offset, block: Rc::clone(&block) };
+            *self.long_block.borrow_mut() = Some(long);
         }
         Ok(block)
     }
@@ -169,16 +166,5 @@ impl ChunkBlocks {
         let len = u32::try_from(until - from).map_err(|_| Error::InvalidArgument("A block is too large."))?;
         self.need.set(Some(Need { file: FileName::table(table), offset: from, len }));
         Err(Error::Pending)
-    }
-
-    /// Keeps a long block open, besides the caller that asked for it. It replaces the previous one of its table, and the
-    /// oldest of all if there are too many.
-    fn keep(&self, new: LongBlock) {
-        let mut long_blocks = self.long_blocks.borrow_mut();
-        long_blocks.retain(|one| one.table != new.table);
-        if long_blocks.len() * 2 > self.lanes {
-            long_blocks.remove(0);
-        }
-        long_blocks.push(new);
     }
 }

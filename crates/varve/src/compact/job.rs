@@ -57,6 +57,7 @@ enum State {
     /// Inputs not open yet.
     Opening {
         runs: Runs,
+        merge: Merge<'static>,
         /// How many of them only hide entries of the others.
         above: usize,
         blocks: ChunkBlocks,
@@ -119,8 +120,14 @@ impl Job {
                     blocks = blocks.copying(spec.block_bytes as usize / 2);
                 }
                 let handle = |table| Rc::new(TableHandle::new(table, true));
-                let runs = runs.into_iter().map(|run| run.into_iter().map(handle).collect()).collect();
-                (State::Opening { runs, above, blocks }, Keep::new(0, 0, false, Below::default(), Vec::new()))
+                let runs: Runs = runs.into_iter().map(|run| run.into_iter().map(handle).collect()).collect();
+                let source =
+                    |run: &Rc<[_]>| Source::Level(LevelCursor::new(spec.keyring.clone(), run.clone()));
+                let merge = Merge::new(runs.iter().map(source).collect(), true);
+                (
+                    State::Opening { runs, merge, above, blocks },
+                    Keep::new(0, 0, false, Below::default(), Vec::new()),
+                )
             }
         };
         let (kept_ranges, ranges_dropped) = (keep.ranges().cloned().collect(), keep.ranges_dropped());
@@ -226,7 +233,7 @@ impl Job {
 
     /// Opens every input table that has range tombstones (they affect the entries of all others), then the merge.
     fn open(&mut self) -> Result<()> {
-        let State::Opening { runs, above, blocks } = &self.state else { return Ok(()) };
+        let State::Opening { runs, merge, above, blocks } = &mut self.state else { return Ok(()) };
         let (mut ranges, mut hiding) = (Vec::new(), Vec::new());
         let tables = runs.iter().enumerate().flat_map(|(at, run)| run.iter().map(move |handle| (at, handle)));
         for (at, handle) in tables.filter(|(_, handle)| handle.meta.range_tombstones > 0) {
@@ -239,20 +246,17 @@ impl Job {
                 }
             }
         }
-        let sources = runs
-            .iter()
-            .map(|run| Source::Level(LevelCursor::new(self.spec.keyring.clone(), run.clone())))
-            .collect();
         // Runs that only hide are not read before the first key of the inputs.
         let first = runs[*above..].iter().filter_map(|run| run.first()).map(|handle| &handle.meta.min_key);
         let first = first.min().filter(|_| *above > 0);
-        let merge = Merge::start(sources, Start::Forward(first.map(Vec::as_slice)), blocks)?;
+        merge.go_on_seeking(Start::Forward(first.map(Vec::as_slice)), blocks)?;
         self.keep = keep_of(&mut self.spec, ranges);
         self.kept_ranges = self.keep.ranges().cloned().collect();
         self.keep.hide(hiding);
         // Computed now, because the merge passes the levels below as it advances.
         self.ranges_dropped = self.keep.ranges_dropped();
-        if let State::Opening { blocks, runs, above } = std::mem::replace(&mut self.state, State::Done) {
+        if let State::Opening { blocks, runs, merge, above } = std::mem::replace(&mut self.state, State::Done)
+        {
             let limit = Limit::new(self.spec.raw_bytes_max, self.spec.end.take(), runs);
             self.state = State::Merging { merge, limit, above, blocks, consumed: false };
         }

@@ -23,6 +23,8 @@ pub(crate) enum Start<'k> {
 /// The merged walk.
 pub(crate) struct Merge<'a> {
     sources: Vec<Source<'a>>,
+    /// How many of the sources, from the first on, are where the last seek wants them.
+    sought: usize,
     order: Vec<u32>,
     forward: bool,
 }
@@ -30,17 +32,30 @@ pub(crate) struct Merge<'a> {
 impl<'a> Merge<'a> {
     /// Seeks every source and orders them.
     pub(crate) fn start(sources: Vec<Source<'a>>, start: Start<'_>, blocks: &dyn Blocks) -> Result<Self> {
-        let mut merge = Self { sources, order: Vec::new(), forward: matches!(start, Start::Forward(_)) };
+        let mut merge = Self::new(sources, matches!(start, Start::Forward(_)));
         merge.seek(start, blocks)?;
         Ok(merge)
     }
 
+    /// A merge whose sources are nowhere yet: [`Merge::go_on_seeking`] comes next.
+    pub(crate) fn new(sources: Vec<Source<'a>>, forward: bool) -> Self {
+        Self { sources, sought: 0, order: Vec::new(), forward }
+    }
+
     /// Seeks to another place, in the same direction. After an error, the position of every source is undefined.
+    #[inline]
+    pub(crate) fn seek(&mut self, start: Start<'_>, blocks: &dyn Blocks) -> Result<()> {
+        self.sought = 0;
+        self.go_on_seeking(start, blocks)
+    }
+
+    /// Seeks the sources that an earlier attempt did not come to. `start` is that of the attempt.
     #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
-    pub(crate) fn seek(&mut self, start: Start<'_>, blocks: &dyn Blocks) -> Result<()> {
+    pub(crate) fn go_on_seeking(&mut self, start: Start<'_>, blocks: &dyn Blocks) -> Result<()> {
         self.order.clear();
-        for at in 0..self.sources.len() {
+        for at in self.sought..self.sources.len() {
+            self.sought = at;
             if let Err(failure) = seek(&mut self.sources[at], start, blocks) {
                 return Err(come_upon(&mut self.sources[at + 1..], start, blocks, failure));
             }

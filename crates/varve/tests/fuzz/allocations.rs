@@ -1,4 +1,4 @@
-//! Counts the bytes that a thread has allocated: the current number and the maximum.
+//! Counts the bytes that a thread has allocated: the current number, the maximum, and all together.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -8,12 +8,14 @@ struct Counting;
 thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static MOST: Cell<isize> = const { Cell::new(0) };
+    static SUM: Cell<usize> = const { Cell::new(0) };
 }
 
 fn count(bytes: isize) {
     let live = LIVE.get() + bytes;
     LIVE.set(live);
     MOST.set(MOST.get().max(live));
+    SUM.set(SUM.get() + bytes.max(0) as usize);
 }
 
 // SAFETY: every call goes to the system's allocator unchanged; the counts belong to one thread and need no
@@ -47,4 +49,12 @@ pub fn most_allocated(run: impl FnOnce()) -> usize {
     MOST.set(before);
     run();
     (MOST.get() - before).max(0) as usize
+}
+
+/// Runs something and returns the number of bytes that it allocated, freed or not.
+#[allow(dead_code, reason = "not for fuzz targets")]
+pub fn allocated(run: impl FnOnce()) -> usize {
+    let before = SUM.get();
+    run();
+    SUM.get() - before
 }
