@@ -15,7 +15,7 @@ import { newProfile, type Profile } from './support/profile.ts';
 import type { Visited, VisitPlan } from './support/visitor.ts';
 
 /** Of both storages together. */
-const SESSIONS = numberFrom('VARVE_SESSIONS', 1000);
+const SESSIONS = numberFrom('VARVE_SESSIONS', 500);
 const STORAGES = ['opfs', 'indexeddb'] as const;
 /** The browser is killed once in so many visits, and all entries are read. */
 const KILL_EVERY = 50;
