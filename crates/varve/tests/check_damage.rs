@@ -3,10 +3,11 @@
 //! Damage to bytes that nothing reads cannot be noticed. These bytes are counted here one by one, so that nothing else hides
 //! among them.
 
-use crate::rotten_store::{Live, build, build_under, check, check_to, live, open};
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, Slots};
 use varve::types::FileKind;
 use varve::{Encryption, Keyring};
+
+use crate::rotten_store::{Live, build, build_under, check, check_to, live, open};
 
 #[test]
 fn a_sound_store_has_no_problems_and_everything_is_counted() {

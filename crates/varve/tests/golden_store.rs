@@ -4,14 +4,14 @@
 //!
 //! `VARVE_BLESS=1 cargo test -p varve-engine --test engine golden_store` writes it anew, for a new format version only.
 
-#[allow(dead_code, reason = "this test damages nothing")]
 use std::path::PathBuf;
 
-use crate::rotten_store::{Keys, SLOTS, SimpleStore, build, open};
-use crate::scan_common::entries;
 use varve::Durability;
 use varve::scan::{Batch, ScanOptions};
 use varve::storage::{MemorySlots, Slots};
+
+use crate::rotten_store::{Keys, SLOTS, SimpleStore, build, open};
+use crate::scan_common::entries;
 
 fn folder(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)

@@ -6,11 +6,12 @@
 
 use std::path::PathBuf;
 
-use crate::table_common::*;
 use varve::codec::cipher::Keyring;
 use varve::codec::reader::Reader;
 use varve::table::{MemoryBlocks, TableMeta, TableOptions};
 use varve::types::{Kind, RangeTombstone};
+
+use crate::table_common::*;
 
 fn golden_model() -> Vec<ModelEntry> {
     let mut entries = Vec::new();

@@ -1,13 +1,14 @@
 //! The power goes, or the process dies, at every step of a manifest's life, and every subset of the unflushed
 //! sectors is kept. The opened version is the last acknowledged one or the one that was being committed.
 
-use crate::manifest_device::Disk;
-use crate::manifest_edits::{Random, next_edit};
 use varve::error::{Error, Result};
 use varve::manifest::{Edit, Manifest, Version};
 use varve::storage::SlotPool;
 use varve::types::StoreId;
 use varve::{Encryption, Keyring};
+
+use crate::manifest_device::Disk;
+use crate::manifest_edits::{Random, next_edit};
 
 const STORE: [u8; 16] = *b"a store for test";
 const SALT_SEED: u64 = 0x5eed;

@@ -1,7 +1,6 @@
 //! Damaged manifests: flipped bytes, missing files, arbitrary bytes. The answer is an error or the right version,
 //! never an older one, and never a panic.
 
-use crate::manifest_edits::{Random, next_edit};
 use proptest::prelude::*;
 use varve::codec::reader::Reader;
 use varve::error::Error;
@@ -9,6 +8,8 @@ use varve::manifest::{Edit, Manifest, Version};
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool, Storage};
 use varve::types::FileName;
 use varve::{Encryption, Keyring};
+
+use crate::manifest_edits::{Random, next_edit};
 
 const STORE: [u8; 16] = [0xa5; 16];
 

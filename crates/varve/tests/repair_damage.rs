@@ -1,14 +1,15 @@
 //! Repair of a store with a damaged byte, a file cut short, a page or a manifest gone: readable entries come back, others
 //! are listed as lost, and no key gets a value that it never had.
 
-use crate::rotten_store::{
-    Keys, Live, Rotten, SLOTS, build, build_under, check, holder, live, open, open_under,
-};
 use varve::repair::{Lost, Repair, RepairOptions, RepairReport};
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, Slots};
 use varve::types::FileName;
 use varve::{Code, Encryption, Keyring};
+
+use crate::rotten_store::{
+    Keys, Live, Rotten, SLOTS, build, build_under, check, holder, live, open, open_under,
+};
 
 fn repair(slots: &MemorySlots, encryption: &Encryption, strict: bool) -> (MemorySlots, RepairReport) {
     let encryption = encryption.clone();

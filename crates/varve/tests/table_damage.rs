@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use crate::table_common::*;
 use varve::codec::cipher::Keyring;
 use varve::codec::hash::xxh3;
 use varve::error::{Code, Error};
@@ -10,6 +9,8 @@ use varve::table::{
     BlockHandle, BlockKind, MemoryBlocks, Table, TableBuilder, TableMeta, TableOptions, open_block,
 };
 use varve::types::{Kind, RangeTombstone};
+
+use crate::table_common::*;
 
 fn small_table(keyring: &Keyring, compress: bool) -> (Vec<ModelEntry>, TableMeta, Vec<u8>) {
     let entry = |number: u64| ModelEntry {

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use crate::table_common::*;
 use proptest::prelude::*;
 use varve::codec::cipher::KeyNumber;
 use varve::codec::hash::xxh3;
@@ -12,6 +11,8 @@ use varve::table::{
     TableMeta, TableOptions, open_block, open_block_to_copy,
 };
 use varve::types::FileName;
+
+use crate::table_common::*;
 
 /// Returns the same block for every data block of a table.
 struct OneBlock(Rc<Block>);

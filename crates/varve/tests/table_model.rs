@@ -1,11 +1,12 @@
 //! A table gives the same answers as one sorted list of its entries, for any layout, whether its blocks are
 //! present or must be asked for.
 
-use crate::table_common::*;
 use proptest::prelude::*;
 use varve::codec::reader::Reader;
 use varve::table::{MemoryBlocks, TableBuilder, TableMeta, TableOptions};
 use varve::types::{Kind, RangeTombstone, SEQUENCE_MAX};
+
+use crate::table_common::*;
 
 #[derive(Debug, Clone)]
 enum Step {

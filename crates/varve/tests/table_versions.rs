@@ -3,10 +3,11 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::table_common::*;
 use varve::codec::cipher::KeyNumber;
 use varve::table::{Block, BlockHandle, Blocks, MemoryBlocks, Table, TableOptions};
 use varve::types::{Kind, SEQUENCE_MAX, Sequence};
+
+use crate::table_common::*;
 
 struct CountedBlocks {
     inner: MemoryBlocks,

@@ -90,21 +90,23 @@ export class Footprint {
     return this.#rangesTouch(other) || other.#rangesTouch(this);
   }
 
-  /** Removes the keys and ranges that the other one touches, and returns them. Everything stays everything. */
+  /** Removes the keys and ranges that the other one touches, and returns them. Of everything, everything is removed. */
   remove(other: Footprint): Footprint {
     const removed = new Footprint();
-    if (this.#isEverything) return removed;
+    if (this.#isEverything || other.#isEverything) {
+      removed.addAll(this);
+      this.clear();
+      return removed;
+    }
     for (const key of other.#keys) this.#move(key, removed);
-    if (other.#isEverything || other.#ranges.length > 0) {
-      const isInOne = (key: string): boolean => other.#ranges.some((range) => isIn(key, range));
-      for (const key of this.#keys) if (other.#isEverything || isInOne(key)) this.#move(key, removed);
+    if (other.#ranges.length > 0) {
+      for (const key of this.#keys) if (other.#ranges.some((range) => isIn(key, range))) this.#move(key, removed);
     }
-    const ranges = this.#ranges;
-    this.#ranges = [];
-    for (const range of ranges) {
-      const isRemoved = other.#isEverything || isTouched(range, other.#keys, other.#ranges);
-      (isRemoved ? removed : this).addRange(...range);
-    }
+    this.#ranges = this.#ranges.filter((range) => {
+      const isRemoved = isTouched(range, other.#keys, other.#ranges);
+      if (isRemoved) removed.addRange(...range);
+      return !isRemoved;
+    });
     return removed;
   }
 

@@ -201,22 +201,14 @@ export class Leases<C extends Lessee, T> {
       for (const earlier of lease.revoked.values()) if (earlier.footprint.touches(writes)) waits.add(earlier);
       if (!lease.kept.touches(writes)) continue;
       lease.epoch++;
-      const { isEverything } = lease.kept;
+      // After everything was removed, it is noted what this client may keep.
       const footprint = lease.kept.remove(writes);
-      if (isEverything) {
-        // From now on it is noted what this client may keep.
-        lease.kept.clear();
-        footprint.addEverything();
-      }
       if (lease.until <= now) continue;
       const revocation = { footprint, until: lease.until };
       lease.revoked.set(++this.#revocations, revocation);
       waits.add(revocation);
-      client.send({
-        type: 'revoke',
-        revocation: this.#revocations,
-        footprint: (isEverything ? footprint : writes).plain(),
-      });
+      const dropped = (footprint.isEverything ? footprint : writes).plain();
+      client.send({ type: 'revoke', revocation: this.#revocations, footprint: dropped });
     }
     return waits;
   }

@@ -1,6 +1,6 @@
 //! Shared parts of the tests of tables: a model of a table as one sorted list, and generators for it.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, reason = "the fuzz targets use a part of it")]
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
