@@ -1,8 +1,10 @@
 //! A storage overwrites old values while a store becomes encrypted. No power loss brings them back.
 
+use varve::manifest::key_slots;
 use varve::storage::{SlotPool, Storage};
 use varve::types::{FileKind, FileName};
-use varve_sim::disk::{Disk, FullStyle};
+use varve::{Durability, Encryption, Host, Keyring, Options, Store};
+use varve_sim::disk::{Disk, FullStyle, SimSlots};
 use varve_sim::slot::{Keep, PowerLoss};
 
 const VALUE: &[u8] = b"a value from before the store was encrypted";
@@ -35,4 +37,65 @@ fn no_power_loss_brings_back_what_was_overwritten() {
         pool.delete(FILE).expect("deleted");
         pool.wipe_unused();
     }));
+}
+
+fn encryption() -> Encryption {
+    Encryption {
+        keyring: Keyring::new([0; 16], vec![(1, [7; 32])], [3; 16]).expect("a key"),
+        slots: b"what wraps the key".to_vec(),
+    }
+}
+
+/// Opens the store on a disk, encrypted if it is.
+fn open(disk: &Disk) -> Store<SlotPool<SimSlots>> {
+    let pool = SlotPool::open(disk.slots()).expect("a pool opens");
+    let is_encrypted = key_slots(&pool).expect("a manifest").is_some_and(|slots| !slots.is_empty());
+    let encryption = if is_encrypted { encryption() } else { Encryption::none() };
+    let host = Host { now_ms: 0, entropy: 5, store_id: [6; 16] };
+    Store::open(pool, Options { encryption, ..Options::default() }, host).expect("a store opens").0
+}
+
+fn fill(store: &mut Store<SlotPool<SimSlots>>, count: u8) {
+    for key in 0..count {
+        store.set(&[key], VALUE).and_then(|_| store.commit(Durability::Relaxed)).expect("set");
+    }
+}
+
+/// Seed 1795891650000689: a segment of the log was begun where old values lay. The room behind its end was given back and never overwritten,
+/// as it had been part of a file when the store became encrypted.
+#[test]
+fn wherever_a_change_of_keys_is_cut_off_no_plain_value_stays() {
+    let losses = [None, Some(Keep::None), Some(Keep::Sectors), Some(Keep::Prefix)];
+    for (empties, keep) in [false, true].into_iter().flat_map(|empties| losses.map(|keep| (empties, keep))) {
+        let disk = Disk::new(12, FullStyle::Refuses, 1);
+        let mut store = open(&disk);
+        store.storage_mut().set_spare(1 << 20);
+        fill(&mut store, 200);
+        if empties {
+            store.delete_range(&[0], &[200]).expect("deleted");
+        }
+        store.compact().and_then(|()| store.release()).expect("compacted");
+        // Longer than a sector: the header of its segment may survive without it.
+        store.set(&[0], &[0; 2000]).and_then(|_| store.commit(Durability::Relaxed)).expect("set");
+        disk.take_crash_points();
+        store.change_keys(encryption()).expect("encrypted");
+        let mut ends = disk.take_crash_points();
+        ends.push(disk.crash_point());
+        assert!(ends.len() > 10, "{}", ends.len());
+        for (number, end) in ends.into_iter().enumerate() {
+            let disk = Disk::holding(end, number as u64);
+            if let Some(keep) = keep {
+                disk.lose_power(PowerLoss { keep, torn_sectors: false, garbage: false });
+            }
+            let mut store = open(&disk);
+            if store.key_slots().is_empty() {
+                store.change_keys(encryption()).expect("encrypted");
+            }
+            // Files that an edit dropped wait for the next one.
+            store.compact().and_then(|()| store.release()).and_then(|()| store.release()).expect("compacted");
+
+            assert_eq!(store.keys_in_use().expect("keys"), [1]);
+            assert!(!disk.contains(VALUE), "cut off before write {number}, {empties}, {keep:?}");
+        }
+    }
 }

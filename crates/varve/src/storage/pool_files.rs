@@ -149,8 +149,12 @@ impl<D: Slots> Storage for SlotPool<D> {
 
     fn trim(&mut self, file: FileName, bytes: u64) {
         if let Some(place) = self.files.get_mut(file) {
-            place.room = place.room.min(pages(bytes.max(1)));
-            let slot = place.slot;
+            let (slot, room) = (place.slot, place.room.min(pages(bytes.max(1))));
+            let rest = Place { start: place.start + room, room: place.room - room, ..*place };
+            place.room = room;
+            if self.is_wiping && rest.room > 0 {
+                self.wipe_place(rest);
+            }
             if self.full {
                 self.refill_reserve(slot);
             }

@@ -190,8 +190,15 @@ impl<S: Storage> Store<S> {
     /// The error of the manifest's storage.
     pub fn release(&mut self) -> Result<()> {
         self.check_writable()?;
-        if self.obsolete.files.iter().any(|(_, dropped_at)| *dropped_at == self.obsolete.edits) {
-            let floors = self.version.floors;
+        let mut floors = self.version.floors;
+        if self.wipes && self.frozen.is_empty() {
+            // No flush drops segments that have nothing to flush, and their last page may show what was there before.
+            let active = self.active.borrow().header().segment;
+            floors.log_floor =
+                self.segments.iter().rfind(|segment| **segment < active).copied().unwrap_or(floors.log_floor);
+        }
+        let waits = self.obsolete.files.iter().any(|(_, dropped_at)| *dropped_at == self.obsolete.edits);
+        if waits || floors.log_floor > self.version.floors.log_floor {
             return self.commit_edit(Edit { floors, ..Edit::default() });
         }
         self.delete_obsolete()

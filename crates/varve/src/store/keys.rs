@@ -68,13 +68,12 @@ impl<S: Storage> Store<S> {
     /// Whether an encrypted store may have files that are not encrypted.
     pub(super) fn has_plain_files(&self) -> bool {
         let mut tables = self.version.tables();
-        let mut frozen = self.frozen.iter().map(|frozen| frozen.memtable.borrow().header().key);
         // The oldest of the kept segments has the oldest key (seed 1795846014000182).
-        let mut kept = self.history.kept.iter().take(1).map(|kept| self.key_of_segment(kept.id));
+        let kept = self.history.kept.iter().take(1).map(|kept| kept.id);
+        let mut segments = kept.chain(self.segments.iter().copied());
         self.manifest.keyring().current() > 0
             && (tables.any(|(_, table)| table.key == 0)
-                || frozen.any(|key| key == 0)
-                || kept.any(|key| !matches!(key, Ok(Some(1..)))))
+                || segments.any(|segment| !matches!(self.key_of_segment(segment), Ok(Some(1..)))))
     }
 
     /// `None` for a segment that was created and never written to, or is damaged: nothing of it can be read.

@@ -296,12 +296,13 @@ fn assemble<S: Storage>(
         manifest,
         version,
     };
-    for (file, end) in replay.ends {
-        // Nothing is appended to them any more.
-        store.storage.trim(file, end);
-    }
     store.active = store.new_memtable(replay.previous, replay.previous_end);
     store.wipes = store.has_plain_files();
+    store.storage.set_wiping(store.wipes);
+    for (file, end) in replay.ends {
+        // Nothing is appended to them any more. Behind the end may be writes that were staged (seed 1795891650000689).
+        store.storage.trim(file, end);
+    }
     store.refresh_view();
     store
 }
