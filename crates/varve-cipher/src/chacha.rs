@@ -12,6 +12,7 @@ use chacha20::cipher::{
     InOutBuf, IvSizeUser, KeyIvInit, KeySizeUser, OverflowError, SeekNum, StreamCipher, StreamCipherError,
     StreamCipherSeek,
 };
+use wide::bytemuck::{bytes_of, cast};
 use wide::u32x4;
 use zeroize::Zeroize;
 
@@ -27,7 +28,8 @@ pub(crate) struct ChaCha {
     state: [u32; 16],
     /// The bytes that `four` holds begin at this multiple of `BYTES`; at none before the first use.
     four_at: Option<u64>,
-    four: [u8; BYTES],
+    /// As words, because zeros are written over them one by one when this is dropped.
+    four: [u64; BYTES / 8],
     position: u64,
 }
 
@@ -39,11 +41,11 @@ impl ChaCha {
             let at = (self.position % BYTES as u64) as usize;
             let start = self.position - at as u64;
             if self.four_at != Some(start) {
-                self.four = four_blocks(&self.state, (start / BLOCK_BYTES as u64) as u32);
+                self.four = cast(four_blocks(&self.state, (start / BLOCK_BYTES as u64) as u32));
                 self.four_at = Some(start);
             }
             let now = (BYTES - at).min(length - done);
-            piece(done..done + now, &self.four[at..at + now]);
+            piece(done..done + now, &bytes_of(&self.four)[at..at + now]);
             done += now;
             self.position += now as u64;
         }
@@ -121,7 +123,7 @@ impl KeyIvInit for ChaCha {
         for (word, bytes) in state[13..].iter_mut().zip(nonce.as_chunks::<4>().0) {
             *word = u32::from_le_bytes(*bytes);
         }
-        Self { state, four_at: None, four: [0; BYTES], position: 0 }
+        Self { state, four_at: None, four: [0; BYTES / 8], position: 0 }
     }
 }
 
