@@ -1,6 +1,6 @@
 // Five projects: `js` (the TypeScript in Node), `browser` (the built package in a real Chromium, driven from Node),
 // `engines` (the same in Chromium, Firefox and WebKitGTK), `runtimes` (the built package on server runtimes), `packaging` (the
-// packed package in projects of users). Two files run at a time, each with its own browsers, folders and ports; in `browser`, one.
+// packed package in projects of users). Two files run at a time, each with its own browsers, folders and ports.
 
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
@@ -20,7 +20,18 @@ Map.groupBy ??= <K, T>(items: Iterable<T>, keyOf: (item: T, index: number) => K)
 };
 
 /** The names of the files that take longest, the longest first. */
-const LONGEST = ['life', 'full-storage', 'store', 'api-fuzz', 'soak', 'turn', 'demo', 'refused-commits'];
+const LONGEST = [
+  'life',
+  'full-storage',
+  'store',
+  'api-fuzz',
+  'turn',
+  'docs',
+  'bench-page',
+  'soak',
+  'demo',
+  'refused-commits',
+];
 
 /** Begins with the files that take longest: one that begins last would run alone. */
 class LongestFirst extends BaseSequencer {
@@ -82,8 +93,6 @@ export default defineConfig({
           name: 'browser',
           include: ['tests/browser/**/*.test.ts'],
           globalSetup: ['tests/browser/support/global-setup.ts'],
-          // Tabs notice when the leading tab stands still: beside another file, it would seem to.
-          fileParallelism: false,
           testTimeout: 300_000,
           hookTimeout: 60_000,
         },
