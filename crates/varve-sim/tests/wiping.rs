@@ -1,7 +1,7 @@
 //! A storage overwrites old values while a store becomes encrypted. No power loss brings them back.
 
 use varve::manifest::key_slots;
-use varve::storage::{SlotPool, Storage};
+use varve::storage::{SLOT_HEADER_BYTES, SlotPool, Slots, Storage};
 use varve::types::{FileKind, FileName};
 use varve::{Durability, Encryption, Host, Keyring, Options, Store};
 use varve_sim::disk::{Disk, FullStyle, SimSlots};
@@ -10,8 +10,8 @@ use varve_sim::slot::{Keep, PowerLoss};
 const VALUE: &[u8] = b"a value from before the store was encrypted";
 const FILE: FileName = FileName { kind: FileKind::Table, id: 3 };
 
-/// Whether a power loss brings the value of a deleted file back. `wipe` is called with what deletes the file.
-fn comes_back(wipe: impl FnOnce(&mut dyn Storage)) -> bool {
+/// A pool that has a file with the value, and its disk.
+fn pool_with_the_value() -> (Disk, SlotPool<SimSlots>) {
     let disk = Disk::new(3, FullStyle::Refuses, 1);
     let mut pool = SlotPool::open(disk.slots()).expect("a pool opens");
     pool.adopt([6; 16]);
@@ -20,7 +20,11 @@ fn comes_back(wipe: impl FnOnce(&mut dyn Storage)) -> bool {
         .and_then(|()| pool.write(FILE, 0, VALUE))
         .and_then(|()| pool.sync(FILE))
         .expect("room");
-    wipe(&mut pool);
+    (disk, pool)
+}
+
+/// Whether the disk shows the value after a power loss.
+fn comes_back(disk: &Disk) -> bool {
     disk.lose_power(PowerLoss { keep: Keep::None, torn_sectors: false, garbage: false });
     disk.contains(VALUE)
 }
@@ -28,15 +32,52 @@ fn comes_back(wipe: impl FnOnce(&mut dyn Storage)) -> bool {
 /// Seed 1795855549000051: the zeros were not flushed. The power went, and the values were back where no file was any more.
 #[test]
 fn no_power_loss_brings_back_what_was_overwritten() {
-    assert!(comes_back(|pool| pool.delete(FILE).expect("deleted")));
-    assert!(!comes_back(|pool| {
+    let (disk, mut pool) = pool_with_the_value();
+    pool.delete(FILE).expect("deleted");
+    assert!(comes_back(&disk));
+    let (disk, mut pool) = pool_with_the_value();
+    pool.set_wiping(true);
+    pool.delete(FILE).expect("deleted");
+    assert!(!comes_back(&disk));
+    let (disk, mut pool) = pool_with_the_value();
+    pool.delete(FILE).expect("deleted");
+    pool.set_wiping(true);
+    pool.wipe_unused();
+    assert!(!comes_back(&disk));
+}
+
+/// A slot that was lent shows what the job wrote, and behind its table what was there before.
+#[test]
+fn what_a_job_leaves_in_a_lent_slot_is_overwritten() {
+    const TABLE_BYTES: u64 = 50_000;
+    for is_open in [true, false] {
+        let (disk, mut pool) = pool_with_the_value();
+        pool.delete(FILE).expect("deleted");
+        let slot = pool.lend(FILE, 0).expect("lent").expect("a slot is free");
+        assert!(disk.contains(VALUE));
         pool.set_wiping(true);
-        pool.delete(FILE).expect("deleted");
-    }));
-    assert!(!comes_back(|pool| {
-        pool.delete(FILE).expect("deleted");
-        pool.wipe_unused();
-    }));
+        disk.set_open(slot, is_open);
+        pool.abort_lent(FILE);
+        disk.set_open(slot, true);
+        pool.added().expect("known format");
+        assert!(!comes_back(&disk), "{is_open}");
+    }
+    let (disk, mut pool) = pool_with_the_value();
+    let table = FileName::table(4);
+    let slot = pool.lend(table, 0).expect("lent").expect("a slot is free");
+    let mut written = vec![1; TABLE_BYTES as usize + 5000];
+    written.extend_from_slice(VALUE);
+    let mut slots = disk.slots();
+    slots.write(slot, SLOT_HEADER_BYTES, &written).expect("room");
+    slots.flush(slot).expect("flushed");
+    pool.delete(FILE).expect("deleted");
+    pool.set_wiping(true);
+    pool.wipe_unused();
+    pool.reclaim(table, TABLE_BYTES).expect("it is there");
+    let mut bytes = [0; 2];
+    pool.read(table, TABLE_BYTES - 2, &mut bytes).expect("the table stays");
+    assert_eq!(bytes, [1; 2]);
+    assert!(!comes_back(&disk));
 }
 
 fn encryption() -> Encryption {

@@ -20,6 +20,7 @@
 //!   a crash the file may be listed once more; the engine knows which files it needs.
 //! - Lengths are tracked here. Asking the host costs tens of microseconds in Firefox.
 
+use super::Storage;
 use super::name_map::{NameMap, Place, is_file};
 use super::slot_header::{Claim, HALF_BYTES, PAGE_BYTES, SLOT_HEADER_BYTES, SlotHeader};
 use super::slots::{SlotError, Slots};
@@ -211,6 +212,8 @@ impl<D: Slots> SlotPool<D> {
                 self.generation = self.generation.max(header.map_or(0, |header| header.generation));
             }
         }
+        // A job that was aborted may have written there.
+        self.zero_unused();
         Ok(())
     }
 
@@ -247,9 +250,7 @@ impl<D: Slots> SlotPool<D> {
         }
         let known = &mut self.slots[slot as usize];
         (known.state, known.size, known.dirty) = (Use::Open, size, true);
-        if let Some(place) = self.files.get_mut(file) {
-            place.room = pages(bytes);
-        }
+        self.trim(file, bytes);
         if !self.full && size > used + used / 8 {
             // Bytes that could not be cut stay spare.
             let _ = self.cut(slot, used);
@@ -262,6 +263,7 @@ impl<D: Slots> SlotPool<D> {
     pub fn abort_lent(&mut self, file: FileName) {
         self.ran_out();
         self.remove(file);
+        self.zero_unused();
     }
 
     /// Never uses `slot` again; the files that it contains are lost.

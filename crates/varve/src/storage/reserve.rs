@@ -276,8 +276,11 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// Writes zeros wherever a slot has bytes that no file contains, also where room is set aside, and flushes them.
+    /// If this is wanted, writes zeros wherever a slot has bytes that no file contains, also where room is set aside, and flushes them.
     pub(super) fn zero_unused(&mut self) {
+        if !self.is_wiping {
+            return;
+        }
         for slot in 0..self.slots.len() as u32 {
             let Slot { state, size, .. } = self.slots[slot as usize];
             let mut at = if state == Use::Open { SLOT_HEADER_BYTES } else { size };
