@@ -210,10 +210,10 @@ impl<D: Slots> SlotPool<D> {
             if unknown {
                 let header = self.admit(slot)?;
                 self.generation = self.generation.max(header.map_or(0, |header| header.generation));
+                // A job that was aborted may have written there.
+                self.zero_unused(slot);
             }
         }
-        // A job that was aborted may have written there.
-        self.zero_unused();
         Ok(())
     }
 
@@ -263,7 +263,6 @@ impl<D: Slots> SlotPool<D> {
     pub fn abort_lent(&mut self, file: FileName) {
         self.ran_out();
         self.remove(file);
-        self.zero_unused();
     }
 
     /// Never uses `slot` again; the files that it contains are lost.
@@ -447,7 +446,10 @@ impl<D: Slots> SlotPool<D> {
         known.files -= 1;
         known.is_stale = true;
         match known.state {
-            Use::Lent if is_open => (known.state, known.size) = (Use::Open, self.device.size(slot)),
+            Use::Lent if is_open => {
+                (known.state, known.size) = (Use::Open, self.device.size(slot));
+                self.zero_unused(slot);
+            }
             Use::Lent => known.state = Use::Closed,
             _ => {}
         }

@@ -170,7 +170,7 @@ impl<D: Slots> Storage for SlotPool<D> {
     }
 
     fn wipe_unused(&mut self) {
-        self.zero_unused();
+        (0..self.slots.len() as u32).for_each(|slot| self.zero_unused(slot));
     }
 
     fn bytes_on_disk(&self) -> u64 {

@@ -277,27 +277,23 @@ impl<D: Slots> SlotPool<D> {
     }
 
     /// If this is wanted, writes zeros wherever a slot has bytes that no file contains, also where room is set aside, and flushes them.
-    pub(super) fn zero_unused(&mut self) {
-        if !self.is_wiping {
+    pub(super) fn zero_unused(&mut self, slot: u32) {
+        let Slot { state, size, .. } = self.slots[slot as usize];
+        if !self.is_wiping || state != Use::Open {
             return;
         }
-        for slot in 0..self.slots.len() as u32 {
-            let Slot { state, size, .. } = self.slots[slot as usize];
-            let mut at = if state == Use::Open { SLOT_HEADER_BYTES } else { size };
-            while at < size {
-                let files = self
-                    .files
-                    .iter()
-                    .filter(|(file, place)| is_file(*file) && place.slot == slot && place.end() > at);
-                let next = files.map(|(_, place)| (place.start, place.end())).min();
-                let (start, end) = next.unwrap_or((size, size));
-                self.zero(slot, at, start.min(size));
-                at = end;
-            }
-            if state == Use::Open {
-                let _ = self.flush(slot);
-            }
+        let mut at = SLOT_HEADER_BYTES;
+        while at < size {
+            let files = self
+                .files
+                .iter()
+                .filter(|(file, place)| is_file(*file) && place.slot == slot && place.end() > at);
+            let next = files.map(|(_, place)| (place.start, place.end())).min();
+            let (start, end) = next.unwrap_or((size, size));
+            self.zero(slot, at, start.min(size));
+            at = end;
         }
+        let _ = self.flush(slot);
     }
 
     /// Writes zeros into a slot. A refusal does not matter: the room is freed when the slot is cut.
