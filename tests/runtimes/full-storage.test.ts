@@ -130,7 +130,8 @@ test.each(RUNTIMES)(
     onTestFinished(() => rmSync(apart, { recursive: true, force: true }));
     await liveFull(new FullFiles(runtime, apart), {
       name: `files of 3 MiB, ${runtime.name}`,
-      usable: 0.45,
+      // A busy runtime may have made a spare file more when the first one could not grow.
+      usable: 0.4,
       backShare: 0.8,
     });
   },

@@ -17,7 +17,7 @@ const USED_UP_BYTES_MAX: u64 = 8 << 20;
 const GRANT_BYTES_MIN: u64 = 1 << 20;
 
 /// Two totals count as about equal if they differ by at most one part in this many of all bytes.
-const NEAR_SHARE: u64 = 8;
+pub(super) const NEAR_SHARE: u64 = 8;
 
 impl<D: Slots> SlotPool<D> {
     /// Writes zeros until `slot` is at least `need` bytes long, in steps.

@@ -89,8 +89,10 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// A purge found no room: it is tried again when there is a longer piece.
+    /// A purge found no room: it is tried again when there is a longer piece. What it wrote is returned first, so that a refusal that
+    /// returns it makes no piece longer. If that fails, the next write fails in the same way.
     pub(super) fn purge_failed(&mut self) {
+        let _ = self.shrink(0);
         let longest = self.longest_piece().unwrap_or(u64::MAX);
         self.jobs.purge.lacking =
             Some(self.jobs.purge.lacking.map_or(longest, |lacking| lacking.min(longest)));
