@@ -31,6 +31,9 @@ export class SlotError extends Error {
   }
 }
 
+/** Thrown where bytes have to be fetched first: always this one, because an error's trace costs more than the rest of such a call. */
+export const missingBytes = /* @__PURE__ */ new SlotError('pending', 'These bytes have to be fetched first.');
+
 /** The synchronous half: what the engine calls through `varve_host`. Offsets and sizes in bytes. */
 export interface SlotDevice {
   /** How many slots there are, open or not. */

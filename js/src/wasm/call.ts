@@ -4,7 +4,7 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { SlotError } from '../storage/device.ts';
+import { missingBytes } from '../storage/device.ts';
 import type { Engine } from './engine.ts';
 
 /** The engine's number for missing bytes. It is no code of the package, because no caller of the package ever gets it. */
@@ -19,7 +19,7 @@ export function errorOf(engine: Engine, status: number): VarveError {
 /** Makes a call; returns its result if it is not an error, and throws the error otherwise. */
 export function attempt(engine: Engine, call: () => number): number {
   const status = engine.fault.guarded(call);
-  if (status === -PENDING) throw new SlotError('pending', 'Bytes of the store have to be fetched first.');
+  if (status === -PENDING) throw missingBytes;
   if (status < 0) throw errorOf(engine, status);
   return status;
 }

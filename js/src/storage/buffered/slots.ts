@@ -8,7 +8,7 @@
  * so far, so that later writes belong to the next commit.
  */
 
-import { SlotError } from '../device.ts';
+import { missingBytes, SlotError } from '../device.ts';
 import { CHUNK_BYTES, Chunk, chunkAt, chunkBytes, chunkStart } from './chunk.ts';
 import type { ChunkName, ChunkPut, Commit } from './chunk-store.ts';
 import { keptInJournal } from './fold.ts';
@@ -178,7 +178,7 @@ export class BufferedSlots {
         this.#missing.set(keyOf(slot, index), chunk);
       }
     });
-    if (isMissing) throw new SlotError('pending', 'These bytes have to be fetched first.');
+    if (isMissing) throw missingBytes;
     place.readTo = at + count;
     return count;
   }
