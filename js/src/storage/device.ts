@@ -31,7 +31,7 @@ export class SlotError extends Error {
   }
 }
 
-/** Thrown where bytes have to be fetched first: always this one, because an error's trace costs more than the rest of such a call. */
+/** Thrown where bytes have to be fetched first: always this one, because the trace of a new error takes long. */
 export const missingBytes = /* @__PURE__ */ new SlotError('pending', 'These bytes have to be fetched first.');
 
 /** The synchronous half: what the engine calls through `varve_host`. Offsets and sizes in bytes. */

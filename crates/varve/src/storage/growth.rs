@@ -17,7 +17,7 @@ const USED_UP_BYTES_MAX: u64 = 8 << 20;
 const GRANT_BYTES_MIN: u64 = 1 << 20;
 
 /// Two totals count as about equal if they differ by at most one part in this many of all bytes.
-pub(super) const NEAR_SHARE: u64 = 8;
+const NEAR_SHARE: u64 = 8;
 
 impl<D: Slots> SlotPool<D> {
     /// Writes zeros until `slot` is at least `need` bytes long, in steps.
@@ -91,6 +91,12 @@ impl<D: Slots> SlotPool<D> {
     pub(super) fn is_tight(&self) -> bool {
         let margin = self.full_bytes / NEAR_SHARE;
         self.full || self.full_bytes > 0 && self.all_bytes().abs_diff(self.full_bytes) <= margin
+    }
+
+    /// By how much slots may grow once they could not: by what was returned since then, if that is little. `None` if they may grow by more.
+    pub(super) fn returned_when_full(&self) -> Option<u64> {
+        let returned = self.full_bytes.saturating_sub(self.all_bytes());
+        (self.full || (1..=self.full_bytes / NEAR_SHARE).contains(&returned)).then_some(returned)
     }
 
     pub(super) fn all_bytes(&self) -> u64 {

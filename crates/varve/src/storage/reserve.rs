@@ -19,7 +19,6 @@
 //! [`create_from_reserve`](SlotPool::create_from_reserve) does. Room that becomes free refills the reserve first.
 
 use super::Pieces;
-use super::growth::NEAR_SHARE;
 use super::name_map::{Place, is_file, reserve_of};
 use super::pool::{Slot, SlotPool, Use};
 use super::slot_header::{PAGE_BYTES, SLOT_HEADER_BYTES};
@@ -340,13 +339,10 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// The pieces of room that were written before, once no slot can grow by more than was returned to the host. That is one more piece:
-    /// a slot may grow by so much.
+    /// The pieces of room on a full storage: those that were written before, and what was returned to the host, because a slot may grow by
+    /// so much.
     pub(super) fn pieces_when_full(&self) -> Option<Pieces> {
-        let returned = self.full_bytes.saturating_sub(self.all_bytes());
-        if !self.full && !(1..=self.full_bytes / NEAR_SHARE).contains(&returned) {
-            return None;
-        }
+        let returned = self.returned_when_full()?;
         let mut free: Vec<u64> = self.gaps().into_iter().map(|(_, gap)| gap.written).collect();
         free.push(returned);
         Some(Pieces { free, set_aside: self.reserved(FileKind::Table).map_or(0, |place| place.room) })

@@ -89,8 +89,8 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// A purge found no room: it is tried again when there is a longer piece. What it wrote is returned first, so that a refusal that
-    /// returns it makes no piece longer. If that fails, the next write fails in the same way.
+    /// A purge found no room. Another is tried when a piece is longer than all pieces are now. Spare room goes back to the host first: the
+    /// host's next refusal returns it anyway, and must not count as a longer piece. If that fails, the next write fails in the same way.
     pub(super) fn purge_failed(&mut self) {
         let _ = self.shrink(0);
         let longest = self.longest_piece().unwrap_or(u64::MAX);
