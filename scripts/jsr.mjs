@@ -19,6 +19,9 @@ const LEFT_OUT = /cloudflare|react|abstract-level|yjs|inspector|-worker\.js$/;
 /** Names for compilers whose `lib` has no DOM; Deno knows them. */
 const GLOBALS = 'global.d.ts';
 
+/** The one warning of the dry run: a script that a worker loads later is imported by the URL of the file beside it, which needs no rewriting. */
+export const JSR_WARNING = 'warning[unanalyzable-dynamic-import]:';
+
 /** Writes the folder from dist, anew. */
 export function stageJsr() {
   const { version, license, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));

@@ -1,12 +1,12 @@
 // `npm run release [-- --dry-run]`: publishes one version everywhere: the package on npm and JSR, the engine and its cipher on crates.io.
-// Invariant: it publishes nothing unless all three registries' own dry runs are without a warning. `--dry-run` ends there.
+// Invariant: it publishes nothing unless all three registries' own dry runs are without a warning that is not known. `--dry-run` ends there.
 // On GitHub it publishes to npm with provenance, for which the package must name its repository.
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from './build.mjs';
-import { JSR, stageJsr } from './jsr.mjs';
+import { JSR, JSR_WARNING, stageJsr } from './jsr.mjs';
 import { env, main, Problem, root, run, step } from './tools.mjs';
 
 const CRATES = ['--package', 'varve-cipher', '--package', 'varve-engine'];
@@ -14,8 +14,8 @@ const CRATES = ['--package', 'varve-cipher', '--package', 'varve-engine'];
 const NPM = ['publish', '--ignore-scripts'];
 /** The folder is a copy, outside of the repository's history. */
 const DENO = ['publish', '--allow-dirty'];
-/** npm says this in every dry run of somebody who is not logged in. */
-const LOGIN = /requires you to be logged in/;
+/** Known warnings: npm's in every dry run of somebody who is not logged in, JSR's, and the last line of each dry run of cargo. */
+const KNOWN = ['requires you to be logged in', JSR_WARNING, 'warning: aborting upload due to dry run'];
 
 const isDry = process.argv.includes('--dry-run');
 const { GITHUB_SERVER_URL, GITHUB_REPOSITORY, GITHUB_REF_TYPE, GITHUB_REF_NAME } = process.env;
@@ -64,8 +64,7 @@ function withoutWarnings(command, args, cwd = root) {
     env: { ...env, NO_COLOR: '1' },
     encoding: 'utf8',
   });
-  const warnings = stderr.split('\n').filter((line) => /^(npm )?warn(ing)?\b/i.test(line) && !LOGIN.test(line));
-  // cargo says this at the end of each dry run.
-  const found = warnings.filter((line) => line !== 'warning: aborting upload due to dry run');
+  const warnings = stderr.split('\n').filter((line) => /^(npm )?warn(ing)?\b/i.test(line));
+  const found = warnings.filter((line) => !KNOWN.some((known) => line.includes(known)));
   if (status !== 0 || found.length > 0) throw new Problem(`${[command, ...args].join(' ')}:\n${stdout}${stderr}`);
 }
