@@ -330,10 +330,36 @@ test('an encrypted store opens with the file of its key, a passphrase or 32 byte
     expect(result).toMatchObject({ exit, out: '' });
     expect(result.err).toContain(words);
   };
-  await refused(6, 'The store is encrypted');
+  await refused(6, 'Open it with its key: --key-file FILE.');
   await refused(6, 'The key is wrong', '--key-file', file('other', 'sand'));
   await refused(2, 'is empty', '--key-file', file('nothing', '\n'));
   await refused(3, 'cannot be read', '--key-file', 'missing');
+});
+
+test('an encrypted export is written and read with the file of its key, and not without', async () => {
+  await varve('import', 'files/plain', file('plain.jsonl', lines(100)));
+  const key = ['--export-key-file', file('export-key', 'silt\n')];
+  expect(await varve('export', 'files/plain', 'sealed.varve', ...key)).toMatchObject({ exit: 0 });
+  await varve('export', 'files/plain', 'plain.varve');
+  const shows = (name: string): boolean => readFileSync(join(folder, name)).includes('mark');
+  expect([shows('plain.varve'), shows('sealed.varve')]).toEqual([true, false]);
+  const refused = async (exit: number, words: string, ...args: string[]): Promise<void> => {
+    const result = await varve(...args);
+    expect(result).toMatchObject({ exit, out: '' });
+    expect(result.err).toContain(words);
+  };
+  const wrongKey = ['--export-key-file', file('wrong-key', 'sand')];
+  await refused(6, '--export-key-file FILE. Nothing was imported.', 'import', 'files/open', 'sealed.varve');
+  await refused(6, 'The key is wrong', 'import', 'files/open', 'sealed.varve', ...wrongKey);
+  await refused(2, 'Only an export', 'import', 'files/open', 'plain.jsonl', ...key);
+  await refused(2, 'Only an export', 'export', 'files/plain', 'sealed.csv', ...key);
+  await refused(6, 'Import it without --export-key-file.', 'import', 'files/open', 'plain.varve', ...key);
+  expect(await varve('import', 'files/open', 'sealed.varve', ...key)).toMatchObject({
+    exit: 0,
+    out: '100 entries imported.\n',
+  });
+  const all = (store: string): Promise<{ out: string }> => varve('scan', store, '--json');
+  expect((await all('files/open')).out).toBe((await all('files/plain')).out);
 });
 
 test('bench measures a temporary store, and removes it', async () => {

@@ -55,6 +55,11 @@ export const STORE: Options = {
   'key-file': { value: 'FILE', help: 'the key of an encrypted store: 32 bytes, or a text that is its passphrase' },
 };
 
+/** The option of commands that write or read an export. */
+export const EXPORT_KEY: Options = {
+  'export-key-file': { value: 'FILE', help: 'varve: the key of an encrypted export, as with --key-file' },
+};
+
 /** The bounds of a range. */
 export const RANGE: Options = {
   prefix: { value: 'KEY', help: 'only keys that begin with this list, or this text' },

@@ -82,6 +82,12 @@ export function messageOf(error: unknown): string {
       '`varve check` lists the damage, and `varve repair` saves the rest into a new store.',
     );
   }
+  if (hasCode(error, 'VARVE_KEY')) {
+    return message
+      .replace(/(Open it with its key)(: open\(.*?\))?\./, '$1: --key-file FILE.')
+      .replace('import(source, { encryption: { key } })', '--export-key-file FILE')
+      .replace('the option encryption', '--export-key-file');
+  }
   if (hasCode(error, 'VARVE_INVALID_VALUE') && !(error instanceof CommandError)) {
     return `${message} --values names the codec.`;
   }

@@ -11,11 +11,11 @@ import { pipeline } from 'node:stream/promises';
 import { keyToJson } from '../http/json-key.ts';
 import { valueToJson } from '../http/media.ts';
 import type { Store } from '../index.ts';
-import type { Key, KeyRange } from '../types.ts';
-import { type Call, type Command, RANGE, STORE } from './command.ts';
+import type { CommonOpenOptions, Key, KeyRange } from '../types.ts';
+import { type Call, type Command, EXPORT_KEY, RANGE, STORE } from './command.ts';
 import { fieldsOf, headLine, rowLine } from './csv.ts';
 import { CommandError, Exit, wrong } from './exit.ts';
-import { type AnyStore, isUrl, withStore } from './place.ts';
+import { type AnyStore, encryptionOf, isUrl, withStore } from './place.ts';
 import { plural, shown, size } from './text.ts';
 
 /** The formats of files. */
@@ -35,6 +35,8 @@ export function formatOfName(file: string): Format | undefined {
   return format[extname(file).toLowerCase()];
 }
 
+type Encryption = Pick<CommonOpenOptions, 'encryption'>;
+
 /** The bytes and entries written so far. */
 interface Written {
   entries: number;
@@ -48,6 +50,7 @@ export const exportStore: Command = {
   options: {
     format: { value: 'FORMAT', help: "varve, jsonl or csv (default: by the file's name, else varve)" },
     force: { help: 'replace a file that is there' },
+    ...EXPORT_KEY,
     ...RANGE,
     ...STORE,
   },
@@ -60,11 +63,15 @@ export const exportStore: Command = {
     if (isStdout && format === 'varve' && process.stdout.isTTY) {
       throw wrong('An export is no text for a terminal: name a file, or --format jsonl.');
     }
+    if (format !== 'varve' && flags.has('export-key-file')) {
+      throw wrong('Only an export in the format varve can be encrypted.');
+    }
+    const encryption = await encryptionOf(flags, 'export-key-file');
     if (!isStdout) checkFile(file, flags.has('force'));
     const range = flags.range();
     const written: Written = { entries: 0, bytes: 0 };
     await withStore(place, call, {}, async (store) => {
-      const pieces = piecesOf(format, store, range, written, call);
+      const pieces = piecesOf(format, store, { ...range, ...encryption }, written, call);
       if (!isStdout) return writeFile(file, pieces, written, call);
       for await (const piece of pieces) {
         written.bytes += Buffer.byteLength(piece);
@@ -121,7 +128,7 @@ async function writeFile(
 function piecesOf(
   format: Format,
   store: AnyStore & Partial<Pick<Store<Key, unknown>, 'export' | 'snapshot'>>,
-  range: KeyRange,
+  { encryption, ...range }: KeyRange & Encryption,
   written: Written,
   { signal }: Call,
 ): AsyncIterable<string | Uint8Array> {
@@ -130,7 +137,7 @@ function piecesOf(
   const onProgress = ({ entries }: { entries: number }): void => {
     written.entries = entries;
   };
-  return store.export({ ...range, signal, onProgress }) as unknown as AsyncIterable<Uint8Array>;
+  return store.export({ ...range, encryption, signal, onProgress }) as unknown as AsyncIterable<Uint8Array>;
 }
 
 async function* linesOf(

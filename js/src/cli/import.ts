@@ -12,10 +12,10 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { hasCode } from '../errors.ts';
 import type { Store } from '../index.ts';
 import type { Key } from '../types.ts';
-import { type Call, type Command, STORE } from './command.ts';
+import { type Call, type Command, EXPORT_KEY, STORE } from './command.ts';
 import { CommandError, codeOf, Exit, exitOf, Interrupted, messageOf, wrong } from './exit.ts';
 import { FORMATS, type Format, formatOfName } from './export.ts';
-import { type AnyStore, folderOf, isUrl, withFolder, withStore } from './place.ts';
+import { type AnyStore, encryptionOf, folderOf, isUrl, withFolder, withStore } from './place.ts';
 import { type BadRow, type KeyRule, type Row, rowsOf } from './rows.ts';
 import { parseKeyText, plural, shown, size } from './text.ts';
 
@@ -51,6 +51,7 @@ export const importStore: Command = {
     merge: { help: 'import into a store that has entries; those with the same keys are replaced' },
     key: { value: 'NAME', help: 'jsonl, csv: the field or the column that is the key' },
     prefix: { value: 'LIST', help: 'jsonl, csv: what comes before each key, as \'["note"]\'' },
+    ...EXPORT_KEY,
     ...STORE,
   },
   notes: ['It makes the store where there is none.'],
@@ -122,6 +123,7 @@ function ruleOf(format: Format, { flags }: Call): KeyRule {
   if (format === 'varve' && (prefix !== undefined || column !== undefined)) {
     throw wrong('An export of Varve has keys of its own: it takes neither --key nor --prefix.');
   }
+  if (format !== 'varve' && flags.has('export-key-file')) throw wrong('Only an export of Varve can be encrypted.');
   return { column, prefix: prefix as readonly Key[] | undefined };
 }
 
@@ -207,9 +209,11 @@ async function* batchesOf(rows: AsyncIterable<Row | BadRow>): AsyncGenerator<Row
 async function importExport(store: Store<Key, unknown>, name: string, source: Source, call: Call): Promise<void> {
   const { flags, output, signal } = call;
   const open = (offset = 0): Readable => source.open('importing', offset);
+  const encryption = await encryptionOf(flags, 'export-key-file');
   let imported = 0;
   try {
     const report = await store.import(source.bytes === undefined ? open() : open, {
+      ...encryption,
       merge: flags.has('merge'),
       signal,
       onProgress: ({ entries }) => {

@@ -67,21 +67,24 @@ export async function storageOf(root: string) {
   return { storage: files(root), open, check, repair, codecs: { bytes, json, structured, utf8 } };
 }
 
-/** The key of an encrypted store, from the file that the command names. */
-export async function encryptionOf(flags: Flags): Promise<Pick<CommonOpenOptions, 'encryption'>> {
-  const file = flags.text('key-file');
+/** The key of an encrypted store or export, from the file that the command names. */
+export async function encryptionOf(
+  flags: Flags,
+  option: 'key-file' | 'export-key-file' = 'key-file',
+): Promise<Pick<CommonOpenOptions, 'encryption'>> {
+  const file = flags.text(option);
   if (file === undefined) return {};
   let bytes: Uint8Array<ArrayBuffer>;
   try {
     bytes = new Uint8Array(readFileSync(file));
   } catch (error) {
-    throw new CommandError(Exit.missing, `The file of --key-file cannot be read: ${(error as Error).message}.`);
+    throw new CommandError(Exit.missing, `The file of --${option} cannot be read: ${(error as Error).message}.`);
   }
   if (bytes.length === KEY_BYTES) return { encryption: { key: bytes } };
   const { deriveKey } = await import('../index.ts');
   // An editor ends a file with a line break.
   const passphrase = new TextDecoder().decode(bytes).replace(/\r?\n$/, '');
-  if (passphrase === '') throw wrong('The file of --key-file is empty.');
+  if (passphrase === '') throw wrong(`The file of --${option} is empty.`);
   return { encryption: { key: await deriveKey(passphrase) } };
 }
 
