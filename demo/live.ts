@@ -66,8 +66,8 @@ class Live {
       const start = performance.now();
       const before = await this.#store.stats();
       await this.#store.compact({
-        onProgress: ({ done, planned }) =>
-          setText(this.#status, `Merging everything: ${formatBytes(done)} of ${formatBytes(planned)}`),
+        onProgress: ({ done, total }) =>
+          setText(this.#status, `Merging everything: ${formatBytes(done)} of ${formatBytes(total)}`),
       });
       const took = formatDuration(performance.now() - start);
       const after = await this.#store.stats();

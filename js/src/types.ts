@@ -252,7 +252,7 @@ export interface CompactProgress {
   /** Bytes of tables read so far. */
   readonly done: number;
   /** Approximate bytes to read in total. */
-  readonly planned: number;
+  readonly total: number;
 }
 
 /** Options of `compact`. */

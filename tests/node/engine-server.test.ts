@@ -117,7 +117,7 @@ test('compact reports its progress, and the store answers meanwhile', async () =
   const seen: number[] = [];
   let compacted = false;
   const compacting = store
-    .compact({ onProgress: ({ done, planned }) => seen.push(done / planned) })
+    .compact({ onProgress: ({ done, total }) => seen.push(done / total) })
     .then(() => (compacted = true));
   expect(await store.has(39_999)).toBe(true);
   expect(compacted).toBe(false);

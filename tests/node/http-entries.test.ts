@@ -92,7 +92,7 @@ describe('keys', () => {
   });
 
   test('a key longer than the limit is refused with 413', async () => {
-    const small = await serve({ limits: { key: 16 } });
+    const small = await serve({ limits: { keyBytes: 16 } });
     expect((await small.put('/kv/123456789012345', 1)).status).toBe(200);
     const long = [
       '/kv/1234567890123456',
@@ -199,7 +199,7 @@ describe('values', () => {
   });
 
   test('a body longer than the limit is refused, announced or not', async () => {
-    const small = await serve({ limits: { body: 100 } });
+    const small = await serve({ limits: { bodyBytes: 100 } });
     const type = { 'content-type': 'application/octet-stream' };
     const put = (body: BodyInit, headers = {}) =>
       small.handler(

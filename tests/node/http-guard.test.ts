@@ -300,8 +300,8 @@ test('invalid options are refused at once', () => {
   const wrong = [
     { base: 'api' },
     { base: '/a?b' },
-    { limits: { body: 0 } },
-    { limits: { key: 70_000 } },
+    { limits: { bodyBytes: 0 } },
+    { limits: { keyBytes: 70_000 } },
     { limits: { rows: 5 } as object },
     { authorise: () => false } as object,
     { cors: { origin: '*' } as never },

@@ -68,7 +68,7 @@ test('the limit decides from how many bytes on', async () => {
     [bytes, 'gzip'],
     [bytes + 1, null],
   ] as const) {
-    const handler = createHandler(http.db, { limits: { gzip: limit } });
+    const handler = createHandler(http.db, { limits: { gzipBytes: limit } });
     const response = await handler(new Request('http://varve.test/kv/long', { headers: gzip }));
     expect(header(response, 'content-encoding')).toBe(coding);
     await response.bytes();

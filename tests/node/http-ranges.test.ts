@@ -104,7 +104,7 @@ describe('pages', () => {
   );
 
   test('a page ends at the limits of the handler, with its next', async () => {
-    const small = await serve({ base: '/api/store/', limits: { results: 3, answer: 1000 } });
+    const small = await serve({ base: '/api/store/', limits: { results: 3, answerBytes: 1000 } });
     await small.db.setMany(Array.from({ length: 6 }, (_, i): [Key, unknown] => [i, 'x'.repeat(i < 3 ? 1 : 900)]));
     const read = async (path: string) => (await (await small.send('GET', path)).json()) as Page;
     const first = await read('/api/store/range?limit=100');
@@ -308,7 +308,7 @@ describe('batches', () => {
   });
 
   test('limits: operations, and bytes of what is read', async () => {
-    const small = await serve({ limits: { operations: 200, answer: 10_000 } });
+    const small = await serve({ limits: { operations: 200, answerBytes: 10_000 } });
     const many = Array.from({ length: 201 }, (_, i) => ({ op: 'set', key: i, value: 1 }));
     expect(await problem(await small.batch(many))).toMatchObject({ status: 413, code: 'VARVE_INVALID_ARGUMENT' });
     await small.db.set('big', 'x'.repeat(1000));

@@ -103,7 +103,7 @@ test('a client that leaves ends its scan', async () => {
 });
 
 test('a body that never ends is refused at the limit', async () => {
-  const url = await address({ limits: { body: 100_000 } });
+  const url = await address({ limits: { bodyBytes: 100_000 } });
   const request = httpRequest(`${url}/kv/a`, {
     method: 'PUT',
     headers: { 'content-type': 'application/octet-stream' },

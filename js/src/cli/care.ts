@@ -122,7 +122,7 @@ export const compact: Command = {
     const { before, after } = await withFolder(folderOf(args[0]!), call, {}, async (store) => {
       const { disk: before } = await store.stats();
       const work = store.compact({
-        onProgress: ({ done, planned }) => output.progress(() => `merging ${size(done)} of ${size(planned)}`),
+        onProgress: ({ done, total }) => output.progress(() => `merging ${size(done)} of ${size(total)}`),
       });
       await untilAborted(work, signal);
       return { before: before.bytes, after: (await store.stats()).disk.bytes };

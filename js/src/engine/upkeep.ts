@@ -187,7 +187,7 @@ export class Upkeep {
         const { running, doneBytes, plannedBytes } = this.stats().compaction;
         if (plannedBytes > 0) {
           left = plannedBytes - doneBytes;
-          onProgress?.({ done: doneBytes, planned: plannedBytes });
+          onProgress?.({ done: doneBytes, total: plannedBytes });
         }
         if (!running || !this.#jobs.isBusy()) break;
         await this.#jobs.progress();

@@ -54,7 +54,7 @@ export async function runBatch<K, V>(exchange: Exchange<K, V>): Promise<Response
   query.end();
   const type = mediaType(request);
   if (type !== JSON_TYPE) throw unsupported(type, [JSON_TYPE]);
-  const items = parseJson(await readBody(request, limits.body));
+  const items = parseJson(await readBody(request, limits.bodyBytes));
   if (!Array.isArray(items)) throw malformed('A batch is a JSON array of operations.');
   if (items.length > limits.operations) {
     const detail = `A batch takes at most ${limits.operations} operations here.`;
@@ -109,8 +109,8 @@ async function runEach<K, V>(
     // Checked here and not passed to every operation, because each operation would add a listener to the signal.
     const { signal } = exchange.request;
     signal.throwIfAborted();
-    if (bytes >= exchange.limits.answer) {
-      const detail = `Not run: the answers before it take more than ${exchange.limits.answer} bytes.`;
+    if (bytes >= exchange.limits.answerBytes) {
+      const detail = `Not run: the answers before it take more than ${exchange.limits.answerBytes} bytes.`;
       const error = problemOf(new Refusal(413, detail, 'VARVE_INVALID_ARGUMENT'));
       return [...results, ...operations.slice(at).map(() => ({ error }))];
     }
@@ -168,11 +168,11 @@ function operationOf<K, V>({ keys, limits }: Exchange<K, V>, item: unknown): Ope
   }
   refuseOthers(fields, ['op', ...MEMBERS[op]], op);
   if (op === 'deleteRange') {
-    const range = rangeOf(fieldsOf(fields['range'], 'A range'), limits.key);
+    const range = rangeOf(fieldsOf(fields['range'], 'A range'), limits.keyBytes);
     return { op, range: storeRange(range, keys) };
   }
   if (!Object.hasOwn(fields, 'key')) throw malformed(`${op} needs a key.`, 'VARVE_INVALID_KEY');
-  const key = storeKey(keyFromJson(fields['key'], limits.key), keys);
+  const key = storeKey(keyFromJson(fields['key'], limits.keyBytes), keys);
   if (op === 'get') return { op, key };
   const { expiresIn, ifSequence } = fields as SetItemOptions;
   const options = checkItem({ expiresIn, ifSequence });

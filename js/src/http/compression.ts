@@ -24,7 +24,7 @@ export function bodyResponse<K, V>(
   headers: Headers,
 ): Response {
   const plain = new Response(body as BodyInit, { headers });
-  if (bytes < limits.gzip || headers.get('content-type') === BYTES_TYPE) return plain;
+  if (bytes < limits.gzipBytes || headers.get('content-type') === BYTES_TYPE) return plain;
   if (plain.body === null || !(isWorkerd || 'CompressionStream' in globalThis)) return plain;
   if (!acceptsGzip(request.headers.get('accept-encoding'))) return plain;
   headers.set('content-encoding', 'gzip');

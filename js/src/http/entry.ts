@@ -53,7 +53,7 @@ export async function putEntry<K, V>(exchange: Exchange<K, V>, segment: string |
   query.end();
   const conditions = new Conditions(request.headers);
   const type = mediaType(request);
-  const value = valueOfBody(type, await readBody(request, limits.body)) as V;
+  const value = valueOfBody(type, await readBody(request, limits.bodyBytes)) as V;
   const receipt = await conditionally(exchange, key, conditions, (ifSequence) =>
     store.set(key, value, { ...options, ifSequence }),
   );
@@ -106,7 +106,7 @@ function keyOf<K, V>({ query, limits }: Exchange<K, V>, segment: string | undefi
   if ((key === undefined) === (segment === undefined)) {
     throw malformed('One key is named, as /kv/<text> or /kv?key=<json>.', 'VARVE_INVALID_KEY');
   }
-  return key ?? keyFromJson(decoded(segment as string, true), limits.key);
+  return key ?? keyFromJson(decoded(segment as string, true), limits.keyBytes);
 }
 
 function conflict(key: unknown, sequence: number | null): VarveError {

@@ -31,7 +31,7 @@ export function findIn(collections: Collections) {
   return async <K, V>(exchange: Exchange<K, V>, segment: string | undefined): Promise<Response> => {
     const { query, limits } = exchange;
     const { find, by, where, limit } = questionOf(collections, exchange, segment);
-    const after = documentOf(query, limits.key);
+    const after = documentOf(query, limits.keyBytes);
     query.end();
     async function* lines(most: number | undefined): AsyncGenerator<Line, void, undefined> {
       const options = { ...where, after, limit: most };

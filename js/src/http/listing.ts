@@ -47,7 +47,7 @@ export async function listResponse<K, V, L extends Line>(
   let isMore = false;
   // One result more than the page has, to find out whether there is a next page.
   for await (const line of read(limit === 0 ? 0 : limit + 1)) {
-    isMore = texts.length === limit || bytes >= limits.answer;
+    isMore = texts.length === limit || bytes >= limits.answerBytes;
     if (isMore) break;
     texts.push(line.text);
     bytes += line.text.length;

@@ -26,17 +26,17 @@ export interface HttpCollection {
 /** Limits on the size of one request and of its response. */
 export interface HttpLimits {
   /** Most bytes of a request's body. A longer one gets 413. Default 8 MiB. */
-  body?: number | undefined;
+  bodyBytes?: number | undefined;
   /** Most bytes of a key in its stored form, at most 65,537. A longer key gets 413. Default 4096. */
-  key?: number | undefined;
+  keyBytes?: number | undefined;
   /** Most entries of a JSON page; a higher `limit` is lowered to this. NDJSON streams have no such limit. Default 1000. */
   results?: number | undefined;
   /** Bytes of entries after which a JSON page ends (with its `next`), and after which a batch runs no more operations. Default 16 MiB. */
-  answer?: number | undefined;
+  answerBytes?: number | undefined;
   /** Most operations of a batch. More get 413. Default 1000. */
   operations?: number | undefined;
   /** Bytes from which a response is compressed, if the client accepts gzip. Default 4096. */
-  gzip?: number | undefined;
+  gzipBytes?: number | undefined;
 }
 
 /** The description of a request that `authorize` gets. */

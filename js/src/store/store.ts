@@ -108,7 +108,7 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
    *
    * @example
    * await db.clear();
-   * await db.compact({ onProgress: ({ done, planned }) => show(done / planned) }); // the space is free
+   * await db.compact({ onProgress: ({ done, total }) => show(done / total) }); // the space is free
    */
   async compact(options: CompactOptions = {}): Promise<void> {
     checkOptions(options, COMPACT);
