@@ -31,7 +31,7 @@ test('of several runs a baseline has the lowest ratio, and only rows that all of
   expect(() => runs([varve, map], [varve])).toThrow('No row of the run has a ratio');
 });
 
-test('what the targets compare a row with comes first, then a floor, then a peer', () => {
+test('the row that the targets compare with comes first, then a floor, then a peer', () => {
   const rows = [
     rowOf({ engine: 'indexeddb', role: 'peer', rounds: [1, 1, 1] }),
     rowOf({ engine: 'opfs-append', role: 'floor', rounds: [1, 1, 1] }),

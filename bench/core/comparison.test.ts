@@ -27,7 +27,7 @@ test('a row of Varve that was not verified is beside nothing', () => {
   expect(ratios(row('varve-sync', 'varve', 900, { verified: false }), row('peer', 'peer', 600))).toEqual([]);
 });
 
-test('what joins many writes into one commit stands beside what joins them, one by one beside one by one', () => {
+test('a row that joins many writes into one commit stands beside others that do, one by one beside one by one', () => {
   const peers = [row('sqlite-wasm', 'peer', 10), row('sqlite-wasm-grouped', 'peer', 200)];
   expect(ratios(varve, row('varve-sync-each', 'varve', 20), ...peers)).toEqual([
     ['varve-sync', 'sqlite-wasm-grouped', 1.5],

@@ -24,7 +24,7 @@ test('counts grow with the scale', () => {
   expect(tailored(opens, plan({}, { scale: 5 }))).toMatchObject({ entries: 1_000_000, calls: 5 });
 });
 
-test('what a plan chooses takes the place of what the suite says', () => {
+test('the choices of a plan take the place of those of the suite', () => {
   const custom: Custom = {
     entries: 500,
     calls: 70,

@@ -35,7 +35,7 @@ test('the standard plans have the shortest addresses', () => {
   expect(paramsOf(standardPlan('full')).toString()).toBe('mode=full');
 });
 
-test('what cannot be had is reported in words, and the rest is kept', () => {
+test('a wrong option is reported in words, and the rest is kept', () => {
   const wrong = 'suites=scan,nothing&value-bytes=1.5&read-ratio=2&sizes=3&durability=none';
   const { plan, problems } = planFrom(new URLSearchParams(`auto&mode=full&entries=10&${wrong}`));
   expect(plan).toMatchObject({ mode: 'full', suites: ['scan'], custom: { entries: 10 } });

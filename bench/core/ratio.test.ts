@@ -9,7 +9,7 @@ test('the interval is that of the textbook', () => {
   expect(Math.log(high)).toBeCloseTo(3 + 1.9632, 3);
 });
 
-test('what disturbs both in the same round cancels out', () => {
+test('a disturbance of both in the same round cancels out', () => {
   const disturbance = [1, 0.3, 0.8, 0.5, 0.9];
   const ours = disturbance.map((part, i) => 3 * part * (1 + i / 1000));
   const ratio = ratioOfTurns(ours, disturbance);

@@ -9,7 +9,7 @@ function row(suite: string, p99: number, hitRate: number): Row {
   return rowOf({ engine: 'varve-sync', role: 'varve', rounds: [1000], suite, p99, hitRate });
 }
 
-test('what a growing store loses is measured between the first and the last third of a round', () => {
+test('the loss of a growing store is measured between the first and the last third of a round', () => {
   const steady = Array.from({ length: 30 }, (_, i) => i + 1);
   expect(lostShare(steady)).toBeCloseTo(0);
   expect(lostShare(steady.map((end) => (end <= 15 ? end : 2 * end - 15)))).toBeCloseTo(0.5);

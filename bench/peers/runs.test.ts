@@ -23,7 +23,7 @@ test('neighbours of one kind are one run, and runs keep the order of the calls',
   expect(runsOf([])).toEqual([]);
 });
 
-test('what a run reads comes back at the places of its calls', async () => {
+test('the values that a run reads come back at the places of its calls', async () => {
   const values = await waveOfRuns({
     set: async () => undefined,
     get: async ({ keys }) => keys.map((key) => (key === 'a' ? value(1) : undefined)),

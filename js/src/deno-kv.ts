@@ -35,8 +35,8 @@ export interface DenoKvOptions {
 const DENO_KV: Known<DenoKvOptions> = { prefix: 1, lease: 1 };
 
 /**
- * Stores in a database of Deno KV. One isolate has a store open at a time. Others wait for as long as the option `lockTimeout` of
- * `open` says, and then get `VARVE_LOCKED`. If the owner ended, or was frozen for longer than its lease, another isolate takes the
+ * Stores in a database of Deno KV. One isolate has a store open at a time. Others wait for the time that the option `lockTimeout`
+ * of `open` gives, and then get `VARVE_LOCKED`. If the owner ended, or was frozen for longer than its lease, another isolate takes the
  * store over. If the old owner wakes up, its next write fails with `VARVE_LOCKED` and changes nothing.
  *
  * A write resolves when Deno KV has it: `relaxed` is as durable as `strict`. While an operation of Deno KV is running, new writes

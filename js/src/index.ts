@@ -155,8 +155,8 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
  * Checks a store that is not open anywhere, or that does not open: verifies every block and every record, and lists what is damaged.
  * Nothing is changed. `store.check()` does the same with an open store.
  *
- * An encrypted store can be checked without its key: checksums are over encrypted bytes, so damage shows, and a damaged store is told
- * from a wrong key. With the key, order, filters and counts are verified, too. `CheckReport.withoutKey` says which of the two it was.
+ * An encrypted store can be checked without its key: checksums are over encrypted bytes, so damage shows, and damage is not confused
+ * with a wrong key. With the key, order, filters and counts are verified, too. `CheckReport.withoutKey` shows which of the two it was.
  * After a crash, a file that was being written counts as damaged if the report cannot tell the two apart; opening the store puts it right.
  *
  * Rejects with `VARVE_INVALID_ARGUMENT` when the store does not exist, `VARVE_KEY` when the key is wrong, and with `VARVE_LOCKED`,

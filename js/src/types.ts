@@ -224,7 +224,7 @@ export interface SharingReport {
 export interface RecoveryReport {
   /**
    * `new`: there was no store. `clean`: the store was closed properly (sealed). `replayed`: the log was replayed. `torn`: the log was
-   * replayed, and its torn tail was dropped. `lost`: there is no store, but a note in the origin's other storage says that there was
+   * replayed, and its torn tail was dropped. `lost`: there is no store, but a note in the origin's other storage shows that there was
    * one: the browser, or somebody, cleared one storage and not the other. (When they need space, browsers clear everything of an
    * origin; then the state is `new`.)
    */
@@ -299,7 +299,7 @@ export interface TableCacheStats {
   readonly hits: number;
   /** Blocks read from the storage. */
   readonly misses: number;
-  /** How often a `get` checked the filter of a table. A filter says whether its table may contain the key. */
+  /** How often a `get` checked the filter of a table. A filter shows whether its table may contain the key. */
   readonly filterChecks: number;
   /** Checks with the answer no; each saved a lookup in the table. */
   readonly filterNegatives: number;
@@ -391,7 +391,7 @@ export interface CommonOpenOptions<K = Key, V = unknown, U = unknown> extends Wa
   durability?: Durability | undefined;
   /**
    * Where to keep the files. Default: where the store already is; a new store goes to the first available of `opfs`, `indexeddb` and
-   * `memory`, and `db.storage` says which one and why. If you name a storage and it is unavailable, `open` rejects with
+   * `memory`, and `db.storage` reports which one and why. If you name a storage and it is unavailable, `open` rejects with
    * `VARVE_UNSUPPORTED`. On a server only `memory` is available, and you must name it. With an adapter the engine runs in the
    * caller's realm, without a worker: on a server runtime, in a Durable Object.
    */
@@ -459,7 +459,7 @@ export interface RangeMoves<K, Items> {
   /**
    * Goes on at `key`, or at the first key behind it in the direction of the scan. Keys outside the range of the iterator are never
    * found, and its `limit` counts all items. It can also go back, and go on after the end. After `return()` it does nothing. An
-   * iterator of a snapshot or a transaction stays at the moment of that; one of a store goes on in the store as it is now.
+   * iterator of a snapshot or a transaction stays at the read point of that; one of a store goes on in the store as it is now.
    *
    * @example
    * const jobs = snapshot.entries({ prefix: ['job'] });

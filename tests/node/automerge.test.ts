@@ -102,7 +102,7 @@ test('reads are made again if their read point is gone; other errors are passed 
   }
 });
 
-test('what the adapter for IndexedDB has stored is moved once; what is there already, and the marks, stay', async () => {
+test('data of the adapter for IndexedDB is moved once; data that is there already, and the marks, stay', async () => {
   const old = new IndexedDBStorageAdapter('app', 'chunks');
   for (let i = 0; i < 150; i++) await old.save(['doc', 'incremental', `${i}`], data(i));
   await old.save(['storage-adapter-id'], data(7));

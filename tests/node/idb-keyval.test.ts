@@ -99,7 +99,7 @@ test('views of bytes are keys with the bytes of the view', async () => {
   ]);
 });
 
-test('what is no key is a DataError, in every function, and nothing is written', async () => {
+test('an invalid key is a DataError, in every function, and nothing is written', async () => {
   const [theirs, theirStore, mine, myStore] = sides();
   const cyclic: unknown[] = [];
   cyclic.push([cyclic]);

@@ -166,7 +166,7 @@ test.each([1, 2, 3])('the fence stays through %i more openings, foldings include
   await zombie.close();
 });
 
-test('what was committed stays through any number of openings that write nothing', async () => {
+test('committed data stays through any number of openings that write nothing', async () => {
   const commit = { row: bytes(7), drops: [], puts: [], folds: false, isStrict: false };
   let rows: Uint8Array[] = [];
   let reads = 0;

@@ -521,7 +521,7 @@ test('reads are linearizable, whatever tabs do at the same time', async () => {
   }
 });
 
-describe('what is kept', () => {
+describe('the cache of reads', () => {
   const entry = (length: number): { bytes: Uint8Array } => ({ bytes: new Uint8Array(length) });
   const put = (kept: KeptReads, id: string, length: number): void => {
     const ticket = kept.read(id);
@@ -530,7 +530,7 @@ describe('what is kept', () => {
   };
   const here = (kept: KeptReads, ...ids: string[]): string => ids.filter((id) => kept.get(id) !== undefined).join('');
 
-  test('stays within its bytes, what was used last', () => {
+  test('stays within its bytes, and keeps the last ones used', () => {
     const kept = new KeptReads(4000, () => 0, true);
     for (const id of ['a', 'b', 'c', 'd']) put(kept, id, 799);
     expect(here(kept, 'a', 'b', 'c', 'd')).toBe('abcd');

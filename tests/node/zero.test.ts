@@ -116,7 +116,7 @@ test('databases have their own keys; those of one name have the same; drop delet
   expect(await here.count()).toBe(1);
 });
 
-test('what is closed rejects, and says so; a transaction that was begun before goes on', async () => {
+test('a closed store or transaction rejects, and reports that; a transaction that was begun before goes on', async () => {
   const [reading, writing] = [await database.read(), provider.create('rep:b')];
   expect([database.closed, reading.closed]).toEqual([false, false]);
   await database.close();

@@ -5,7 +5,7 @@ import { type Found, fill, type Group, groupOf, type Plan, type Report, stampOf,
 import { Reading } from './reading.ts';
 
 /** Groups that are pending before the writer waits for the oldest. */
-const IN_FLIGHT_MAX = 32;
+const PENDING_MAX = 32;
 
 /** Reads all of a store, forwards, backwards and by key. */
 export async function read(db: Store<number, unknown>): Promise<Found> {
@@ -37,25 +37,25 @@ async function send(db: Store<number, unknown>, group: Group, round: number, seq
  * reports it meanwhile.
  */
 export async function write(db: Store<number, unknown>, plan: Plan, setsMax: number, report: Report): Promise<number> {
-  const flying: Promise<void>[] = [];
+  const pending: Promise<void>[] = [];
   let { sequence } = plan;
   let sets = 0;
   let acknowledged = 0;
   for (let index = 0; sets < setsMax; index++) {
     const group = groupOf(plan, index);
-    const flight = send(db, group, plan.round, sequence + 1).then(() => {
+    const writing = send(db, group, plan.round, sequence + 1).then(() => {
       sets += group.ops.filter((op) => op.kind === 'set').length;
       if (group.durability === 'memory') return;
       acknowledged = index + 1;
       report(acknowledged, sets);
     });
     // The code that waits for it gets the error.
-    flight.catch(() => undefined);
+    writing.catch(() => undefined);
     sequence += group.ops.length;
-    flying.push(flight);
-    if (group.wait) await Promise.all(flying.splice(0));
-    else if (flying.length >= IN_FLIGHT_MAX) await flying.shift();
+    pending.push(writing);
+    if (group.wait) await Promise.all(pending.splice(0));
+    else if (pending.length >= PENDING_MAX) await pending.shift();
   }
-  await Promise.all(flying);
+  await Promise.all(pending);
   return acknowledged;
 }

@@ -42,7 +42,7 @@ test('a run as quick as the baseline passes, and nothing runs again', async () =
   expect(text).toContain('Rows: 2 not slower.');
 });
 
-test('what is slower twice fails; only its suite runs again', async () => {
+test('a row that is slower twice fails; only its suite runs again', async () => {
   const { passed, measured, text } = await judge(rows(700, 1000), rows(720, 1000));
   expect([passed, measured]).toEqual([false, [['read-rand-mem']]]);
   expect(text).toContain(
@@ -50,13 +50,13 @@ test('what is slower twice fails; only its suite runs again', async () => {
   );
 });
 
-test('what is slower once passes, as too noisy to tell', async () => {
+test('a row that is slower once passes, as too noisy to tell', async () => {
   const { passed, text } = await judge(rows(700, 1000), rows(1000, 1000));
   expect(passed).toBe(true);
   expect(text).toContain('Rows: 1 too noisy to tell, 1 not slower.');
 });
 
-test('what was not measured fails', async () => {
+test('a row that was not measured fails', async () => {
   const { passed, text } = await judge(rows(1000, 1000).slice(0, 2));
   expect(passed).toBe(false);
   expect(text).toContain('1 NOT MEASURED');

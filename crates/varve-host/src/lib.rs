@@ -6,6 +6,10 @@
 
 use varve::storage::{SlotError, Slots};
 
+// SAFETY: the signatures are those of the functions in `js/src/wasm/host.ts`: numbers in, one number out. The functions marked `safe` get
+// no address, so the host touches no memory of this instance for them. It checks every number: for a device or slot that it does not
+// know, the result is 0 or negative. `slot_read` and `slot_write` get an address and a length, which the host trusts: their callers
+// must vouch for these.
 #[link(wasm_import_module = "varve_host")]
 unsafe extern "C" {
     safe fn slot_count(device: u32) -> u32;

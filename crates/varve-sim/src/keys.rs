@@ -1,6 +1,6 @@
 //! The data keys of encrypted stores, as a host handles them.
 //!
-//! A host learns its data keys from the slots in the manifest. Here the slots list the numbers of the keys, and a number says what the
+//! A host learns its data keys from the slots in the manifest. Here the slots list the numbers of the keys, and a number decides what the
 //! key is. So whatever crash a change of keys meets, the next opening has exactly the keys that the manifest has.
 
 use varve::manifest::key_slots;

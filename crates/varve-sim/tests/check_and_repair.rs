@@ -5,7 +5,7 @@ use varve_sim::rot::check_and_repair;
 use varve_sim::workload::generate;
 
 #[test]
-fn whatever_a_workload_left_is_sound_and_comes_back_whole_from_a_repair() {
+fn every_store_of_a_workload_is_sound_and_comes_back_whole_from_a_repair() {
     let mut tables = 0;
     for seed in 0..120 {
         match check_and_repair(&generate(seed)) {

@@ -110,7 +110,7 @@ fn a_fault_while_room_is_made_takes_the_write_back() {
     assert_eq!(run(&at_once(1_795_469_751_004_033)).failure, None);
 }
 
-/// The story: a segment moved, and the write of the header at its new place was reported as short, though all of it had landed. The
+/// The story: a segment moved, and the write of the header at its new place was reported as short, though all of it was written. The
 /// segment stayed where it was and took records; the next opening found the newer claim, and the segment as it was before these records.
 #[test]
 fn a_segment_that_did_not_move_is_found_where_it_is() {

@@ -115,7 +115,7 @@ fn tables_count_as_dropped_once_the_edit_is_committed() {
 /// The process dies at any step of a flush. The next opening finds some data, and writes nothing. A call that promises durability
 /// makes this data durable.
 #[test]
-fn what_an_opening_found_survives_the_power_once_it_is_synced() {
+fn data_that_an_opening_found_survives_a_power_cut_once_it_is_synced() {
     type Promise = fn(&mut Store<SlotPool<SimSlots>>) -> varve::Result<()>;
     let promises: [(bool, Promise); 7] = [
         (true, |store| store.commit(Durability::Strict).map(|_| ())),

@@ -8,7 +8,7 @@ use varve_sim::exhaustive::{Effort, Tried, crash_everywhere, short_trace};
 const TRACES: u64 = 6;
 
 #[test]
-fn whatever_a_crash_leaves_is_a_prefix_that_holds_what_was_promised() {
+fn every_state_after_a_crash_is_a_prefix_with_all_that_was_promised() {
     let crash = |seed| {
         crash_everywhere(&short_trace(seed), Effort::BRIEF)
             .unwrap_or_else(|what| panic!("{what}\nreplay: npm run sim -- --exhaustive 1 --from {seed}"))

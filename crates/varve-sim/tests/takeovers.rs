@@ -20,13 +20,13 @@ fn every_write_happens_once_whoever_leads() {
     assert!(numbers.iter().all(|number| *number > SEEDS / 10), "every case comes: {totals:?}");
 }
 
-/// An opening counted twice that a client had said nothing: it was removed too soon, and a write that it repeated happened again.
+/// An opening counted twice that a client had sent nothing: it was removed too soon, and a write that it repeated happened again.
 #[test]
 fn a_client_is_kept_through_openings_that_only_delete_files() {
     run(1_795_744_118_000_089, &mut Totals::default());
 }
 
-/// A delete that found no room was done behind a set of the same frame, and said that the key was there: rightly, but this check took the
+/// A delete that found no room was done behind a set of the same frame, and reported that the key was there: rightly, but this check took the
 /// order of the requests.
 #[test]
 fn a_delete_from_the_reserve_sees_the_writes_of_its_frame() {

@@ -48,7 +48,7 @@ fn no_power_loss_brings_back_what_was_overwritten() {
 
 /// A slot that was lent shows what the job wrote, and behind its table what was there before.
 #[test]
-fn what_a_job_leaves_in_a_lent_slot_is_overwritten() {
+fn bytes_that_a_job_leaves_in_a_lent_slot_are_overwritten() {
     const TABLE_BYTES: u64 = 50_000;
     for is_open in [true, false] {
         let (disk, mut pool) = pool_with_the_value();

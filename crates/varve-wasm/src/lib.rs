@@ -13,8 +13,11 @@
 //! realm, and exports of numbers need no glue. Imports are raw for the same reason: each instance has its own.
 //!
 //! Invariant: nothing unwinds across the boundary. An export returns 0 or more, or the negated number of an error code.
-//! `varve_last_error` returns the sentence of that error. The package has unsafe code in one place, `varve-host`, where the host is called.
-//! (Besides it, only allocators of tests and benchmarks have some: they count, or refuse.)
+//! `varve_last_error` returns the sentence of that error.
+//!
+//! Unsafe code of the package is in one place, `varve-host`, where the host is called. Besides it, `varve-tools` has the attribute
+//! `#[unsafe(no_mangle)]` at its exports. Tests and benchmarks have some, too: the unit tests of `scratch` write and read through pointers as
+//! JavaScript does, and allocators count, or refuse.
 
 mod control;
 mod job;

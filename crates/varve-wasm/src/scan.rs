@@ -67,7 +67,7 @@ pub fn varve_adopt(h: u32, former: u32) -> i32 {
     })
 }
 
-/// Closes everything that a client has open. Unless `may_return`, also forgets the requests that it could have asked for again.
+/// Closes everything that a client has open. Unless `may_return`, also removes the requests that it could have asked for again.
 #[wasm_bindgen]
 pub fn varve_release_client(h: u32, client_low: u32, client_high: u32, may_return: u32) -> i32 {
     raw(h, |open| {

@@ -3,7 +3,7 @@
 //! ```text
 //! scratch: bytes in                      (made by varve_scratch, else never moved)
 //! input:   bytes in, of one call         (made by varve_input; the call takes them as its own)
-//! out:     16 u32 cells, bytes out       0 pointer or sequence low, 1 length or sequence high, 2.. as the call says
+//! out:     16 u32 cells, bytes out       0 pointer or sequence low, 1 length or sequence high, 2.. as the call defines
 //! answer:  bytes out                     cells 0 and 1 name them, or where else they lie
 //! ```
 //!

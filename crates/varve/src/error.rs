@@ -8,7 +8,7 @@ use core::fmt;
 
 use crate::types::{FileName, Sequence, decimal};
 
-/// A result whose error is [`Error`] unless said otherwise.
+/// A result whose error is [`Error`] unless it names another.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// An error of the engine or of its storage.

@@ -1,7 +1,7 @@
 //! Every nonce of this thread, for the simulator, which proves that none repeats: the feature `nonces`, which only the simulator turns on.
 //!
 //! Invariant: a nonce counts when it is given out, written or not. A copy of a disk that is opened twice from one state repeats nonces
-//! and is no fault, so the caller says when to [`watch`].
+//! and is no fault, so the caller decides when to [`watch`].
 
 use std::cell::RefCell;
 use std::collections::HashSet;

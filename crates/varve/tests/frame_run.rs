@@ -294,7 +294,7 @@ fn a_long_response_ends_early_and_the_frame_goes_on_in_another() {
     }
     assert_eq!(parts, 3);
     let counts: Vec<u8> = got.iter().map(|part| part[4]).collect();
-    assert_eq!(counts, [1, 2, 1], "each part says how many answers it has");
+    assert_eq!(counts, [1, 2, 1], "each part gives its number of answers");
     let numbers: Vec<u8> = got.iter().map(|part| part[8]).collect();
     assert_eq!(numbers, [1, 2, 4], "and goes on where the one before ended");
     assert!(got[1].ends_with(&long) && got[2].ends_with(b"v\0\0\0"));

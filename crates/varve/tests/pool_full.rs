@@ -288,7 +288,7 @@ fn room_that_is_set_aside_shares_a_slot_with_files() {
     assert_eq!(pool.list().len(), 3, "room that is set aside is no file");
 }
 
-/// Slots that report a wrong count when the room ends, as Firefox does: less than the number of bytes that landed. And all their reads
+/// Slots that report a wrong count when the room ends, as Firefox does: less than the number of bytes that were written. And all their reads
 /// may fail with an error.
 struct Faulty(MemorySlots, Option<SlotError>);
 
@@ -348,7 +348,7 @@ fn a_host_that_miscounts_what_it_wrote_loses_and_leaks_nothing() {
     }
     // Behind the table, which takes whole pages.
     let written = 500_000 - 74 * 4096 - SLOT_HEADER_BYTES;
-    assert_eq!(end, written / 1000 * 1000, "all that has landed is used");
+    assert_eq!(end, written / 1000 * 1000, "all that was written is used");
     let mut rest = vec![9; (written - end) as usize];
     assert_eq!(pool.read(wal, end, &mut rest), Ok(()));
     assert!(rest.iter().all(|&byte| byte == 0));

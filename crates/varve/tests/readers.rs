@@ -1,4 +1,4 @@
-//! Readers in other threads: each sees the committed writes of its moment, whatever the store does meanwhile.
+//! Readers in other threads: each sees the committed writes of its read point, whatever the store does meanwhile.
 #![cfg(unix)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -130,8 +130,8 @@ fn read_all(inbox: &Receiver<(Reader, Arc<Model>)>, seed: u64) -> u64 {
     // So little that blocks and open tables are evicted.
     let mut local: Option<LocalReader> = None;
     let mut compared = 0;
-    for moment in inbox {
-        known.push_back(moment);
+    for given in inbox {
+        known.push_back(given);
         if known.len() > 6 {
             known.remove(rng.below(6) as usize);
         }

@@ -22,7 +22,7 @@ fn taken_over(store: TestStore) -> TestStore {
     open(store.into_storage().into_device())
 }
 
-/// A frame of requests from number `first` on; all before are answered, unless `answered` says otherwise.
+/// A frame of requests from number `first` on; all before are answered, unless `answered` gives another number.
 fn frame(first: u32, answered: u32, ops: &[(Operation, u8, &[u8], &[u8])]) -> Vec<u8> {
     let mut frame = header(CLIENT, answered, ops.len() as u32).to_vec();
     for (number, (operation, level, key, value)) in (first..).zip(ops) {
@@ -152,7 +152,7 @@ fn outcomes_with_responses_and_those_of_gone_clients_are_removed() {
     send(&mut store, &write(10, 9));
     assert_eq!(store.outcomes(), 1, "two in a row, the one before is answered");
     store = taken_over(store);
-    assert_eq!(store.outcomes(), 1, "the log says so as well");
+    assert_eq!(store.outcomes(), 1, "the log has this as well");
     store.remove_client(CLIENT);
     assert_eq!(store.outcomes(), 0);
     store.flush().expect("flushed");

@@ -124,7 +124,7 @@ fn one_that_was_never_there_must_be_opened_anew() {
         Err(Error::Retry),
         "another write has sequence 2 now"
     );
-    assert_eq!(store.restore_snapshot(SNAPSHOT, 1, 0), Err(Error::Retry), "it was said to be lost");
+    assert_eq!(store.restore_snapshot(SNAPSHOT, 1, 0), Err(Error::Retry), "it was reported as lost");
     let short = send(&mut store, Operation::SnapshotRestore, 0, b"", &[0; 15]);
     assert_eq!((short.0, short.1[0]), (2, varve::Code::InvalidArgument as u8));
 }

@@ -33,7 +33,7 @@ export interface Move<V> {
   /** The object stores to move, each with the entry that one of its entries becomes. */
   readonly stores: Readonly<Record<string, (key: IdbKey, value: unknown) => Entry<V>>>;
   readonly view: View<Key, V>;
-  /** The entry that says that all is there. */
+  /** The entry that shows that all is there. */
   readonly mark: Entry<V>;
 }
 

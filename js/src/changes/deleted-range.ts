@@ -8,10 +8,8 @@
 import type { KeyFormat } from '../codec/key-format.ts';
 import { decodeKey } from '../codec/key-reader.ts';
 import { compareBytes, successor } from '../codec/range.ts';
+import { RESERVED } from '../codec/reserved-key.ts';
 import type { Key, KeyRange } from '../types.ts';
-
-/** A range end that begins with this byte is after all keys. */
-const RESERVED = 0xff;
 
 /** The key with these bytes, if there is one. */
 function attempt(bytes: Uint8Array): Key | undefined {

@@ -106,7 +106,7 @@ function repairLines({ entries, segments, lost, older, sealed, mayResurrect }: R
 function lostLine({ file, offset, bytes, message, data, from, to }: LostPart): string {
   const where = `${file}, byte ${offset}${bytes === undefined ? '' : ` (${count(bytes)} bytes)`}`;
   if (!data) return `${where}: ${message}; no entries`;
-  // An end that is bytes can be a place between keys, which says nothing to a person.
+  // An end that is bytes can be a place between keys, which means nothing to a person.
   const isKnown = (key: Key | undefined): key is Key => key !== undefined && !(key instanceof Uint8Array);
   const bounds = [...(isKnown(from) ? [`from ${keyText(from)}`] : []), ...(isKnown(to) ? [`to ${keyText(to)}`] : [])];
   return `${where}: ${message}; entries${bounds.length === 0 ? '' : ` ${bounds.join(' ')}`} can be missing`;

@@ -3,7 +3,7 @@
  *
  *   0 raw bytes (a Uint8Array)   1 structured (cbor-writer.ts)   2 string, UTF-8   3 JSON, UTF-8   4 a codec of the user
  *
- * Invariant: the tag says how the rest is read, so reading a value with another codec gives `VARVE_INVALID_VALUE`, never a
+ * Invariant: the tag decides how the rest is read, so reading a value with another codec gives `VARVE_INVALID_VALUE`, never a
  * misread value.
  *
  * Why structured values are encoded here and not by a library (gzip; encode + decode of a 280-byte document in Node, where

@@ -7,8 +7,8 @@
  *     AES-GCM CryptoKey   -> as it is        kind 3
  *     AES-KW CryptoKey    -> as it is        kind 4
  *
- * Invariant: bytes are copied at the call and overwritten when they are imported. What is kept can be sent to a worker, and nobody can
- * read its bytes unless the caller's own CryptoKey is extractable.
+ * Invariant: bytes are copied at the call and overwritten when they are imported. The key that is kept can be sent to a worker, and
+ * nobody can read its bytes unless the caller's own CryptoKey is extractable.
  */
 
 import { invalid, VarveError } from '../errors.ts';

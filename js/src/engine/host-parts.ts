@@ -6,7 +6,7 @@
  */
 
 import type { EngineOptions } from '../protocol/messages.ts';
-import { LOCK_TIMEOUT_DEFAULT, type StorageAdapter } from '../storage/adapter.ts';
+import { LOCK_TIMEOUT_DEFAULT, MEMORY_BYTES_DEFAULT, type StorageAdapter } from '../storage/adapter.ts';
 import { hasCanary, plantCanary } from '../storage/canary.ts';
 import { commitFailure } from '../storage/commit-failure.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
@@ -26,7 +26,6 @@ import { DeferredJobs } from './deferred-jobs.ts';
 import type { LoadKeySlots } from './key-slots.ts';
 import { StoreKeys } from './store-keys.ts';
 
-const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
 /**
  * The cache of a storage that answers later, beside the engine's cache, as a share of `memoryBytes`. The engine caches blocks of 4 KiB,
  * and one fetch brings sixteen of them. Without this cache, a store that is read at random is fetched sixteen times until it is all

@@ -15,7 +15,7 @@ export interface Question {
   readonly yes: string;
   /** The kind of the button that does it. */
   readonly kind?: 'danger';
-  /** What else is asked. Enter in it is a yes. */
+  /** A further question. Enter in it is a yes. */
   readonly input?: HTMLElement;
   onYes(): unknown;
 }

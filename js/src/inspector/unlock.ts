@@ -50,7 +50,7 @@ export class Unlock {
     this.#input.value = '';
   }
 
-  /** Forgets all keys. */
+  /** Removes all keys. */
   forget(): void {
     this.#given.clear();
     this.hide();

@@ -53,7 +53,7 @@ export interface BodyCipher {
   open(number: number, entries: number, body: Uint8Array): Promise<Uint8Array>;
 }
 
-/** The bit of a block's number of entries that says that its body is encrypted. */
+/** The bit of a block's number of entries that marks its body as encrypted. */
 const SEALED = 0x8000_0000;
 
 /** SHA-256. Rejects with `VARVE_UNSUPPORTED` if it is unavailable, which is so on pages that are not served securely. */

@@ -12,6 +12,7 @@
 
 import { decodeKey } from '../codec/key-reader.ts';
 import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
+import { RESERVED } from '../codec/reserved-key.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { type UserKey, userKeyOf } from '../encryption/user-key.ts';
 import { hasCode, invalid, VarveError } from '../errors.ts';
@@ -55,7 +56,6 @@ const MARK = new Uint8Array(0);
 const BATCH_BYTES = 64 * 1024;
 
 /** No key of a user begins with this byte. */
-const RESERVED = 0xff;
 
 /** Imports an export; resolves when everything is on disk. */
 export async function importFrom(

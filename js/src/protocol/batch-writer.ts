@@ -1,6 +1,6 @@
 /**
  * The items of a batch, as the operation `batch` carries them: u32 count, then
- * { u8 kind, u8 flags, u16 0, u32 key_len, u32 value_len, key, value, pad to 4 }. The flags say whether a value begins with
+ * { u8 kind, u8 flags, u16 0, u32 key_len, u32 value_len, key, value, pad to 4 }. The flags show whether a value begins with
  * a lifetime and a condition. The keys and ranges that a transaction has read are items too.
  *
  * Invariant: the sink has whole items only; an item whose key or value was refused leaves no trace. Keys and values
@@ -12,10 +12,9 @@ import { ByteSink } from '../codec/sink.ts';
 import { checkLength } from '../codec/values.ts';
 import { invalid } from '../errors.ts';
 import type { Condition, Lifetime, SetItemOptions } from '../types.ts';
-import { BatchKind, ItemFlag } from './frame.ts';
+import { BatchKind, ITEM_HEADER_BYTES, ItemFlag } from './frame.ts';
 import { type Encoder, rawBytes, reentered } from './frame-writer.ts';
 
-const ITEM_HEADER_BYTES = 12;
 /** Most bytes of a batch (crates/varve/src/types.rs has the reason). */
 const BATCH_BYTES_MAX = 2 ** 28;
 

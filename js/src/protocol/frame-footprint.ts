@@ -7,11 +7,10 @@
 
 import { textOfBytes } from '../codec/byte-text.ts';
 import { Footprint, type TextRange } from './footprint.ts';
-import { BatchKind, ItemFlag, OP_HEADER_BYTES, Op } from './frame.ts';
+import { BatchKind, ITEM_HEADER_BYTES, ItemFlag, OP_HEADER_BYTES, Op } from './frame.ts';
 import { type FrameOperation, operationsOf } from './frame-bytes.ts';
 import { ScanFlag } from './scan.ts';
 
-const ITEM_HEADER_BYTES = 12;
 /** A batch with more items counts as a write of everything. */
 const ITEMS_MAX = 256;
 

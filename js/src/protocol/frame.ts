@@ -23,6 +23,8 @@ export const FRAME_MAGIC = 0x3246_5256;
 export const FRAME_HEADER_BYTES = 24;
 export const RESPONSE_HEADER_BYTES = 8;
 export const OP_HEADER_BYTES = 16;
+/** Bytes of an item of a batch before its key. */
+export const ITEM_HEADER_BYTES = 12;
 export const ANSWER_HEADER_BYTES = 16;
 
 /** Operations. */

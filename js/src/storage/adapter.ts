@@ -8,8 +8,10 @@
 import { invalid } from '../errors.ts';
 import type { ManagedDevice } from './device.ts';
 
-/** How long an `open` waits while somebody else has the store open, unless its caller says otherwise, in milliseconds. */
+/** How long an `open` waits while somebody else has the store open, unless its caller gives another time, in milliseconds. */
 export const LOCK_TIMEOUT_DEFAULT = 5000;
+/** `memoryBytes` of a store for which none are given. */
+export const MEMORY_BYTES_DEFAULT: number = 32 * 2 ** 20;
 
 /** How long `StorageAdapter.open` and `delete` may wait while somebody else has the store open. */
 export interface LockOptions {

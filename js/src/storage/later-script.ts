@@ -22,8 +22,8 @@ export function placeOf<T>(name: string): LaterPlace<T> {
 }
 
 /**
- * A function that loads a script, once, and resolves with what it made. After a failure the next call tries again. `use` says in the error
- * what the script is for.
+ * A function that loads a script, once, and resolves with what it made. After a failure the next call tries again. In the error, `use` is
+ * the purpose of the script.
  */
 export function laterScript<T>(place: LaterPlace<T>, use: string, url: () => URL): () => Promise<T> {
   let loading: Promise<T> | undefined;

@@ -10,14 +10,13 @@ import { withKeyOfNow } from '../options.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import { Membership, type MembershipOptions } from '../share/membership.ts';
 import { canShare } from '../share/names.ts';
-import { isAdapter } from '../storage/adapter.ts';
+import { isAdapter, MEMORY_BYTES_DEFAULT } from '../storage/adapter.ts';
 import { loaders } from './loaders.ts';
 import type { OpenOptions } from './open-options.ts';
 import { checkOwn, OPEN, resolveOptions } from './options.ts';
 import { ask, type Spawn, start } from './start.ts';
 import { Store } from './store.ts';
 
-const MEMORY_BYTES_DEFAULT = 32 * 2 ** 20;
 /** The cache of a tab in proportion to `memoryBytes`. */
 const CACHE_SHARE = 1 / 8;
 

@@ -198,7 +198,7 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
 
   /**
    * Begins a transaction that ends when you call `commit()` or `rollback()` of it, for code that cannot be one function. Everything that
-   * is said of `transaction` holds for it, except that it is not run again: on a conflict `commit()` rejects with `VARVE_CONFLICT`.
+   * holds for `transaction` holds for it, except that it is not run again: on a conflict `commit()` rejects with `VARVE_CONFLICT`.
    *
    * With `exclusive: true` it waits until no other exclusive transaction of the store is open, in any tab. So those that are all
    * exclusive never conflict with each other. Others are not stopped: a write outside of them can still be a conflict. The transaction

@@ -143,7 +143,7 @@ export class SyncStore<K, V> extends SyncView<K, V> {
   async #changeKeys(...call: KeyCall): Promise<void> {
     this.#core.ensureOpen();
     return changeKeys({ engine: this.#engine }, call, async (change) => {
-      // What was written in this turn is in the log before files get other keys.
+      // The writes of this turn are in the log before files get other keys.
       this.#core.ensureOpen();
       return this.#core.host.changeKeys(change);
     });

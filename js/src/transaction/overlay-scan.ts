@@ -1,7 +1,7 @@
 /**
  * A scan of a transaction: batches of the store's keys with the transaction's own writes laid over them.
  *
- *   store    b   d   f h |  m   p  |           batches, the last one says so
+ *   store    b   d   f h |  m   p  |           batches, the last one is marked
  *   own        c   d'  x(f..h)   o             sets, and what is deleted
  *   result   b c   d'      m   o p
  *

@@ -2,7 +2,7 @@
  * The writes of a transaction, which its reads see before the store's entries.
  *
  * A batch collects the writes in the order of their calls, as any batch does. In addition a map has the state of each key:
- * deleted, or the place of its value in the bytes of the batch. Ranges say where the store's own keys are deleted.
+ * deleted, or the place of its value in the bytes of the batch. Ranges show where the store's own keys are deleted.
  *
  *   ranges  ---[=====)--------[==)---      disjoint, ascending
  *   map        s  x  s     x               s: set, x: deleted. A range that is deleted takes the map's keys in it along.
@@ -12,6 +12,7 @@
 
 import type { KeyFormat } from '../codec/key-format.ts';
 import { compareBytes } from '../codec/range.ts';
+import { RESERVED } from '../codec/reserved-key.ts';
 import type { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
@@ -27,8 +28,6 @@ export interface Own {
   readonly lifetime: Lifetime | undefined;
 }
 
-/** No key of a user begins with this byte. */
-const RESERVED = 0xff;
 /** The end of the keys of users. */
 const USERS_END = Uint8Array.of(RESERVED);
 

@@ -1,6 +1,6 @@
 //! The rows: the data that is loaded before, and the operation.
 //!
-//! Keys have 16 bytes, values 100 unless a row says otherwise; both are random. Everything fits in the memory that each
+//! Keys have 16 bytes, values 100 unless a row has another size; both are random. Everything fits in the memory that each
 //! engine is given, so reads measure the engine and not the disk.
 
 use std::hint::black_box;

@@ -1,7 +1,7 @@
 //! Which slot contains which files, and where, from the first page of every slot.
 //!
 //! Invariant: the same slots belong to the same files as in `SlotPool::open`: those of the store whose manifest slot was
-//! claimed last, each file where the claim with the highest generation says.
+//! claimed last, each file where the claim with the highest generation places it.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Verifying an encrypted store without its key.
 //!
-//! Hashes are over ciphertext, so they show damage to every byte that was written. But the manifest, which says what is in
+//! Hashes are over ciphertext, so they show damage to every byte that was written. But the manifest, which lists what is in
 //! use, cannot be read. Therefore every file is verified that a slot names.
 //!
 //! ```text

@@ -5,7 +5,7 @@
 //! encrypted   ciphertext, as long  | nonce 24 B | tag 16 B
 //! ```
 //!
-//! A part is a block of a table, or the payload of a record. Its associated data say where it lies: store, file, offset, and
+//! A part is a block of a table, or the payload of a record. Its associated data give its place: store, file, offset, and
 //! what it is. So a part that was moved, or taken from another store, does not decrypt. The nonce lies beside the part and
 //! does not follow from the place, because a refused append writes to the same place again.
 //!

@@ -5,7 +5,7 @@
 //! 0                         8                 12                16         24
 //! ```
 //!
-//! Bit 31 of the length says that the payload is encrypted. It then ends with nonce and tag (see [`cipher`](super::cipher)), which
+//! Bit 31 of the length shows that the payload is encrypted. It then ends with nonce and tag (see [`cipher`](super::cipher)), which
 //! count in the length. [`encrypt_records`] and [`decrypt_records`] change records in place between this form and one that differs
 //! only in this: the payload is readable and the hash is that of the readable bytes. Everything else works on both forms.
 //!
@@ -196,7 +196,7 @@ pub fn decrypt_records(
             continue;
         }
         let Some(frame) = record_from(&bytes[at..], place.offset as usize, salt) else {
-            // As in `look_behind`, which then says that this is no crash.
+            // As in `look_behind`, which then reports that this is no crash.
             let Some(rest) = budget.checked_sub(claimed_bytes(bytes, at)) else { return Ok(()) };
             budget = rest;
             at += 8;

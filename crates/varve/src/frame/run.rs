@@ -107,7 +107,7 @@ struct Runner<'a, S: Storage> {
     dropped: Vec<u32>,
     /// Offsets in the response of the read points of scans and snapshots.
     read_points: Vec<usize>,
-    /// The response says something about a write that is no longer true.
+    /// The response reports something about a write that is no longer true.
     is_revised: bool,
 }
 

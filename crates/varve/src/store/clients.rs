@@ -415,7 +415,7 @@ mod tests {
             clients = kept(&clients, 8);
             assert_eq!(clients.known.len(), 1);
         }
-        assert_eq!(kept(&clients, 8).known.len(), 0, "it said nothing for too long");
+        assert_eq!(kept(&clients, 8).known.len(), 0, "it sent nothing for too long");
     }
 
     #[test]

@@ -311,7 +311,7 @@ impl<S: Storage> Store<S> {
     /// Deletes files that neither the manifest nor the WAL chain refers to, and returns how many there are. If the last edit that was read
     /// is damaged later, recovery needs the files that it dropped (seed 2 of the test of flipped bytes). So the manifest is written anew
     /// before; without room for that, the files wait for the next edit. An edit here would count as one more opening in which the clients
-    /// said nothing, and writes that they repeat later would happen again (seed 1795744118000089 of the takeovers).
+    /// sent nothing, and writes that they repeat later would happen again (seed 1795744118000089 of the takeovers).
     fn delete_orphans(&mut self, files: &[(FileName, u64)]) -> Result<u64> {
         let mut orphans = 0;
         // They may be from before the store was encrypted.

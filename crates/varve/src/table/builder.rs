@@ -296,7 +296,7 @@ mod tests {
     use crate::codec::cipher::CIPHER_BYTES;
     use crate::table::{MemoryBlocks, TRAILER_BYTES, Table, open_block_to_copy};
 
-    /// What is copied is decrypted and encrypted for its new place.
+    /// Blocks that are copied are decrypted and encrypted for their new place.
     fn keyring() -> Keyring {
         Keyring::new([7; 16], vec![(2, [1; 32])], [5; 16]).unwrap()
     }

@@ -74,7 +74,7 @@ pub fn find_footers<'a>(bytes: &'a [u8], store: &'a StoreId) -> impl Iterator<It
 }
 
 /// Finds everything that verifies in the bytes of table `id`. `key`: the number of its key, if the manifest has it; otherwise each block
-/// says under which key it is. `expects_ranges`: according to the manifest, it has range tombstones.
+/// names its key. `expects_ranges`: according to the manifest, it has range tombstones.
 #[must_use]
 pub fn salvage_table(
     bytes: &[u8],
@@ -170,7 +170,7 @@ pub fn intact_blocks(bytes: &[u8], store: &StoreId, id: u64, key: Option<KeyNumb
     remains
 }
 
-/// Whether the bytes of a block of table `id` are those that were written, as far as its hash says.
+/// Whether the bytes of a block of table `id` are those that were written, as far as its hash shows.
 #[must_use]
 pub fn is_intact(bytes: &[u8], store: &StoreId, id: u64, handle: BlockHandle) -> bool {
     slice(bytes, handle).is_some_and(|stored| check_hash(store, id, handle.offset, stored).is_ok())

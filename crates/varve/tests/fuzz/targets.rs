@@ -115,7 +115,7 @@ pub fn block(bytes: &[u8]) {
         let hash = hash(&hashed[..end]);
         hashed[end..].copy_from_slice(&hash);
     }
-    // Whoever has the key may have encrypted anything.
+    // Anybody with the key may have encrypted anything.
     let keyring = encrypted();
     let mut sealed = [bytes, &[0; CIPHER_BYTES]].concat();
     let part = Place { file: FileName::table(TABLE), offset: 0, part: BlockKind::Data as u8 };

@@ -122,7 +122,7 @@ function figure(id: string, kind = ''): HTMLElement {
   return element('dd', { id, class: kind });
 }
 
-/** A figure as a picture; the words below it say the same. */
+/** A figure as a picture; the words below it give the same figure. */
 function bar(id: string, kind: string): HTMLElement {
   return element('dd', { id, class: kind, attributes: { 'aria-hidden': 'true' } });
 }

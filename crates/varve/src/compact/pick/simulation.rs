@@ -131,7 +131,7 @@ impl Simulation {
                 }
             }
             steps += 1;
-            assert!(steps < 10_000, "the picker never comes to rest");
+            assert!(steps < 10_000, "the picker never stops");
         }
         let levels = Levels::of(&self.version, &self.options, false);
         for level in 0..DEEPEST {
