@@ -42,6 +42,31 @@ async function allKeys(db: Store<Key, unknown>): Promise<Key[]> {
 }
 
 describe('entries that expire', () => {
+  // A laptop started with its clock two hours ahead, and set it right a moment later. For two hours a session was absent as soon as it
+  // was written, and a code for a minute never expired.
+  test('have the right lifetimes once a clock that was ahead is set right', async () => {
+    const HOUR = 3_600_000;
+    setTime(T0);
+    const db = await openAsync();
+    const inTurn = await openSync();
+    for (const store of [db, inTurn]) {
+      setTime(T0 + 2 * HOUR);
+      await store.set('any', 1);
+      setTime(T0);
+      await store.set('session', 1, { expiresAt: T0 + HOUR });
+      await store.set('code', 2, { expiresIn: 60_000 });
+      expect((await store.getEntry('session'))?.expires).toStrictEqual(new Date(T0 + HOUR));
+      expect((await store.getEntry('code'))?.expires).toStrictEqual(new Date(T0 + 60_000));
+      setTime(T0 + 60_000);
+      expect([await store.get('session'), await store.get('code')]).toStrictEqual([1, undefined]);
+      await store.update('session', () => 3);
+      setTime(T0 + HOUR - 1);
+      expect(await store.get('session')).toBe(3);
+      setTime(T0 + HOUR);
+      expect(await store.get('session')).toBe(undefined);
+    }
+  });
+
   test('are absent to every read of the asynchronous store from their time on', async () => {
     setTime(T0);
     const db = await openAsync();

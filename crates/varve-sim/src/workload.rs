@@ -11,7 +11,7 @@ mod swarm;
 use varve::Encryption;
 use varve::options::Options;
 
-use self::additions::{through_frames, without_log};
+use self::additions::{hour_ahead, through_frames, without_log};
 use self::lives::add_lives;
 use self::swarm::Swarm;
 use crate::disk::FullStyle;
@@ -22,11 +22,13 @@ use crate::trace::{Op, Trace};
 /// The time at which every trace starts, in milliseconds.
 pub const START_MS: u64 = 1_000_000;
 
-/// Generates the trace of a seed. For one seed in five, reads wait; for one in three, the store is encrypted.
+/// Generates the trace of a seed. For one seed in five, reads wait; for one in three, the store is encrypted; for one in six, the host's
+/// clock is ahead for a while.
 #[must_use]
 pub fn generate(seed: u64) -> Trace {
     let mut trace = unencrypted(seed);
     add_keys(&mut Rng::new(seed ^ 0xc1f), &mut trace);
+    hour_ahead(&mut Rng::new(seed ^ 0x60a), &mut trace.ops);
     trace
 }
 

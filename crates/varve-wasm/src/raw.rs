@@ -85,7 +85,7 @@ pub fn varve_delete_range(h: u32, start: usize, end: usize) -> i32 {
 #[wasm_bindgen]
 pub fn varve_batch(h: u32, length: usize, snapshot: u32) -> i32 {
     with_bytes(h, |open, bytes| {
-        let batch = frame::parse_batch(bytes.bytes(length), open.store.now_ms())?;
+        let batch = frame::parse_batch(bytes.bytes(length), open.store.clock())?;
         let checked = batch.check(&open.store, snapshot);
         if let Err(Error::Conflict(conflict)) = &checked {
             scratch::answer(conflict.key.clone());
@@ -120,9 +120,10 @@ pub fn varve_has(h: u32, key: usize) -> i32 {
 #[wasm_bindgen]
 pub fn varve_get_entry(h: u32, key: usize, snapshot: u32) -> i32 {
     with_bytes(h, |open, bytes| {
+        let clock = open.store.clock();
         found(open, snapshot, bytes.bytes(key), |entry| {
             scratch::set_out_u64(2, entry.sequence);
-            scratch::set_out_u64(4, (entry.expires.unwrap_or(0) as f64).to_bits());
+            scratch::set_out_u64(4, (clock.to_host(entry.expires.unwrap_or(0)) as f64).to_bits());
         })
     })
 }

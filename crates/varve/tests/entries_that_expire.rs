@@ -59,6 +59,39 @@ fn an_expired_entry_hides_what_it_replaced() {
     assert_eq!(entries, 0, "nothing lies below: neither the entry nor a tombstone is kept");
 }
 
+/// A laptop that starts with its clock two hours ahead, and sets it right a moment later: from then on sessions were absent as soon as
+/// they were written, and codes for a minute never expired, until the right time had caught up.
+#[test]
+fn lifetimes_are_right_again_once_a_clock_that_was_ahead_is_set_right() {
+    const HOUR: u64 = 3_600_000;
+    let start = 1_700_000_000_000;
+    let mut store = open(MemorySlots::new(12), start);
+    set_until(&mut store, b"before", start + HOUR);
+    store.set_now(start + 2 * HOUR);
+    assert_eq!(store.get(b"before"), Ok(None));
+    for life in 0..3 {
+        let now = start + 1000 * life;
+        store.set_now(now);
+        let clock = store.clock();
+        assert_eq!(clock.to_host(clock.now_ms), now);
+        assert_eq!(store.get(b"before"), Ok(None), "nothing that expired comes back");
+        set_until(&mut store, b"for 5 ms", clock.now_ms + 5);
+        set_until(&mut store, b"for an hour", clock.of_host(now + HOUR));
+        store.set_now(now + 4);
+        assert!(store.has(b"for 5 ms").expect("read"));
+        store.set_now(now + 6);
+        assert!(!store.has(b"for 5 ms").expect("read"));
+        assert!(store.has(b"for an hour").expect("read"));
+        store.flush().expect("flushed");
+        // The machine is off for a while, but its clock runs on.
+        store = open(store.into_storage().into_device(), now + HOUR - 1);
+        assert!(store.has(b"for an hour").expect("read"));
+        store.set_now(now + HOUR);
+        assert!(!store.has(b"for an hour").expect("read"));
+        store.set_now(start + 2 * HOUR + 10_000 * life);
+    }
+}
+
 #[test]
 fn a_clock_that_went_back_brings_nothing_back() {
     let mut store = open(MemorySlots::new(12), 1000);

@@ -11,6 +11,8 @@ use crate::change::Change;
 use crate::rng::Rng;
 use crate::trace::{Guess, Op, Range};
 
+const HOUR_MS: u64 = 3_600_000;
+
 /// In some traces, writes that commit at once go through frames. Drawn apart, as the log is.
 pub(super) fn through_frames(rng: &mut Rng, ops: &mut [Op]) {
     if !rng.chance(1, 3) {
@@ -36,6 +38,26 @@ pub(super) fn without_log(rng: &mut Rng, options: &mut Options, ops: &mut Vec<Op
             ops.insert(rng.within(at as u64 + 1, ops.len() as u64) as usize, Op::Reopen);
         }
     }
+}
+
+/// In some traces the host's clock is an hour ahead for a while. The store's time does not go back when it is set right: lifetimes of all
+/// later entries count from there. Drawn apart.
+pub(super) fn hour_ahead(rng: &mut Rng, ops: &mut Vec<Op>) {
+    if !rng.chance(1, 6) {
+        return;
+    }
+    let from = rng.index(ops.len() + 1);
+    for op in &mut ops[from..] {
+        if let Op::Write { changes, .. } | Op::Frame { changes, .. } = op {
+            for change in changes {
+                if let Change::SetUntil(.., at) = change {
+                    *at += HOUR_MS;
+                }
+            }
+        }
+    }
+    ops.insert(from, Op::Wait(HOUR_MS));
+    ops.insert(from + 1 + rng.index(ops.len() - from), Op::ClockBack(HOUR_MS));
 }
 
 impl Swarm {

@@ -36,6 +36,7 @@ pub(super) fn changes<S: Storage>(
     let (wanted, flags) = parse(value).map_err(|Truncated| MALFORMED)?;
     let (mut answer, mut count) = (vec![0; 24], 0u32);
     let mut lack = Ok(());
+    let clock = store.clock();
     let mut found = store.changes(&wanted, &mut |sequence, entry| {
         count += 1;
         let kind = match entry.kind {
@@ -55,7 +56,7 @@ pub(super) fn changes<S: Storage>(
         answer.extend_from_slice(&(entry.key.len() as u32).to_le_bytes());
         answer.extend_from_slice(&(value.len() as u32).to_le_bytes());
         if let Some(at) = entry.expires {
-            answer.extend_from_slice(&(at as f64).to_le_bytes());
+            answer.extend_from_slice(&(clock.to_host(at) as f64).to_le_bytes());
         }
         append(&mut answer, entry.key);
         append(&mut answer, value);

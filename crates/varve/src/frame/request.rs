@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::options::Durability;
 use crate::scan::{ScanOptions, ScanRequest};
 use crate::storage::Storage;
-use crate::store::{Condition, Dependency, Name, Op, Store};
+use crate::store::{Clock, Condition, Dependency, Name, Op, Store};
 
 /// First word of every frame: "VRF2".
 pub const FRAME_MAGIC: u32 = 0x3246_5256;
@@ -187,16 +187,16 @@ const EXPIRES_AT: u8 = 4;
 /// Next in the item's value is a u64: the sequence that the key must have, 0 if the key must be absent.
 const IF_SEQUENCE: u8 = 2;
 
-/// Decodes the operations of a batch; lifetimes of entries count from `now_ms`.
+/// Decodes the operations of a batch; lifetimes of entries count from now, and times of expiry are the host's.
 ///
 /// # Errors
 /// `InvalidArgument` when the bytes are not a batch.
-pub fn parse_batch(bytes: &[u8], now_ms: u64) -> Result<Batch<'_>> {
+pub fn parse_batch(bytes: &[u8], clock: Clock) -> Result<Batch<'_>> {
     let mut reader = Reader::new(bytes);
-    parse_items(&mut reader, now_ms).map_err(|Truncated| MALFORMED)
+    parse_items(&mut reader, clock).map_err(|Truncated| MALFORMED)
 }
 
-fn parse_items<'a>(reader: &mut Reader<'a>, now_ms: u64) -> Result<Batch<'a>, Truncated> {
+fn parse_items<'a>(reader: &mut Reader<'a>, clock: Clock) -> Result<Batch<'a>, Truncated> {
     let count = reader.u32()?;
     let mut batch = Batch::default();
     batch.ops.reserve((count as usize).min(reader.remaining() / 12));
@@ -210,8 +210,9 @@ fn parse_items<'a>(reader: &mut Reader<'a>, now_ms: u64) -> Result<Batch<'a>, Tr
         let mut value = Reader::new(value);
         let mut expires = None;
         if flags & EXPIRES_IN != 0 {
-            let from = if flags & EXPIRES_AT == 0 { now_ms } else { 0 };
-            expires = Some(value.u64()?.saturating_add(from));
+            let ms = value.u64()?;
+            let is_time = flags & EXPIRES_AT != 0;
+            expires = Some(if is_time { clock.of_host(ms) } else { clock.now_ms.saturating_add(ms) });
         }
         if flags & IF_SEQUENCE != 0 {
             batch.conditions.push(Condition { key, sequence: value.u64()? });

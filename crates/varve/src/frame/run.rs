@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
 use crate::options::{Durability, Receipt};
 use crate::storage::Storage;
-use crate::store::{Caller, Name, Op, Store, WriteOutcome};
+use crate::store::{Caller, Clock, Name, Op, Store, WriteOutcome};
 
 /// Runs a frame and writes the response frame into `out`.
 ///
@@ -148,7 +148,7 @@ impl<S: Storage> Runner<'_, S> {
     fn write(&mut self, at: usize, request: &Request<'_>, responses: &mut Responses<'_>) {
         if matches!(self.outcomes[at], Outcome::Open) {
             let acknowledged = self.store.acknowledged();
-            let staged = ops_of(request, self.store.now_ms()).and_then(|ops| {
+            let staged = ops_of(request, self.store.clock()).and_then(|ops| {
                 let ops_of_it = ops.as_slice();
                 if self.is_repeated && !ops_of_it.is_empty() {
                     match self.store.outcome_of(self.client, request.request) {
@@ -244,7 +244,7 @@ impl<S: Storage> Runner<'_, S> {
             {
                 continue;
             }
-            let Ok(writes) = ops_of(request, 0) else { continue };
+            let Ok(writes) = ops_of(request, Clock::default()) else { continue };
             let ops = writes.as_slice();
             if ops.is_empty() || !ops.iter().all(Op::is_delete) {
                 continue;
@@ -308,12 +308,12 @@ impl<'a> Ops<'a> {
     }
 }
 
-fn ops_of<'a>(request: &Request<'a>, now_ms: u64) -> Result<Ops<'a>> {
+fn ops_of<'a>(request: &Request<'a>, clock: Clock) -> Result<Ops<'a>> {
     Ok(Ops::One(match request.operation {
         Operation::Set => Op::Set { key: request.key, value: request.value, expires: None },
         Operation::Delete => Op::Delete { key: request.key },
         Operation::DeleteRange => Op::DeleteRange { start: request.key, end: end_of_range(request.value) },
-        Operation::Batch => return parse_batch(request.value, now_ms).map(Ops::Many),
+        Operation::Batch => return parse_batch(request.value, clock).map(Ops::Many),
         _ => return Ok(Ops::Many(Batch::default())),
     }))
 }

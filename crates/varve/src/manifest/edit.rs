@@ -29,8 +29,10 @@ pub struct Floors {
     pub next_table: u64,
     /// Every WAL segment id below this one may be in use.
     pub next_segment: u64,
-    /// The highest time seen, in milliseconds since 1970.
+    /// The highest time of the store, in milliseconds since 1970.
     pub clock_ms: u64,
+    /// How far that time is ahead of the host's. It is no floor: it may fall.
+    pub ahead_ms: u64,
 }
 
 /// Writes of a client that were done, so that the client can get the result again after a takeover.
@@ -61,7 +63,7 @@ pub struct Edit {
 }
 
 impl Floors {
-    /// Whether no number is lower than it was in `before`.
+    /// Whether no floor is lower than it was in `before`.
     #[must_use]
     pub(crate) fn rose_from(&self, before: &Self) -> bool {
         self.numbers().iter().zip(before.numbers()).all(|(now, before)| *now >= before)
@@ -94,7 +96,22 @@ impl Floors {
             next_table: reader.varint()?,
             next_segment: reader.varint()?,
             clock_ms: reader.varint()?,
+            ahead_ms: 0,
         })
+    }
+}
+
+/// Appends `ahead_ms`, which is left out in a store whose clock was never set back.
+pub(super) fn encode_ahead(ahead_ms: u64, into: &mut Vec<u8>) {
+    if ahead_ms > 0 {
+        put_u64(into, ahead_ms);
+    }
+}
+
+pub(super) fn decode_ahead(reader: &mut Reader<'_>) -> Result<u64, Truncated> {
+    match if reader.is_empty() { Ok(None) } else { reader.varint().map(Some) }? {
+        Some(0) => Err(Truncated),
+        ahead_ms => Ok(ahead_ms.unwrap_or(0)),
     }
 }
 
@@ -130,6 +147,7 @@ impl Edit {
         for id in &self.removed {
             put_u64(into, *id);
         }
+        encode_ahead(self.floors.ahead_ms, into);
     }
 
     /// Reads one encoded edit.
@@ -137,12 +155,14 @@ impl Edit {
     /// # Errors
     /// [`Truncated`] when the bytes end before the edit does.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
-        Ok(Self {
+        let mut edit = Self {
             floors: Floors::decode(reader)?,
             clients: decode_clients(reader)?,
             added: decode_list(reader, |reader| Ok((reader.u8()?, TableMeta::decode(reader)?)))?,
             removed: decode_list(reader, Reader::varint)?,
-        })
+        };
+        edit.floors.ahead_ms = decode_ahead(reader)?;
+        Ok(edit)
     }
 }
 

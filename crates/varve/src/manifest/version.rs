@@ -13,7 +13,9 @@
 
 use std::rc::Rc;
 
-use super::edit::{ClientState, Edit, Floors, decode_clients, decode_list, encode_clients};
+use super::edit::{
+    ClientState, Edit, Floors, decode_ahead, decode_clients, decode_list, encode_ahead, encode_clients,
+};
 use crate::codec::bytes::compare;
 use crate::codec::reader::{Reader, Truncated};
 use crate::codec::varint::put_u64;
@@ -144,6 +146,7 @@ impl Version {
                 table.encode(into);
             }
         }
+        encode_ahead(self.floors.ahead_ms, into);
     }
 
     /// Reads one encoded version and checks it as [`apply`](Self::apply) does.
@@ -152,10 +155,11 @@ impl Version {
     /// [`Error::Corrupt`] without a file.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self> {
         let truncated = |Truncated| misfit("a snapshot ends early");
-        let floors = Floors::decode(reader).map_err(truncated)?;
+        let mut floors = Floors::decode(reader).map_err(truncated)?;
         let clients = decode_clients(reader).map_err(truncated)?;
         let levels =
             decode_list(reader, |reader| decode_list(reader, TableMeta::decode)).map_err(truncated)?;
+        floors.ahead_ms = decode_ahead(reader).map_err(truncated)?;
         let mut version = Self { levels: Vec::new(), floors, clients };
         for (level, tables) in levels.into_iter().enumerate() {
             for meta in tables {

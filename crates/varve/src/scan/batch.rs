@@ -19,6 +19,8 @@ pub struct Batch {
     want_keys: bool,
     want_values: bool,
     want_expiries: bool,
+    /// Subtracted from expiries: the host's time is that much behind the store's.
+    pub(crate) ahead_ms: u64,
     expires: bool,
     count: u32,
     keys: Vec<u8>,
@@ -57,7 +59,8 @@ impl Batch {
     pub(crate) fn push_expiry(&mut self, expires: Option<u64>) {
         self.expires |= expires.is_some();
         if self.want_expiries {
-            self.values.extend_from_slice(&expires.unwrap_or(0).to_le_bytes());
+            let at = expires.unwrap_or(0).saturating_sub(self.ahead_ms);
+            self.values.extend_from_slice(&at.to_le_bytes());
         }
     }
 

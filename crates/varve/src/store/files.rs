@@ -118,7 +118,8 @@ impl<S: Storage> Store<S> {
         edit.floors.next_table = self.fresh.next_table;
         edit.floors.next_segment = self.fresh.next_segment;
         if !mutant::has(Mutant::ClockNotKept) {
-            edit.floors.clock_ms = self.now_ms;
+            edit.floors.clock_ms = self.clock.now_ms;
+            edit.floors.ahead_ms = self.clock.ahead_ms;
         }
         edit.floors.history_floor = edit.floors.history_floor.max(self.history_floor(edit.floors.log_floor));
         edit.clients = self.clients.states(edit.floors.last_sequence);

@@ -14,6 +14,7 @@
 mod blocks;
 mod changes;
 mod clients;
+mod clock;
 mod condition;
 mod cursors;
 mod files;
@@ -53,6 +54,7 @@ use crate::view::{SharedMemtable, View, share};
 pub use changes::{ChangesFound, ChangesWanted};
 use clients::Clients;
 pub use clients::{Caller, WriteOutcome};
+pub use clock::Clock;
 pub use condition::{Condition, Dependency};
 use cursors::Cursors;
 use files::Obsolete;
@@ -132,7 +134,7 @@ pub struct Store<S: Storage> {
     clients: Clients,
     obsolete: Obsolete,
     history: History,
-    now_ms: u64,
+    clock: Clock,
     memtable_bytes: usize,
     /// The bytes of deleted files are overwritten: some were written before the store was encrypted.
     wipes: bool,
@@ -164,14 +166,19 @@ impl<S: Storage> Store<S> {
         recover::open(storage, options, host)
     }
 
-    /// Sets the store's time, in milliseconds since 1970. It never goes back: an earlier time has no effect.
-    pub fn set_now(&mut self, now_ms: u64) {
-        self.now_ms = self.now_ms.max(now_ms);
+    /// Tells the store the time of the host, in milliseconds since 1970. The store's time never goes back: see [`Clock`].
+    pub fn set_now(&mut self, host_ms: u64) {
+        self.clock = self.clock.at(host_ms);
+    }
+
+    /// The store's time, and how far it is ahead of the host's.
+    pub fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// The time that reads use: the highest that the host has set or that an edit of the manifest has recorded.
     pub fn now_ms(&self) -> u64 {
-        self.now_ms
+        self.clock.now_ms
     }
 
     /// The storage that the store uses.

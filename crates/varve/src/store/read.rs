@@ -34,7 +34,7 @@ impl<S: Storage> Store<S> {
         self.check_open()?;
         let name = name.into();
         let (view, snapshot, now_ms) = match name.number {
-            0 => (&self.view, self.last_sequence, self.now_ms),
+            0 => (&self.view, self.last_sequence, self.clock.now_ms),
             _ => {
                 let snapshot = self.snapshots.get(name)?;
                 (&snapshot.view, snapshot.snapshot(), snapshot.now_ms)
@@ -65,7 +65,7 @@ impl<S: Storage> Store<S> {
     /// `Closed`.
     pub fn scan(&self, options: ScanOptions) -> Result<Cursor> {
         self.check_open()?;
-        Ok(Cursor::new(self.view.clone(), self.last_sequence, self.now_ms, options))
+        Ok(Cursor::new(self.view.clone(), self.last_sequence, self.clock.now_ms, options))
     }
 
     /// Adds entries of a scan to `batch` until it contains `bytes_max` bytes or the scan ends.
@@ -76,6 +76,7 @@ impl<S: Storage> Store<S> {
         self.check_open()?;
         let present = cursor.is_of(&self.view).then_some(self.last_sequence);
         let known = Known { gaps: &self.gaps, present };
+        batch.ahead_ms = self.clock.ahead_ms;
         cursor.fill(self.manifest.keyring(), &self.blocks(), known, bytes_max, batch)
     }
 

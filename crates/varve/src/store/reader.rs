@@ -135,7 +135,7 @@ impl<D: SharedSlots> Store<SlotPool<D>> {
         let read_point = Arc::new(ReadPoint {
             keyring: self.manifest.keyring().clone(),
             sequence: self.acknowledged,
-            now_ms: self.now_ms,
+            now_ms: self.clock.now_ms,
             memtables: self.view.memtables.iter().map(|memtable| memtable.borrow().clone()).collect(),
             levels: self.view.levels.iter().map(|level| level.iter().map(pinned).collect()).collect(),
             places,

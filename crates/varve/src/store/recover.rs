@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::clients::Clients;
+use super::clock::Clock;
 use super::cursors::Cursors;
 use super::files::Obsolete;
 use super::history::History;
@@ -286,7 +287,7 @@ fn assemble<S: Storage>(
         clients: replay.clients,
         obsolete: Obsolete::default(),
         history,
-        now_ms: host.now_ms.max(floors.clock_ms),
+        clock: Clock { now_ms: floors.clock_ms, ahead_ms: floors.ahead_ms }.at(host.now_ms),
         wipes: false,
         poisoned: false,
         closed: false,

@@ -136,7 +136,7 @@ impl<S: Storage> Store<S> {
     /// As [`Store::restore_snapshot`].
     pub(crate) fn open_snapshot_at(&mut self, name: Name, sequence: Sequence) -> Result<()> {
         self.check_open()?;
-        self.keep_read_point(name, sequence, self.now_ms)
+        self.keep_read_point(name, sequence, self.clock.now_ms)
     }
 
     /// Keeps an earlier read point as a snapshot: every version that it saw must still be there.

@@ -194,7 +194,7 @@ impl<S: Storage> Store<S> {
             }
         };
         let opened = self.snapshots.all().map(|snapshot| snapshot.now_ms);
-        let oldest = opened.min().unwrap_or(self.now_ms);
+        let oldest = opened.min().unwrap_or(self.clock.now_ms);
         Stats {
             sequence: self.last_sequence,
             memtable_entries: active.entries() as u64,
@@ -219,12 +219,12 @@ impl<S: Storage> Store<S> {
             memory_bytes_max: self.options.memory_bytes as u64,
             flushes: counters.flushes,
             flush_bytes: counters.flush_bytes,
-            last_flush_ms: counters.last_flush_ms,
+            last_flush_ms: self.clock.to_host(counters.last_flush_ms),
             compactions: counters.compactions,
             compaction_bytes_read: counters.compaction_bytes_read,
             compaction_bytes_written: counters.compaction_bytes_written,
             entries_dropped: counters.entries_dropped,
-            last_compaction_ms: counters.last_compaction_ms,
+            last_compaction_ms: self.clock.to_host(counters.last_compaction_ms),
             moves: counters.moves,
             drops: counters.drops,
             sweeping: self.jobs.sweep.is_running(),
@@ -237,7 +237,7 @@ impl<S: Storage> Store<S> {
             disk_bytes: self.storage.bytes_on_disk(),
             cursors: self.cursors.count() as u64,
             snapshots: self.snapshots.all().len() as u64,
-            snapshot_age_ms: self.now_ms.saturating_sub(oldest),
+            snapshot_age_ms: self.clock.now_ms.saturating_sub(oldest),
             obsolete_files: self.obsolete.len() as u64,
             epoch: self.manifest.epoch(),
         }

@@ -31,7 +31,7 @@ pub enum Op<'a> {
         key: &'a [u8],
         /// Its value.
         value: &'a [u8],
-        /// When the entry expires, in milliseconds since 1970.
+        /// When the entry expires, in the store's time: see [`Clock::of_host`](crate::store::Clock::of_host).
         expires: Option<u64>,
     },
     /// Removes a key.

@@ -25,12 +25,13 @@ impl<S: Storage> Runner<'_, S> {
         responses: &mut Responses<'_>,
     ) -> Result<()> {
         let number = request.request;
+        let clock = self.store.clock();
         match request.operation {
             Operation::Get => self.find(request, responses, &|entry, out| append(out, entry.value)),
             Operation::Has => self.find(request, responses, &|_, _| {}),
             Operation::GetEntry => self.find(request, responses, &|entry, out| {
                 out.extend_from_slice(&entry.sequence.to_le_bytes());
-                out.extend_from_slice(&(entry.expires.unwrap_or(0) as f64).to_le_bytes());
+                out.extend_from_slice(&(clock.to_host(entry.expires.unwrap_or(0)) as f64).to_le_bytes());
                 append(out, entry.value);
             }),
             Operation::GetMany => self.get_many(request, responses),

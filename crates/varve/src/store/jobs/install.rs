@@ -109,7 +109,7 @@ impl<S: Storage> Store<S> {
         for frozen in flushed.iter().filter(|frozen| self.segments.contains(&frozen.segment)) {
             self.history.add(&frozen.memtable.borrow());
         }
-        self.counters.count_flush(&result, self.now_ms);
+        self.counters.count_flush(&result, self.clock.now_ms);
         let added = result.tables.into_iter().map(|table| (0, table)).collect();
         let committed = self.commit_edit(Edit { added, floors, ..Edit::default() });
         if committed.is_err() {
@@ -151,7 +151,7 @@ impl<S: Storage> Store<S> {
             return Ok(false);
         }
         raise_gc(&mut edit.floors, &result);
-        self.counters.count_compaction(&result, self.now_ms);
+        self.counters.count_compaction(&result, self.clock.now_ms);
         if running.inputs.first().is_some_and(|newest| newest.level == 0) {
             let kept: u64 = result.tables.iter().map(|table| table.entries).sum();
             self.jobs.overwrites = result.entries_dropped > kept / OVERWRITTEN_SHARE;

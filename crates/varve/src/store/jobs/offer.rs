@@ -46,7 +46,7 @@ impl<S: Storage> Store<S> {
             outputs_max,
             raw_bytes_max: u64::MAX,
             end: None,
-            now_ms: self.now_ms + if mutant::has(Mutant::MergeClockAhead) { 1000 } else { 0 },
+            now_ms: self.clock.now_ms + if mutant::has(Mutant::MergeClockAhead) { 1000 } else { 0 },
             tombstones_until: self.oldest_snapshot(),
             below: Vec::new(),
             above: Vec::new(),
