@@ -204,6 +204,84 @@ test('the store of a process that ended goes to the next one when the lease is o
   await heir.closeAll();
 });
 
+const YEAR_MS = 365 * 24 * 3600 * 1000;
+
+test('a lease that was written under a wrong clock is over when the head has not changed for its length', async () => {
+  vi.useFakeTimers({ toFake: [...CLOCKS] });
+  const state = new FakeKvState();
+  const dead = storageOn(state, 2000);
+  const now = Date.now();
+  vi.setSystemTime(now + 1000 * YEAR_MS);
+  const device = await dead.storage.open('future', { lockTimeout: 0 });
+  device.write(0, bytes(1, 2, 3), 0);
+  await device.committed();
+  dead.kv.kill();
+  vi.setSystemTime(now);
+  await expect(storageOn(state).storage.open('future', { lockTimeout: 0 })).rejects.toMatchObject({
+    code: 'VARVE_LOCKED',
+    message: expect.stringContaining('is free in 2000 ms'),
+  });
+  let isOpen = false;
+  const next = storageOn(state).storage.open('future', { lockTimeout: 5000 });
+  void next.then(() => {
+    isOpen = true;
+  });
+  await vi.advanceTimersByTimeAsync(1900);
+  expect(isOpen).toBe(false);
+  await vi.advanceTimersByTimeAsync(1000);
+  const heir = await next;
+  expect(await read(heir, 0, 0, 3)).toEqual(bytes(1, 2, 3));
+  await heir.closeAll();
+});
+
+test.each([
+  ['back', -YEAR_MS],
+  ['forward', YEAR_MS],
+])('a holder whose clock jumps %s renews its lease, and keeps the store', async (_, jump) => {
+  vi.useFakeTimers({ toFake: [...CLOCKS] });
+  const state = new FakeKvState();
+  const device = await storageOn(state, 1500).storage.open('jump', { lockTimeout: 0 });
+  await device.committed();
+  vi.setSystemTime(Date.now() + jump);
+  // An opener with the same clock; if that jumped forward, the first renewal must come before the opener looks.
+  await vi.advanceTimersByTimeAsync(600);
+  const { commits } = state;
+  const other = storageOn(state).storage.open('jump', { lockTimeout: 6000 });
+  const isRefused = expect(other).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await vi.advanceTimersByTimeAsync(6500);
+  await isRefused;
+  expect(state.commits - commits).toBeGreaterThanOrEqual(6);
+  device.write(0, bytes(1), 0);
+  await device.committed();
+  await device.closeAll();
+});
+
+test('a commit after the clock jumped forward, as after a sleep, renews the lease', async () => {
+  vi.useFakeTimers({ toFake: [...CLOCKS] });
+  const state = new FakeKvState();
+  const device = await storageOn(state).storage.open('sleep', { lockTimeout: 0 });
+  await device.committed();
+  vi.setSystemTime(Date.now() + YEAR_MS);
+  device.write(0, bytes(1), 0);
+  await device.committed();
+  await expect(storageOn(state).storage.open('sleep', { lockTimeout: 0 })).rejects.toMatchObject({
+    code: 'VARVE_LOCKED',
+  });
+  await device.closeAll();
+});
+
+test('a holder with a long lease keeps its store from an opener with a short one', async () => {
+  vi.useFakeTimers({ toFake: [...CLOCKS] });
+  const state = new FakeKvState();
+  const device = await storageOn(state, 20_000).storage.open('long', { lockTimeout: 0 });
+  await device.committed();
+  const other = storageOn(state, 1000).storage.open('long', { lockTimeout: 50_000 });
+  const isRefused = expect(other).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await vi.advanceTimersByTimeAsync(51_000);
+  await isRefused;
+  await device.closeAll();
+});
+
 test('a holder whose store was taken over changes and reads nothing any more', async () => {
   const state = new FakeKvState();
   const { kv, storage } = storageOn(state);

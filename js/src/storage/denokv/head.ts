@@ -8,7 +8,10 @@
  *
  * Every operation checks the head's versionstamp, which changes whenever somebody writes the head. After another holder claimed the
  * store, everything that a former holder still sends fails as a whole. So two holders never change a store at once, even if their
- * clocks differ: a wrong clock only makes a claim too early or too late.
+ * clocks differ: a wrong clock only makes a claim too early.
+ *
+ * It makes no claim too late. A lease also runs out when the head has not changed for as long as the lease lasts, measured by an opener
+ * that watches it. A holder that runs writes the head every two thirds of its lease at the latest. If it is later, it is fenced.
  *
  * Invariant: operations run one at a time, in the order of the calls. An operation that failed without a response is sent again,
  * once the head has shown that it does not contain it.
@@ -16,7 +19,7 @@
 
 import { VarveError } from '../../errors.ts';
 import { untilAborted } from '../../runtime/until-aborted.ts';
-import { delay } from '../../runtime/wait.ts';
+import { delay, unref } from '../../runtime/wait.ts';
 import type { LockOptions } from '../adapter.ts';
 import { SlotError } from '../device.ts';
 import type { Change } from './pack.ts';
@@ -42,8 +45,16 @@ interface HeadValue {
   readonly gaveReserve: boolean;
   /** Counts how often its holder wrote it. */
   readonly writes: number;
-  /** The holder of the store, and the time until which it may not be taken away, in milliseconds since 1970. */
-  readonly holder: { readonly id: string; readonly until: number } | null;
+  readonly holder: HolderValue | null;
+}
+
+/** The holder of a store. */
+interface HolderValue {
+  readonly id: string;
+  /** The time until which the store may not be taken away, in milliseconds since 1970 by the clock of the holder. */
+  readonly until: number;
+  /** Milliseconds from when the holder wrote this to `until`; earlier versions did not write it. */
+  readonly leaseMs?: number;
 }
 
 /** The fields of the head that its holder changes. */
@@ -76,6 +87,8 @@ export class Head {
   readonly #leaseMs: number;
   #value: HeadValue;
   #versionstamp: string | null;
+  /** When the head was written last, in the time of `performance.now()`. */
+  #writtenAt = Number.NEGATIVE_INFINITY;
   #turn: Promise<unknown> = Promise.resolve();
   #timer: ReturnType<typeof setInterval> | undefined;
   #isReleased = false;
@@ -95,20 +108,27 @@ export class Head {
   static async claim(kv: Kv, key: KvKey, options: ClaimOptions): Promise<Head | undefined> {
     const { lockTimeout, signal, store, leaseMs, create } = options;
     const deadline = performance.now() + lockTimeout;
+    let seen: { versionstamp: string | null; at: number } | undefined;
     for (let pause = 10; ; pause = Math.min(LOOK_MS_MAX, pause * 2)) {
       signal?.throwIfAborted();
+      const askedAt = performance.now();
       const found = await asked(() => kv.get(key, STRONG));
+      if (seen?.versionstamp !== found.versionstamp) {
+        seen = { versionstamp: found.versionstamp, at: performance.now() };
+      }
       const value = found.value as HeadValue | null;
       if (value === null && !create) return undefined;
       if (value !== null && value.format !== FORMAT) {
         throw new VarveError('VARVE_VERSION', 'A newer version of varve wrote this store.');
       }
-      if (value === null || value.holder === null || value.holder.until < Date.now()) {
+      const holder = value?.holder;
+      const lease = holder?.leaseMs ?? leaseMs;
+      if (!holder || holder.until < Date.now() || askedAt - seen.at > lease) {
         const head = new Head(kv, key, found, leaseMs);
         if (await head.#take()) return head;
       }
       const left = deadline - performance.now();
-      if (left <= 0) throw locked(store, value);
+      if (left <= 0) throw locked(store, Math.min(lease, (holder?.until ?? 0) - Date.now()));
       await untilAborted(delay(Math.min(pause, left)), signal).catch(() => undefined);
     }
   }
@@ -186,21 +206,26 @@ export class Head {
     if (this.#isDue()) await this.write([], {}).catch(() => undefined);
   }
 
-  /** Whether a third of the lease is over. */
+  /**
+   * Whether a third of the lease is over by either clock. The one of the machine may be set back; the other one may stand still while
+   * the machine sleeps.
+   */
   #isDue(): boolean {
     const until = this.#value.holder?.until ?? 0;
-    return until - Date.now() < (this.#leaseMs * 2) / 3;
+    const third = this.#leaseMs / 3;
+    return performance.now() - this.#writtenAt >= third || until - Date.now() < 2 * third;
   }
 
   async #send(changes: readonly Change[], change: HeadChange | undefined, row?: KvKey): Promise<void> {
     if (this.#isReleased) throw new SlotError('closed', 'The store was closed.');
+    const now = performance.now();
     const isDue = change !== undefined || this.#isDue();
     const next = isDue ? { ...this.#value, ...change, ...this.#held() } : undefined;
     for (let attempt = 1; ; attempt++) {
       try {
         const result = await this.#operation(changes, next, row).commit();
         if (result.ok) {
-          if (next !== undefined) this.#wrote(next, result.versionstamp);
+          if (next !== undefined) this.#wrote(next, result.versionstamp, now);
           return;
         }
       } catch (error) {
@@ -209,18 +234,18 @@ export class Head {
         await delay(ATTEMPT_PAUSE_MS * attempt);
       }
       // It may have succeeded although no response came.
-      if (await this.#isDone(next, row)) return;
+      if (await this.#isDone(next, row, now)) return;
       if (attempt === ATTEMPTS_MAX) throw taken();
     }
   }
 
   /** Whether an operation of unknown outcome succeeded; throws when another holder has the store. */
-  async #isDone(next: HeadValue | undefined, row: KvKey | undefined): Promise<boolean> {
+  async #isDone(next: HeadValue | undefined, row: KvKey | undefined, sentAt: number): Promise<boolean> {
     const keys = row === undefined ? [this.key] : [this.key, row];
     const [now, appended] = await asked(() => this.#kv.getMany(keys, STRONG));
     const value = now?.value as HeadValue | null;
     if (this.isMine(now) && value?.writes === next?.writes) {
-      this.#wrote(value as HeadValue, now?.versionstamp ?? null);
+      this.#wrote(value as HeadValue, now?.versionstamp ?? null, sentAt);
       return true;
     }
     if (now?.versionstamp !== this.#versionstamp) throw taken();
@@ -239,12 +264,14 @@ export class Head {
   }
 
   #held(): Pick<HeadValue, 'holder' | 'writes'> {
-    return { writes: this.#value.writes + 1, holder: { id: this.#id, until: Date.now() + this.#leaseMs } };
+    const holder = { id: this.#id, until: Date.now() + this.#leaseMs, leaseMs: this.#leaseMs };
+    return { writes: this.#value.writes + 1, holder };
   }
 
-  #wrote(value: HeadValue, versionstamp: string | null): void {
+  #wrote(value: HeadValue, versionstamp: string | null, sentAt: number): void {
     this.#value = value;
     this.#versionstamp = versionstamp;
+    this.#writtenAt = sentAt;
   }
 
   /** Writes the head for the last time, or deletes it. A failure does not matter: the lease runs out. */
@@ -291,17 +318,9 @@ function kvError(error: unknown): SlotError {
   return new SlotError(/disk is full/i.test(message) ? 'full' : 'io', `Deno KV: ${message}`, { cause: error });
 }
 
-function locked(store: string, value: HeadValue | null): VarveError {
-  const left = Math.max(0, (value?.holder?.until ?? 0) - Date.now());
+function locked(store: string, leftMs: number): VarveError {
   return new VarveError(
     'VARVE_LOCKED',
-    `Another process or isolate has the store "${store}" open. Close it there, or wait longer: if it ended, the store is free in ${left} ms.`,
+    `Another process or isolate has the store "${store}" open. Close it there, or wait longer: if it ended, the store is free in ${Math.max(0, leftMs)} ms.`,
   );
-}
-
-/** Makes a timer keep no process alive. */
-function unref(timer: ReturnType<typeof setInterval>): void {
-  const { Deno } = globalThis as { Deno?: { unrefTimer?(id: unknown): void } };
-  if (typeof timer === 'object') (timer as { unref?(): void }).unref?.();
-  else Deno?.unrefTimer?.(timer);
 }

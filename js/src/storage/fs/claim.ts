@@ -1,33 +1,35 @@
 /**
  * The lock of a store: an empty file in its directory, whose name identifies the holder.
  *
- *     lock.<pid>.<start of the process>.<thread>.<locks file: 0 or 1>.<nonce>.<host>
+ *     lock.<pid>.<start of the process>.<thread>.<locks file: 0 or 1>.<PID namespace>.<nonce>.<host>
  *
  * To take it, an opener looks for claims, makes its own (O_EXCL), and looks again. If it finds a claim of another living holder, it
  * removes its own and tries again later. Of two openers that claim at once, at least one sees the other, because each looks after it
  * has made its own claim: so two never hold a store. Claims of dead holders are removed. No name is ever used twice, so removing a
  * dead holder's claim can never remove a living one's. A single lock file that is taken over from a dead owner has that race.
+ * The pid of a holder in another container says nothing: its claim is watched for some seconds (pulse.ts).
  *
  * Invariant: held from before the first slot is opened until after the last one is closed. The claim's file stays open
- * meanwhile (see liveness.ts).
+ * meanwhile (see liveness.ts). In a container it is touched meanwhile.
  */
 
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { VarveError } from '../../errors.ts';
 import { untilAborted } from '../../runtime/until-aborted.ts';
-import { delay } from '../../runtime/wait.ts';
+import { delay, unref } from '../../runtime/wait.ts';
 import type { LockOptions } from '../adapter.ts';
 import { type FileCalls, makeDirectory, namesIn, removeFile } from './calls.ts';
 import { errnoOf } from './errno.ts';
-import { type Holder, isAlive, lockFile, self } from './liveness.ts';
+import { type Holder, isAlive, isApart, isTouching, lockFile, self } from './liveness.ts';
 import { type Place, placeOf } from './place.ts';
+import { pulseOf, SETTLE_MS, TOUCH_MS, Watch } from './pulse.ts';
 
 const PAUSE_MS_MAX = 50;
 /** How often an opener that met another one at the same time tries again, even if its `lockTimeout` is shorter. */
 const MEETINGS_MAX = 10;
-const NAME = /^lock\.(\d+)\.(\d+)\.(\d+)\.([01])\.[0-9a-f]+\.([\w%-]*)$/;
-const HOST_BYTES_MAX = 120;
+/** Earlier versions made claims without the PID namespace. */
+const NAME = /^lock\.(\d+)\.(\d+)\.(\d+)\.([01])(?:\.(\d+))?\.[0-9a-f]+\.([\w%-]*)$/;
 
 /** A held lock. */
 export interface Claim {
@@ -55,14 +57,18 @@ export async function claim(
 ): Promise<Claim> {
   const deadline = performance.now() + lockTimeout;
   const me = self();
+  const watch = new Watch();
   for (let pause = 1, meetings = 0; ; pause = Math.min(PAUSE_MS_MAX, pause * 2)) {
     signal?.throwIfAborted();
-    let other = findOther(calls, directory, me);
+    let other = findOther(calls, directory, me, watch);
     if (other === undefined) {
       const made = make(calls, directory, me);
       if (made !== undefined) {
-        other = findOther(calls, directory, me, made.name);
-        if (other === undefined && namesIn(directory).includes(made.name)) return made;
+        other = findOther(calls, directory, me, watch, made.name);
+        if (other === undefined && namesIn(directory).includes(made.name)) {
+          if (watch.mustSettle) await delay(SETTLE_MS);
+          return made;
+        }
         made.release();
       }
       if (++meetings <= MEETINGS_MAX) {
@@ -82,7 +88,9 @@ function make(calls: FileCalls, directory: string, me: Holder): (Claim & { name:
   const path = join(directory, name);
   let file: number | undefined;
   let lock: { close(): void } | undefined;
+  let timer: ReturnType<typeof setInterval> | undefined;
   const release = (): void => {
+    clearInterval(timer);
     try {
       removeFile(calls, path);
     } finally {
@@ -95,12 +103,26 @@ function make(calls: FileCalls, directory: string, me: Holder): (Claim & { name:
   try {
     file = calls.openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o666);
     lock = lockFile(path);
-    return { name, place: placeOf(path, file), release };
+    const place = placeOf(path, file, isTouching(me));
+    if (place.isTouched) timer = touching(place);
+    return { name, place, release };
   } catch (error) {
     release();
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+/** Touches a claim again and again. The next write gets the error of what fails here. */
+function touching(place: Place): ReturnType<typeof setInterval> {
+  const pulse = pulseOf(place);
+  const timer = setInterval(() => {
+    try {
+      pulse();
+    } catch {}
+  }, TOUCH_MS);
+  unref(timer);
+  return timer;
 }
 
 /** Whether a file of this name is a claim. */
@@ -109,49 +131,48 @@ export function isClaim(name: string): boolean {
 }
 
 /** Finds a claim other than `own` whose holder is alive; removes the claims of dead holders. */
-function findOther(calls: FileCalls, directory: string, me: Holder, own?: string): Found | undefined {
+function findOther(calls: FileCalls, directory: string, me: Holder, watch: Watch, own?: string): Found | undefined {
   let other: Found | undefined;
   for (const name of namesIn(directory)) {
     const holder = name === own ? undefined : holderOf(name);
     if (holder === undefined) continue;
     const path = join(directory, name);
-    if (isAlive(holder, path, me)) other ??= { holder, path };
+    if (isAlive(holder, path, me, watch)) other ??= { holder, path };
     else removeFile(calls, path);
   }
   return other;
 }
 
-function nameOf({ pid, started, thread, locksFile, host }: Holder): string {
+function nameOf({ pid, started, thread, locksFile, space, host }: Holder): string {
   const nonce = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, '0'));
-  return `lock.${pid}.${started}.${thread}.${locksFile ? 1 : 0}.${nonce.join('')}.${plain(host)}`;
+  return `lock.${pid}.${started}.${thread}.${locksFile ? 1 : 0}.${space}.${nonce.join('')}.${host}`;
 }
 
 function holderOf(name: string): Holder | undefined {
   const match = NAME.exec(name);
   if (match === null) return undefined;
-  const [, pid, started, thread, locks, host = ''] = match;
+  const [, pid, started, thread, locks, space = 0, host = ''] = match;
   return {
     pid: Number(pid),
     started: Number(started),
     thread: Number(thread),
+    space: Number(space),
     host,
     locksFile: locks === '1',
   };
 }
 
-/** A host name in the form that a file name can contain. */
-function plain(host: string): string {
-  return host.replace(/[^\w-]/g, '-').slice(0, HOST_BYTES_MAX);
-}
-
 function locked(store: string, { holder, path }: Found, me: Holder): VarveError {
-  const { pid, thread, host } = holder;
-  const who =
-    pid === me.pid && (host === plain(me.host) || host === '')
-      ? `This process (${pid}, thread ${thread})`
-      : `Process ${pid}${host === '' || host === plain(me.host) ? '' : ` of the machine ${host}`}`;
   return new VarveError(
     'VARVE_LOCKED',
-    `${who} has the store "${store}" open. Close it there, or wait longer. If it no longer runs, remove ${path}.`,
+    `${textOf(holder, me)} has the store "${store}" open. Close it there, or wait longer. If it no longer runs, remove ${path}.`,
   );
+}
+
+/** Names a holder for the error that `me` gets. */
+function textOf(holder: Holder, me: Holder): string {
+  const { pid, thread, host } = holder;
+  if (host !== '' && host !== me.host) return `Process ${pid} of the machine ${host}`;
+  if (isApart(holder, me)) return `Process ${pid} of another PID namespace (a container, or its host)`;
+  return pid === me.pid ? `This process (${pid}, thread ${thread})` : `Process ${pid}`;
 }

@@ -13,6 +13,7 @@ import { SlotError } from '../device.ts';
 import { type FileCalls, NODE_CALLS } from './calls.ts';
 import { slotError } from './errno.ts';
 import { openSlot, type Place } from './place.ts';
+import { pulseOf } from './pulse.ts';
 import { writeAll } from './slot-file.ts';
 
 /** The messages to and from a worker when it is ended. */
@@ -27,12 +28,16 @@ export function toText(place: Place): string {
 /** The slots of a store, by the text of its place. */
 export async function fileOutputs(text: string, calls: FileCalls = NODE_CALLS): Promise<OpenOutput> {
   const place = JSON.parse(text) as Place;
+  const pulse = pulseOf(place);
   return async (slot) => {
     let file: number | undefined = withSlotErrors(() => openSlot(calls, place, slot));
     const use = <T>(call: (file: number) => T): T => {
       if (file === undefined) throw new SlotError('closed', `Slot ${slot} is closed again.`);
       const open = file;
-      return withSlotErrors(() => call(open));
+      return withSlotErrors(() => {
+        pulse();
+        return call(open);
+      });
     };
     return {
       write: (bytes, at) => use((open) => writeAll(calls, open, bytes, at)),

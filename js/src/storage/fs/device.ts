@@ -20,6 +20,7 @@ import { type FileCalls, NODE_CALLS, namesIn, openDirectory, syncEntries } from 
 import { hasFileCompactor, spawnFileCompactor, toText } from './compactor.ts';
 import { errnoOf, isTooMany, slotError } from './errno.ts';
 import { isClaimed, lostPlace, openSlot, type Place } from './place.ts';
+import { pulseOf } from './pulse.ts';
 import { writeAll } from './slot-file.ts';
 
 /** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
@@ -41,6 +42,7 @@ export class FileDevice implements ManagedDevice {
   /** Set by the host. */
   onLost: (cause: VarveError) => void = () => undefined;
   readonly #place: Place;
+  readonly #pulse: () => void;
   readonly #directory: string;
   /** The directory. It stays open, so that entries can be synced even when no more files may be opened. */
   #entries: number | undefined;
@@ -62,6 +64,7 @@ export class FileDevice implements ManagedDevice {
    */
   constructor(place: Place, { calls, slotsMax, onClosed }: FileDeviceOptions) {
     this.#place = place;
+    this.#pulse = pulseOf(place);
     const directory = dirname(place.claim);
     this.#directory = directory;
     this.#calls = calls;
@@ -238,7 +241,13 @@ export class FileDevice implements ManagedDevice {
 
   #writable(slot: number): number {
     if (this.#lost !== undefined) throw slotError(this.#lost);
-    return this.#file(slot);
+    const file = this.#file(slot);
+    try {
+      this.#pulse();
+    } catch (error) {
+      throw this.#refused(error);
+    }
+    return file;
   }
 
   /** The `SlotError` for a failed call; the first call that found the directory gone also reports it to the host. */

@@ -4,19 +4,30 @@
  * Invariant: in doubt it is alive. If a claim is wrongly taken for a dead holder's, a store gets two writers. If a claim is wrongly
  * kept, the cost is a `VARVE_LOCKED` that names the file.
  *
- * There are three ways to know; a runtime may have none of them:
+ * There are four ways to know; a runtime may have none of them:
  *
  *     /proc/<pid>/stat    Linux: shows when the process started. This distinguishes a reused pid from its first owner, and a killed
  *                         process that nobody has waited for (a zombie) from a running one
  *     kill(pid, 0)        everywhere, but Deno asks for --allow-run; a pid that was reused looks alive
  *     a lock on the file  between Deno processes, with no permission: the system releases it when the holder ends
+ *     the file's time     Linux: between containers, see pulse.ts
+ *
+ * A pid is compared only with pids of the same machine and of the same PID namespace, here called a *space*: the processes of another
+ * container have pids of their own, which may be the same numbers. Linux numbers the spaces. Where the number of one of the two is
+ * unknown, they count as the same. A process of the initial space, outside of all containers, does not touch its claim. So in another
+ * space it is never taken for dead, like the process of another machine.
  */
 
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import * as process from 'node:process';
 import { threadId } from 'node:worker_threads';
 import { errnoOf } from './errno.ts';
+import type { Watch } from './pulse.ts';
+
+/** The number of the initial space, on every Linux. */
+const INITIAL_SPACE = 0xeffffffc;
+const HOST_CHARACTERS_MAX = 120;
 
 /** The holder of a claim. */
 export interface Holder {
@@ -25,7 +36,9 @@ export interface Holder {
   readonly started: number;
   /** The worker thread of the process; 0 for the main one. */
   readonly thread: number;
-  /** The host name of the machine; empty where it may not be read. */
+  /** The PID namespace that `pid` is of; 0 where that is unknown. */
+  readonly space: number;
+  /** The host name of the machine, in the form that a file name can contain; empty where it may not be read. */
   readonly host: string;
   /** Whether the claim's file is locked for as long as the holder runs. */
   readonly locksFile: boolean;
@@ -43,7 +56,20 @@ const deno = (globalThis as { Deno?: { openSync(path: string, options: object): 
 /** The caller. */
 export function self(): Holder {
   const { pid } = process;
-  return { pid, started: startOf(pid) || 0, thread: threadId, host: hostOrNone(), locksFile: deno !== undefined };
+  const started = startOf(pid) || 0;
+  // Deno would ask its user for each file of /proc, so the second is not read if the first was refused.
+  const space = started === 0 ? 0 : spaceOrNone();
+  return { pid, started, thread: threadId, space, host: hostOrNone(), locksFile: deno !== undefined };
+}
+
+/** Whether two holders of one machine are known to be in different spaces. */
+export function isApart({ space }: Holder, other: Holder): boolean {
+  return space !== 0 && other.space !== 0 && space !== other.space;
+}
+
+/** Whether a holder touches the file of its claim: in every known space but the initial one. */
+export function isTouching({ space }: Holder): boolean {
+  return space !== 0 && space !== INITIAL_SPACE;
 }
 
 /** Locks the file of the caller's own claim, where that is possible; closing the result releases the lock. */
@@ -53,10 +79,11 @@ export function lockFile(path: string): { close(): void } | undefined {
   return file;
 }
 
-/** Whether `holder`, whose claim is the file `path`, still runs; `me` is the caller. */
-export function isAlive(holder: Holder, path: string, me: Holder): boolean {
+/** Whether `holder`, whose claim is the file `path`, still runs; `me` is the caller, and `watch` what it has seen of touches. */
+export function isAlive(holder: Holder, path: string, me: Holder, watch: Watch): boolean {
   if (holder.locksFile && deno !== undefined) return isLocked(path);
   if (holder.host !== '' && me.host !== '' && holder.host !== me.host) return true;
+  if (isApart(holder, me)) return !isTouching(holder) || watch.isAlive(path);
   if (holder.pid === me.pid) return isThread(holder, path, me);
   const started = startOf(holder.pid);
   if (started !== undefined) return started !== 0 && (holder.started === 0 || holder.started === started);
@@ -124,9 +151,19 @@ function answers(pid: number): boolean {
   }
 }
 
+function spaceOrNone(): number {
+  try {
+    return Number(/^pid:\[(\d+)\]$/.exec(readlinkSync('/proc/self/ns/pid'))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
 function hostOrNone(): string {
   try {
-    return hostname();
+    return hostname()
+      .replace(/[^\w-]/g, '-')
+      .slice(0, HOST_CHARACTERS_MAX);
   } catch {
     return '';
   }

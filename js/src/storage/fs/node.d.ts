@@ -5,6 +5,7 @@ declare module 'node:fs' {
     readonly size: number;
     readonly ino: number;
     readonly dev: number;
+    readonly mtimeMs: number;
     isFile(): boolean;
     isSymbolicLink(): boolean;
   }
@@ -33,6 +34,8 @@ declare module 'node:fs' {
   export function readdirSync(path: string): string[];
   export function readdirSync(path: string, options: { withFileTypes: true }): Dirent[];
   export function readFileSync(path: string, encoding: 'utf8'): string;
+  export function readlinkSync(path: string): string;
+  export function utimesSync(path: string, atime: Date, mtime: Date): void;
   export function mkdirSync(path: string): void;
   export function rmdirSync(path: string): void;
   export function unlinkSync(path: string): void;

@@ -27,16 +27,18 @@ interface FileIdentity {
 export interface Place extends FileIdentity {
   /** The path of the claim, in the directory of the store. */
   readonly claim: string;
+  /** Whether the holder must touch the claim, see pulse.ts. */
+  readonly isTouched: boolean;
   /** The numbers that identify a file here. */
   readonly knownBy: readonly (keyof FileIdentity)[];
 }
 
-/** The place of a claim that was just made: its path, and the file that was opened there. */
-export function placeOf(claim: string, file: number): Place {
+/** The place of a claim that was just made: its path, the file that was opened there, and whether it must be touched. */
+export function placeOf(claim: string, file: number, isTouched: boolean): Place {
   const { dev, ino } = fstatSync(file);
   const found = lstatSync(claim);
   const knownBy = (['dev', 'ino'] as const).filter((number) => found[number] === { dev, ino }[number]);
-  return { claim, dev, ino, knownBy };
+  return { claim, dev, ino, isTouched, knownBy };
 }
 
 /** Whether the directory is still the one of the claim. In doubt it is not: two writers would destroy a store. */
