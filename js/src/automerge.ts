@@ -46,29 +46,30 @@ const toStorageKey = (key: Key): StorageKey => (Array.isArray(key) ? [...key] : 
  * const repo = new Repo({ storage: new VarveStorageAdapter() });
  */
 export class VarveStorageAdapter {
-  readonly #chunks: Promise<Chunks>;
+  /** Called by each call: a named store may have to be opened again. */
+  readonly #chunks: () => Promise<Chunks>;
 
   constructor(store: StoreOrName = STORE) {
-    this.#chunks = chunksOf(store);
-    // Every call reports the error.
-    this.#chunks.catch(() => undefined);
+    this.#chunks = () => chunksOf(store);
+    // The store is opened now. Every call reports the error.
+    this.#chunks().catch(() => undefined);
   }
 
   /** The bytes of a key, or undefined. They have a buffer of their own. */
   async load(key: StorageKey): Promise<Uint8Array | undefined> {
-    const chunks = await this.#chunks;
+    const chunks = await this.#chunks();
     const data = await repeated(() => chunks.get(key));
     return data?.slice();
   }
 
   /** Writes with the durability of the store. */
   async save(key: StorageKey, data: Uint8Array): Promise<void> {
-    await (await this.#chunks).set(key, data);
+    await (await this.#chunks()).set(key, data);
   }
 
   /** Deletes a key, whether it is there or not. */
   async remove(key: StorageKey): Promise<void> {
-    await (await this.#chunks).delete(key);
+    await (await this.#chunks()).delete(key);
   }
 
   /**
@@ -76,7 +77,7 @@ export class VarveStorageAdapter {
    * saved. So a change comes after those that it depends on, and Automerge need not put it aside.
    */
   async loadRange(keyPrefix: StorageKey): Promise<Chunk[]> {
-    const chunks = await this.#chunks;
+    const chunks = await this.#chunks();
     return repeated(async () => {
       const snapshot = chunks.snapshot();
       try {
@@ -96,7 +97,7 @@ export class VarveStorageAdapter {
 
   /** Deletes all chunks whose keys begin with the elements of `keyPrefix`, at the cost of one write. */
   async removeRange(keyPrefix: StorageKey): Promise<void> {
-    await (await this.#chunks).deleteRange({ prefix: keyPrefix, lt: END });
+    await (await this.#chunks()).deleteRange({ prefix: keyPrefix, lt: END });
   }
 }
 

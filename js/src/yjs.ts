@@ -49,7 +49,8 @@ const updatesOf = (root: View<Key, unknown>, name: string): Updates => root.at<U
  * Keeps a Yjs document in a store: loads what is there, stores every update, and applies the updates that other tabs store. Its
  * interface is that of `IndexeddbPersistence`. Updates that it applies have the provider as their origin.
  *
- * `store` is a store, a view of one, or the promise of one; or a name, `'yjs'` by default. A store has any number of documents.
+ * `store` is a store, a view of one, or the promise of one; or a name, `'yjs'` by default. A store has any number of documents. The
+ * provider stays with the store that it began with: after that was closed or deleted, or has failed, make a new provider.
  *
  * @example
  * const doc = new Y.Doc();

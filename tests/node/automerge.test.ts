@@ -30,6 +30,8 @@ for (const [title, prefix] of Object.entries({ 'a store': [], 'a view': ['docs']
 
 let db: Store<Key, unknown>;
 
+vi.mock('../../js/src/index.ts', async (original) => ({ ...(await original<object>()), open: async () => db }));
+
 beforeEach(async () => {
   vi.stubGlobal('indexedDB', new IDBFactory());
   db = await open();
@@ -100,6 +102,16 @@ test('reads are made again if their read point is gone; other errors are passed 
   for (const call of [() => broken.load(['a']), () => broken.save(['a'], data(1)), () => broken.loadRange([])]) {
     await expect(call()).rejects.toBe(failure);
   }
+});
+
+test('an adapter of a name opens its store again if it was closed', async () => {
+  const adapter = new VarveStorageAdapter('again');
+  await adapter.save(['a'], data(1));
+  await db.close();
+  db = await open();
+  expect(await adapter.load(['a'])).toBeUndefined();
+  await adapter.save(['a'], data(2));
+  expect(await adapter.loadRange([])).toEqual([{ key: ['a'], data: data(2) }]);
 });
 
 test('data of the adapter for IndexedDB is moved once; data that is there already, and the marks, stay', async () => {

@@ -5,6 +5,7 @@
 import { IDBFactory } from 'fake-indexeddb';
 import * as original from 'idb-keyval';
 import { afterAll, beforeAll, beforeEach, expect, expectTypeOf, test, vi } from 'vitest';
+import { VarveError } from '../../js/src/errors.ts';
 import * as ours from '../../js/src/idb-keyval.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
@@ -31,8 +32,11 @@ const sides = (): [typeof original, original.UseStore, typeof ours, ours.UseStor
   return [original, original.createStore('db', 'kv'), ours, ours.createStore(db, 'kv')];
 };
 
+const openMemory = (): Promise<Store<Key, unknown>> =>
+  openStore<Key, unknown>('test', { wasm, storage: 'memory' }, spawnServer);
+
 beforeAll(async () => {
-  db = await openStore<Key, unknown>('test', { wasm, storage: 'memory' }, spawnServer);
+  db = await openMemory();
 });
 
 beforeEach(async () => {
@@ -217,6 +221,22 @@ test('stores are opened by name at the first use, once; after a failure the next
   await ours.clear(first);
   expect([await ours.keys(first), await ours.get('a', second), await ours.get('a')]).toEqual([[], 2, 3]);
   expect(opened).toEqual(['app', 'app', 'keyval-store']);
+});
+
+test.each<[string, (store: Store<Key, unknown>) => unknown]>([
+  ['was closed', (store) => store.close()],
+  ['failed', (store) => store.client.fail(new VarveError('VARVE_POISONED', 'Close the store and open it again.'))],
+])('a store opened by name that %s is opened again by the next call, once', async (how, end) => {
+  const store = ours.createStore(how, 'kv');
+  const kept = db;
+  opened.length = 0;
+  db = await openMemory();
+  await ours.set('a', 1, store);
+  await end(db);
+  db = kept;
+  await Promise.all([ours.set('a', 2, store), ours.set('b', 3, store)]);
+  expect(await ours.getMany(['a', 'b'], store)).toEqual([2, 3]);
+  expect(opened).toEqual([how, how]);
 });
 
 test('it has the functions of the original, which take the same arguments', () => {

@@ -5,5 +5,8 @@ import type { View } from '../store/view.ts';
 /** A store of `varve` or `varve/inline`, or a view of one. */
 export type AnyStore = Pick<View<never, never>, 'at'>;
 
-/** The name of a Varve store, which is opened at the first use; a store of your own, a view of one, or the promise of one. */
+/**
+ * The name of a Varve store; a store of your own, a view of one, or the promise of one. A named store is opened at the first use, and again
+ * when it was closed or deleted, or has failed.
+ */
 export type StoreOrName = string | AnyStore | PromiseLike<AnyStore>;
