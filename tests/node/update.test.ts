@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { VarveError } from '../../js/src/errors.ts';
 import type { Store } from '../../js/src/store/store.ts';
-import type { Key } from '../../js/src/types.ts';
+import type { Key, UpdateLifetime } from '../../js/src/types.ts';
 import { add, code, conflict, openAsync, openSync, openTabs } from './support/transactions.ts';
 
 afterEach(() => {
@@ -115,6 +115,40 @@ describe('an expiry', () => {
     for (const key of ['in', 'at']) {
       expect((await db.getEntry(key))?.expires).toStrictEqual(new Date(T0 + 1000));
       expect(now.getEntry(key)?.expires).toStrictEqual(new Date(T0 + 1000));
+    }
+  });
+
+  test.each<[string, () => UpdateLifetime, (options: UpdateLifetime) => unknown]>([
+    ['expiresIn', () => ({ expiresIn: 1000 }), (options) => Object.assign(options, { expiresIn: 3_600_000 })],
+    [
+      'the Date in expiresAt',
+      () => ({ expiresAt: new Date(T0 + 1000) }),
+      ({ expiresAt }) => (expiresAt as Date).setTime(T0 + 3_600_000),
+    ],
+  ])('of an update is that of the call, also if %s changes before the update writes', async (_, given, change) => {
+    setTime(T0);
+    const db = await openAsync();
+    const now = await openSync();
+    const changing = (update: (options: UpdateLifetime) => Promise<unknown>): Promise<unknown> => {
+      const options = given();
+      const updated = update(options);
+      change(options);
+      return updated;
+    };
+    await changing((options) => db.update('store', add, options));
+    await db.transaction((tx) => changing((options) => tx.update('tx', add, options)));
+    const changed = (update: (run: () => number, options: UpdateLifetime) => unknown): void => {
+      const options = given();
+      update(() => {
+        change(options);
+        return 1;
+      }, options);
+    };
+    changed((run, options) => now.update('store', run, options));
+    now.transaction((tx) => changed((run, options) => tx.update('tx', run, options)));
+    for (const key of ['store', 'tx']) {
+      const expiries = [(await db.getEntry(key))?.expires, now.getEntry(key)?.expires];
+      expect(expiries, key).toStrictEqual([new Date(T0 + 1000), new Date(T0 + 1000)]);
     }
   });
 

@@ -1,7 +1,7 @@
 /** The options of one item of a batch: its lifetime and its condition. */
 
 import { invalid } from '../errors.ts';
-import type { SetItemOptions } from '../types.ts';
+import type { Condition, SetItemOptions, UpdateLifetime } from '../types.ts';
 import { timeOf } from './intrinsics.ts';
 
 /** Longest lifetime, in milliseconds: the time when it ends still fits into a Date. */
@@ -10,7 +10,10 @@ const EXPIRES_IN_MAX = 8e15;
 const EXPIRES_AT_MAX = 8.64e15;
 
 /** The options of an item as they are now; undefined if it has only a key and a value. Items with options need a batch. */
-export function itemOf(given: SetItemOptions | undefined): SetItemOptions | undefined {
+export function itemOf(given: SetItemOptions | undefined): SetItemOptions | undefined;
+/** The lifetime in the options of an update as it is now; undefined if there is none. */
+export function itemOf(given: UpdateLifetime | undefined): UpdateLifetime | undefined;
+export function itemOf(given: (UpdateLifetime & Condition) | undefined): (UpdateLifetime & Condition) | undefined {
   const { expiresIn, expiresAt, ifSequence } = given ?? {};
   const isPlain = expiresIn === undefined && expiresAt === undefined && ifSequence === undefined;
   return isPlain ? undefined : { expiresIn, expiresAt: msOf(expiresAt), ifSequence };

@@ -15,6 +15,7 @@ import { batchOperation, Operations, type ScanOperations, scanEntries, scanKeys 
 import { BlobSink } from '../codec/blobs.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
 import { formatsAt } from '../codec/formats.ts';
+import { itemOf } from '../codec/item.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { COUNT, checkOptions, checkWait, LIFETIME, SCAN, several } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
@@ -197,6 +198,7 @@ export class Transaction<K, V>
     options: UpdateLifetime = {},
   ): Promise<void> {
     checkOptions(options, LIFETIME);
+    const given = itemOf(options) ?? {};
     const work = this.state.work;
     const bytes = work.encode(key);
     // A copy of the key: the caller may change its own meanwhile.
@@ -210,7 +212,7 @@ export class Transaction<K, V>
       const value = await call(() => change(own === undefined ? entry?.value : work.valueOf(own)));
       isOvertaken = work.find(same) !== own;
       if (isOvertaken) throw overtaken();
-      this.set(same, value, lifetimeOf(options, own?.lifetime ?? { expiresAt: entry?.expires }));
+      this.set(same, value, lifetimeOf(given, own?.lifetime ?? { expiresAt: entry?.expires }));
     };
     return inTurn({ owner: work.owner, key: textOfBytes(bytes) }, attempt, { is: () => isOvertaken });
   }

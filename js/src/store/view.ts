@@ -134,9 +134,11 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
   async update(key: K, change: (value: OldValue<V>) => V | PromiseLike<V>, options?: UpdateOptions): Promise<Receipt> {
     const parts = this.transactionParts(options, UPDATE);
     const bytes = this.formats.keys.encode(key);
+    // A copy: the caller may change its options, and their Date, for its next call.
+    const given = { ...itemOf(options), signal: options?.signal };
     // Once it is loaded, an update begins within the call: so an update that is called from another update's function is recognized.
     loaded ??= await loaders.transactions();
-    return loaded.update(parts, bytes, change, options);
+    return loaded.update(parts, bytes, change, given);
   }
 
   setMany(entries: Iterable<readonly [K, V]>, options?: WriteOptions): Promise<Receipt> {

@@ -10,6 +10,7 @@
 
 import type { Place, TransactionWrites } from '../api.ts';
 import { formatsAt } from '../codec/formats.ts';
+import { itemOf } from '../codec/item.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { invalid } from '../errors.ts';
 import { COUNT, checkOptions, checkWait, durabilityOf, LIFETIME, SCAN, TRANSACTION } from '../options.ts';
@@ -96,13 +97,14 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
    */
   update(key: K, change: (value: OldValue<V>) => V, options: UpdateLifetime = {}): void {
     checkOptions(options, LIFETIME);
+    const given = itemOf(options) ?? {};
     const plain = this.#work.plain(key);
     for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {
       const own = this.#work.find(plain);
       const entry = own === undefined ? this.#reads.entry(plain, this.#snapshot) : undefined;
       const value = change(own === undefined ? entry?.value : this.#work.valueOf(own));
       if (this.#work.find(plain) !== own) continue;
-      this.set(plain, value, lifetimeOf(options, own?.lifetime ?? { expiresAt: entry?.expires }));
+      this.set(plain, value, lifetimeOf(given, own?.lifetime ?? { expiresAt: entry?.expires }));
       return;
     }
     throw overtaken();

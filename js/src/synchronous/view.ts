@@ -142,11 +142,12 @@ export class SyncView<K, V> extends SyncReadView<K, V> implements Reads<K, V>, W
   update(key: K, change: (value: OldValue<V>) => V, options: UpdateOptions = {}): Receipt {
     const durability = durabilityOf(options, UPDATE);
     const { signal } = options;
+    const given = itemOf(options) ?? {};
     const plain = this.formats.keys.plain(key);
     for (let attempt = 1; ; attempt++) {
       const entry = this.getEntry(plain);
       const value = change(entry?.value);
-      const lifetime = lifetimeOf(options, { expiresAt: entry?.expires });
+      const lifetime = lifetimeOf(given, { expiresAt: entry?.expires });
       try {
         const item = { ...lifetime, ifSequence: entry?.sequence ?? null };
         return this.batch().set(plain, value, item).commit({ durability, signal });
