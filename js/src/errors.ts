@@ -113,6 +113,15 @@ export function invalid(message: string, options?: { cause: unknown }): VarveErr
   return new VarveError('VARVE_INVALID_ARGUMENT', message, options);
 }
 
+/** Rejects for a part of the package that an `import()` did not load. */
+export function notLoaded(cause: unknown): never {
+  throw new VarveError(
+    'VARVE_UNSUPPORTED',
+    'A part of varve could not be loaded. Be online, or cache the files of the package; after a deploy, reload the page.',
+    { cause },
+  );
+}
+
 /** Whether an error has one of these codes. The error may come from another copy of the package. */
 export function hasCode(error: unknown, ...codes: VarveErrorCode[]): error is VarveError {
   return codes.includes((error as Partial<VarveError> | null | undefined)?.code as VarveErrorCode);

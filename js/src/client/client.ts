@@ -13,7 +13,7 @@
  */
 
 import type { Formats } from '../codec/formats.ts';
-import { closedError, toWire, VarveError } from '../errors.ts';
+import { closedError, notLoaded, toWire, VarveError } from '../errors.ts';
 import type { PlainFootprint } from '../protocol/footprint.ts';
 import { Status, transferOf } from '../protocol/frame.ts';
 import { FrameReader, malformed } from '../protocol/frame-reader.ts';
@@ -27,7 +27,9 @@ import { Numbers, randomClient } from './numbers.ts';
 import { type Callback, PendingFrame } from './pending-frame.ts';
 
 /** Loads the module that reads Blobs. A realm that may not import later on puts the loaded module here. */
-export const loadBlobs = { now: (): Promise<typeof import('./blobs.ts')> => import('./blobs.ts') };
+export const loadBlobs = {
+  now: (): Promise<typeof import('./blobs.ts')> => import('./blobs.ts').catch(notLoaded),
+};
 
 /** A frame of this size is sent before its turn ends. */
 const FRAME_BYTES_MAX = 1024 * 1024;

@@ -146,10 +146,11 @@ export class LeaderLink implements Link {
 }
 
 /** The error for calls that wait for a leader that does not answer. */
-export function stalled(): VarveError {
+export function stalled(cause?: unknown): VarveError {
   return new VarveError(
     'VARVE_LEADER_STALLED',
     'The tab that leads this store does not answer; its page may be frozen. The call may still be done. Call again: calls work when that tab continues or is closed.',
+    { cause },
   );
 }
 

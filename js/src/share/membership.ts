@@ -6,7 +6,7 @@
  * ended is replaced, so there is always one in line for this page.
  */
 
-import { Client, type Link, type Port, workerDied } from '../client/client.ts';
+import { Client, type Link, noWorker, type Port, workerDied } from '../client/client.ts';
 import type { UserKey } from '../encryption/user-key.ts';
 import { VarveError } from '../errors.ts';
 import type { EngineOptions, OpenReport, Request, Response } from '../protocol/messages.ts';
@@ -38,6 +38,8 @@ const OPENING_S = 30;
 const AWAY_MS = 10 * 60_000;
 /** How many workers in a row may be ended before they lead or find the leader. */
 const WORKERS_MAX = 3;
+/** How long until a worker that did not start is started again, at most, in seconds. It begins with one second, and doubles. */
+const PAUSE_S_MAX = 30;
 
 /** A store that was joined. */
 export interface Joined {
@@ -63,6 +65,10 @@ export class Membership {
   #clientHeld: Promise<Release> | undefined;
   #worker = new AbortController();
   #spawned = 0;
+  /** Why the last worker did not start, how long to wait until the next one, and how much of that is left, in seconds. */
+  #refusal: unknown;
+  #pause = 0;
+  #left = 0;
   #isOver = false;
   #isSuspended = false;
   #suspendedAt = 0;
@@ -146,6 +152,11 @@ export class Membership {
     this.#start();
   }
 
+  /** The network is back. */
+  retry(): void {
+    if (this.#left > 0) this.#start();
+  }
+
   /** Whether this page's own worker has the lock, so that it need not wait for another one. */
   #isOpening = false;
 
@@ -155,17 +166,19 @@ export class Membership {
   }
 
   #start(): void {
+    this.#dismiss();
     const { name, engine, spawn, compile } = this.#options;
     const member = uniqueName();
     this.#clientHeld ??= hold(clientLock(name, this.client.id));
     this.#member = member;
-    const refused = (cause: unknown): void =>
-      this.#fail(new VarveError('VARVE_UNSUPPORTED', 'The engine worker did not start.', { cause }));
+    const refused = (cause: unknown): void => this.#refused(noWorker(cause));
     try {
       const port = spawn();
       this.#port = port;
       port.onmessage = ({ data }) => this.#receive(data as Response | ArrayBuffer);
-      port.onerror = (event) => this.#fail(workerDied(event));
+      port.onerror = (event) => {
+        if (this.#port === port) this.#refused(workerDied(event));
+      };
       const open = (wasm = engine.wasm): void => {
         const sharing = { member, client: this.client.id, isVisible: isVisible() };
         if (this.#port === port) this.#send({ type: 'open', id: 0, name, options: { ...engine, wasm }, sharing });
@@ -178,6 +191,17 @@ export class Membership {
     } catch (cause) {
       refused(cause);
     }
+  }
+
+  /**
+   * The worker did not start, or could not open the store. Once the store was open, the reason may be that there is no network at the
+   * moment. So it is started again: later, and when the network is back. Meanwhile calls wait as for a missing leader.
+   */
+  #refused(error: VarveError): void {
+    if (this.#answer !== undefined || error.code !== 'VARVE_UNSUPPORTED') return this.#fail(error);
+    this.#dismiss();
+    this.#refusal = error;
+    this.#left = this.#pause = Math.min(this.#pause * 2 || 1, PAUSE_S_MAX);
   }
 
   /** Handles a message of its own worker. */
@@ -205,7 +229,7 @@ export class Membership {
         this.#opened(data.report);
         return;
       case 'leader':
-        this.#spawned = 0;
+        this.#found();
         if (data.member !== this.#leader) this.#follow(data.member, data.hasSyncHandles);
         return;
       case 'retired':
@@ -222,7 +246,7 @@ export class Membership {
         this.client.receive(data);
         return;
       case 'dead':
-        this.#fail(VarveError.fromWire(data.error));
+        this.#refused(VarveError.fromWire(data.error));
         return;
       default:
         if (this.client.via === 'worker') this.client.receive(data);
@@ -281,8 +305,16 @@ export class Membership {
 
   #opened(report: OpenReport): void {
     this.#isOpening = true;
-    this.#spawned = 0;
+    this.#found();
     this.#answer?.resolve(report);
+    this.#answer = undefined;
+  }
+
+  /** The page's own worker leads, or knows the leader. */
+  #found(): void {
+    this.#spawned = 0;
+    this.#refusal = undefined;
+    this.#pause = 0;
   }
 
   /** Ends the link to another leader: its messages are ignored from now on. */
@@ -304,13 +336,16 @@ export class Membership {
         );
         return;
       }
-      this.#dismiss();
       this.#start();
     });
   }
 
-  /** While no leader is reached: looks again for the leader, and rejects calls that waited too long. */
+  /**
+   * Starts a worker again that did not start. While no leader is reached: looks again for the leader, and rejects calls that waited
+   * too long.
+   */
   #watch(): void {
+    if (this.#left > 0 && --this.#left === 0) this.#start();
     if (this.client.via !== undefined || !this.client.isWaiting) {
       this.#lost = 0;
       return;
@@ -318,7 +353,7 @@ export class Membership {
     this.#lost++;
     // A known leader may have much to recover, or a remainder of the previous leader may still hold its storage.
     const isOpening = this.#isOwn || this.#link?.isWelcome === true;
-    if (this.#lost > (isOpening ? OPENING_S : STALL_S)) this.client.abortCalls(stalled());
+    if (this.#lost > (isOpening ? OPENING_S : STALL_S)) this.client.abortCalls(stalled(this.#refusal));
     // It usually takes less than a second until a worker leads.
     if (isOpening || this.#lost < 2) return;
     this.#leader = undefined;
@@ -372,6 +407,7 @@ export class Membership {
     const port = this.#port;
     this.#port = undefined;
     this.#isOwn = false;
+    this.#left = 0;
     if (port === undefined) return;
     port.onmessage = null;
     port.terminate?.();

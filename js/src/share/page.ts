@@ -12,6 +12,8 @@ export interface Watching {
   suspend(): void;
   /** The page came back. */
   resume(): void;
+  /** The network is back. */
+  retry(): void;
 }
 
 /** Calls `watcher` when the state of this page changes. Returns a function that ends the watching. */
@@ -29,6 +31,7 @@ export function watchPage(watcher: Watching): () => void {
     { signal },
   );
   target.addEventListener?.('pageshow', () => watcher.resume(), { signal });
+  target.addEventListener?.('online', () => watcher.retry(), { signal });
   document?.addEventListener('visibilitychange', () => watcher.see(isVisible()), { signal });
   document?.addEventListener('freeze', () => watcher.suspend(), { signal });
   document?.addEventListener('resume', () => watcher.resume(), { signal });

@@ -11,7 +11,7 @@ import type { OpenReport } from '../protocol/messages.ts';
 import { Membership, type MembershipOptions } from '../share/membership.ts';
 import { canShare } from '../share/names.ts';
 import { isAdapter, MEMORY_BYTES_DEFAULT } from '../storage/adapter.ts';
-import { loaders } from './loaders.ts';
+import { loadAhead, loaders } from './loaders.ts';
 import type { OpenOptions } from './open-options.ts';
 import { checkOwn, OPEN, resolveOptions } from './options.ts';
 import { ask, type Spawn, start } from './start.ts';
@@ -55,6 +55,7 @@ export async function openStore<K, V>(
       store.client.onNewer((newVersion) => queueMicrotask(() => changed(newVersion)));
     }
     if (cache !== false) store.cacheReads(memoryBytes * CACHE_SHARE);
+    loadAhead();
     return store;
   } catch (error) {
     // The reason why it did not open matters more than an error of `close`.
