@@ -28,6 +28,7 @@ const OF_THE_STORE: Rows = &[
         "stats",
         "history",
         "clients",
+        "clock",
         "jobs",
         "log",
         "snapshot",
