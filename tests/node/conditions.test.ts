@@ -57,6 +57,9 @@ describe('entries that expire', () => {
       await store.set('code', 2, { expiresIn: 60_000 });
       expect((await store.getEntry('session'))?.expires).toStrictEqual(new Date(T0 + HOUR));
       expect((await store.getEntry('code'))?.expires).toStrictEqual(new Date(T0 + 60_000));
+      const next = await openAsync();
+      await next.import(store.export());
+      expect((await next.getEntry('session'))?.expires).toStrictEqual(new Date(T0 + HOUR));
       setTime(T0 + 60_000);
       expect([await store.get('session'), await store.get('code')]).toStrictEqual([1, undefined]);
       await store.update('session', () => 3);

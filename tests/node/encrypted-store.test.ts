@@ -205,6 +205,20 @@ test('the files from before it was encrypted are overwritten', async () => {
   for (const [slot, isFile] of await canaries(storage)) expect([before.get(slot), isFile]).toEqual([false, false]);
 });
 
+test('files that an open snapshot reads are overwritten when it has ended', async () => {
+  const storage = new KeptDevices();
+  const db = await place(storage)();
+  await fill(db);
+  await db.compact();
+  const snapshot = db.snapshot();
+  expect(await snapshot.count()).toBe(501);
+  await db.encrypt({ key: key(1) });
+  expect(await snapshot.get('late')).toBe('canary in the log');
+  await snapshot.close();
+  await db.close();
+  expect([...(await canaries(storage)).values()].filter((isFile) => isFile)).toEqual([]);
+});
+
 test('it is repaired with its key only, and the new store has the same keys', async () => {
   const storage = new KeptDevices();
   const at = place(storage);

@@ -101,7 +101,7 @@ test('a store behind a symbolic link is listed and opened, and refused to be del
 test('a folder with only a claim, as a killed deletion leaves it, is listed and deleted', async () => {
   fs.mkdirSync(at('notes'));
   // Of an earlier process that had the pid of this one.
-  fs.writeFileSync(at('notes', `lock.${process.pid}.1.0.0.0123456789abcdef.${hostname()}`), '');
+  fs.writeFileSync(at('notes', `lock.${process.pid}.1.0.0.0.0123456789abcdef.${hostname()}`), '');
   expect(await listStores({ storage: storage() })).toEqual(['notes']);
   expect(await deleteStore('notes', { storage: storage() })).toBe(true);
   expect(fs.readdirSync(directory)).toEqual([]);

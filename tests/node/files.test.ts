@@ -66,7 +66,7 @@ function leaveClaim(
   },
 ): string {
   fs.mkdirSync(join(directory, store), { recursive: true });
-  const path = join(directory, store, `lock.${pid}.${started}.${thread}.0.0123456789abcdef.${host}`);
+  const path = join(directory, store, `lock.${pid}.${started}.${thread}.0.0.0123456789abcdef.${host}`);
   fs.writeFileSync(path, '');
   return path;
 }

@@ -1,8 +1,6 @@
 /** Stores that tabs share: several pages of one realm, each with a worker of its own, over the same files and locks. */
 
-import 'fake-indexeddb/auto';
-import { IDBFactory } from 'fake-indexeddb';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Client, type Port } from '../../js/src/client/client.ts';
 import { syncOperation } from '../../js/src/client/operations.ts';
 import { EngineHost } from '../../js/src/engine/engine-host.ts';
@@ -10,48 +8,10 @@ import { VarveError } from '../../js/src/errors.ts';
 import { deleteShared } from '../../js/src/share/delete-store.ts';
 import { channelOf, PROTOCOL } from '../../js/src/share/names.ts';
 import { openStore } from '../../js/src/store/open.ts';
-import type { OpenOptions } from '../../js/src/store/open-options.ts';
-import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { loadEngine } from '../../js/src/wasm/compile.ts';
 import { spawnServer, wasm } from './support/engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
-
-interface Tab {
-  readonly db: Store<Key, unknown>;
-  /** Its worker: the most recent one. */
-  readonly worker: () => Port;
-}
-
-const tabs: Tab[] = [];
-let opfs: FakeOpfs;
-
-beforeEach(() => {
-  opfs = new FakeOpfs();
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
-  vi.stubGlobal('indexedDB', new IDBFactory());
-});
-
-afterEach(async () => {
-  for (const { db } of tabs.splice(0).reverse()) await db.close().catch(() => undefined);
-  vi.restoreAllMocks();
-  vi.unstubAllGlobals();
-});
-
-async function openTab(options: OpenOptions<Key, unknown> = {}, spawnNext: () => Port = spawnServer): Promise<Tab> {
-  let worker: Port | undefined;
-  const spawn = (): Port => {
-    worker = spawnNext();
-    return worker;
-  };
-  const db = await openStore<Key, unknown>('shared', { wasm, memoryBytes: 1024 * 1024, ...options }, spawn, {});
-  const tab = { db, worker: () => worker as Port };
-  tabs.push(tab);
-  return tab;
-}
-
-const leads = async ({ db }: Tab): Promise<boolean> => (await db.stats()).sharing?.leads === true;
+import { leads, openTab, type Tab } from './support/tabs.ts';
 
 test('the page compiles the engine for its worker; if it cannot, the worker does', async () => {
   const posted: unknown[] = [];
@@ -438,162 +398,4 @@ test('a tab that needs an option that the leader does not have is refused', asyn
   await openTab({ durability: 'memory' });
   await expect(openTab({ durability: 'strict' })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   await expect(openTab({ durability: 'memory', storage: 'indexeddb' })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
-});
-
-describe('a worker that does not start', () => {
-  const page = new EventTarget();
-  const show = (type: string): boolean => page.dispatchEvent(Object.assign(new Event(type), { persisted: true }));
-  const turns = async (): Promise<void> => {
-    for (let turn = 0; turn < 30; turn++) await new Promise(setImmediate);
-  };
-  const pass = async (ms: number): Promise<void> => {
-    await turns();
-    await vi.advanceTimersByTimeAsync(ms);
-    await turns();
-  };
-  let isOnline = true;
-  let spawned = 0;
-  /** How a worker fails whose script cannot be fetched. */
-  let fails = (): Port => spawnServer();
-  const failsLater = (): Port => {
-    const port: Port = { onmessage: null, onerror: null, postMessage: () => undefined };
-    setImmediate(() => port.onerror?.({} as ErrorEvent));
-    return port;
-  };
-  const spawn = (): Port => {
-    spawned++;
-    return isOnline ? spawnServer() : fails();
-  };
-
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-    vi.stubGlobal('addEventListener', page.addEventListener.bind(page));
-    [isOnline, spawned, fails] = [true, 0, failsLater];
-  });
-
-  afterEach(async () => {
-    isOnline = true;
-    show('online');
-    for (const { db } of tabs.splice(0)) await db.close().catch(() => undefined);
-    vi.useRealTimers();
-  });
-
-  test('fails the first opening at once', async () => {
-    isOnline = false;
-    await expect(openTab({}, spawn)).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
-    await pass(60_000);
-    expect(spawned).toBe(1);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test.each<[string, () => Port]>([
-    ['whose script cannot be fetched', failsLater],
-    [
-      'that the browser refuses',
-      () => {
-        throw new TypeError('Not now.');
-      },
-    ],
-  ])('after the page thawed is started again: one %s', async (_, failing) => {
-    fails = failing;
-    const { db } = await openTab({}, spawn);
-    await db.set('a', 1);
-    isOnline = false;
-    show('pagehide');
-    show('pageshow');
-    const found = db.get('a');
-    const counts: number[] = [];
-    for (const ms of [0, 999, 1, 1999, 1]) {
-      await pass(ms);
-      counts.push(spawned);
-    }
-    expect(counts).toEqual([2, 2, 3, 3, 4]);
-    isOnline = true;
-    show('online');
-    expect(await found).toBe(1);
-    expect(spawned).toBe(5);
-    // It waits no more, and the next time it begins with a short pause again.
-    await pass(60_000);
-    show('online');
-    await turns();
-    expect(spawned).toBe(5);
-    isOnline = false;
-    show('pagehide');
-    show('pageshow');
-    await pass(1000);
-    expect(spawned).toBe(7);
-  });
-
-  test('after the browser ended the last one is started again, and calls that wait too long are rejected', async () => {
-    const { db, worker } = await openTab({}, spawn);
-    await db.set('a', 1);
-    isOnline = false;
-    worker().terminate?.();
-    const stalled = expect(db.get('b')).rejects.toMatchObject({
-      code: 'VARVE_LEADER_STALLED',
-      cause: expect.objectContaining({ code: 'VARVE_UNSUPPORTED' }),
-    });
-    await pass(7000);
-    await stalled;
-    // At 30 s at most.
-    await pass(600_000);
-    const before = spawned;
-    await pass(90_000);
-    expect(spawned).toBe(before + 3);
-    isOnline = true;
-    await pass(30_000);
-    expect(await db.get('a')).toBe(1);
-  });
-
-  test('because its engine cannot be fetched is started again', async () => {
-    const { db, worker } = await openTab({}, spawn);
-    await db.set('a', 1);
-    vi.spyOn(EngineHost, 'open').mockRejectedValueOnce(new VarveError('VARVE_UNSUPPORTED', 'It was not fetched.'));
-    worker().terminate?.();
-    const found = db.get('a');
-    await pass(2000);
-    expect(await found).toBe(1);
-  });
-
-  test('leaves the link to another tab that leads alone', async () => {
-    const first = await openTab();
-    const second = await openTab({}, spawn);
-    await first.db.set('a', 1);
-    isOnline = false;
-    second.worker().terminate?.();
-    await pass(2000);
-    expect(spawned).toBeGreaterThan(2);
-    expect(await second.db.get('a')).toBe(1);
-    await second.db.set('b', 2);
-    isOnline = true;
-    await pass(4000);
-    first.worker().terminate?.();
-    expect(await second.db.getMany(['a', 'b'])).toEqual([1, 2]);
-    expect(await leads(second)).toBe(true);
-  });
-
-  test('is not started in a frozen page, nor after close', async () => {
-    const { db } = await openTab({}, spawn);
-    isOnline = false;
-    show('pagehide');
-    show('pageshow');
-    await turns();
-    expect(spawned).toBe(2);
-    show('pagehide');
-    show('online');
-    await pass(60_000);
-    expect(spawned).toBe(2);
-    show('pageshow');
-    await turns();
-    expect(spawned).toBe(3);
-    // As every call, it waits for a leader: there may be writes before it.
-    const closed = expect(db.close()).rejects.toMatchObject({ code: 'VARVE_LEADER_STALLED' });
-    await pass(7000);
-    await closed;
-    const before = spawned;
-    show('online');
-    await pass(60_000);
-    expect(spawned).toBe(before);
-    expect(vi.getTimerCount()).toBe(0);
-  });
 });

@@ -42,6 +42,7 @@ mod scans_over_failing_reads;
 mod snapshots;
 mod store_damage;
 mod store_full;
+mod store_full_life;
 mod store_stall;
 mod store_without_log;
 mod table_common;

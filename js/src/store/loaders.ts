@@ -5,6 +5,7 @@
  */
 
 import { notLoaded } from '../errors.ts';
+import { unref } from '../runtime/wait.ts';
 
 /** When parts are loaded ahead: after the first answers, in milliseconds. */
 const AHEAD_MS = 3000;
@@ -26,6 +27,5 @@ export function loadAhead(): void {
   if (globalThis.document === undefined) return;
   const { transactions, begin, changes, live } = loaders;
   const load = () => Promise.allSettled([transactions(), begin(), changes(), live()]);
-  const timer: { unref?(): void } | number = setTimeout(() => (globalThis.requestIdleCallback ?? load)(load), AHEAD_MS);
-  (timer as { unref?(): void }).unref?.();
+  unref(setTimeout(() => (globalThis.requestIdleCallback ?? load)(load), AHEAD_MS));
 }

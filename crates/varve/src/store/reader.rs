@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Store;
 use super::blocks::{ReadFile, StoreBlocks};
+use super::clock::Clock;
 use super::stats::FilterCounts;
 use crate::cache::Cache;
 use crate::codec::cipher::Keyring;
@@ -65,7 +66,7 @@ pub struct Reader(Arc<ReadPoint>);
 pub(super) struct ReadPoint {
     keyring: Keyring,
     sequence: Sequence,
-    now_ms: u64,
+    clock: Clock,
     /// Newest first.
     memtables: Vec<Arc<Memtable>>,
     levels: Vec<Vec<PinnedTable>>,
@@ -135,7 +136,7 @@ impl<D: SharedSlots> Store<SlotPool<D>> {
         let read_point = Arc::new(ReadPoint {
             keyring: self.manifest.keyring().clone(),
             sequence: self.acknowledged,
-            now_ms: self.clock.now_ms,
+            clock: self.clock,
             memtables: self.view.memtables.iter().map(|memtable| memtable.borrow().clone()).collect(),
             levels: self.view.levels.iter().map(|level| level.iter().map(pinned).collect()).collect(),
             places,
@@ -175,7 +176,7 @@ impl ReadPoint {
         let memtables = self.memtables.iter().map(|memtable| Rc::new(RefCell::new(Arc::clone(memtable))));
         let levels = self.levels.iter().map(|level| level.iter().map(handle).collect());
         let view = Rc::new(View { memtables: memtables.collect(), levels: levels.collect() });
-        Cursor::new(view, self.sequence, self.now_ms, ScanOptions::default()).kept()
+        Cursor::new(view, self.sequence, self.clock.now_ms, ScanOptions::default()).kept()
     }
 }
 
@@ -244,6 +245,7 @@ impl LocalReader {
         }
         // The read point notes the gaps that its scans find.
         let known = Known { gaps: &RefCell::default(), present: None };
+        batch.ahead_ms = self.read_point.clock.ahead_ms;
         cursor.fill(&self.read_point.keyring, &self.blocks(), known, bytes_max, batch)
     }
 

@@ -53,8 +53,8 @@ interface HolderValue {
   readonly id: string;
   /** The time until which the store may not be taken away, in milliseconds since 1970 by the clock of the holder. */
   readonly until: number;
-  /** Milliseconds from when the holder wrote this to `until`; earlier versions did not write it. */
-  readonly leaseMs?: number;
+  /** Milliseconds from when the holder wrote this to `until`. */
+  readonly leaseMs: number;
 }
 
 /** The fields of the head that its holder changes. */

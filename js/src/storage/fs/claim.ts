@@ -28,8 +28,7 @@ import { pulseOf, SETTLE_MS, TOUCH_MS, Watch } from './pulse.ts';
 const PAUSE_MS_MAX = 50;
 /** How often an opener that met another one at the same time tries again, even if its `lockTimeout` is shorter. */
 const MEETINGS_MAX = 10;
-/** Earlier versions made claims without the PID namespace. */
-const NAME = /^lock\.(\d+)\.(\d+)\.(\d+)\.([01])(?:\.(\d+))?\.[0-9a-f]+\.([\w%-]*)$/;
+const NAME = /^lock\.(\d+)\.(\d+)\.(\d+)\.([01])\.(\d+)\.[0-9a-f]+\.([\w%-]*)$/;
 
 /** A held lock. */
 export interface Claim {
@@ -151,7 +150,7 @@ function nameOf({ pid, started, thread, locksFile, space, host }: Holder): strin
 function holderOf(name: string): Holder | undefined {
   const match = NAME.exec(name);
   if (match === null) return undefined;
-  const [, pid, started, thread, locks, space = 0, host = ''] = match;
+  const [, pid, started, thread, locks, space, host = ''] = match;
   return {
     pid: Number(pid),
     started: Number(started),
