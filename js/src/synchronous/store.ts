@@ -6,6 +6,7 @@ import { formatsOf } from '../codec/formats.ts';
 import { encodeRange } from '../codec/range.ts';
 import type { EncryptionKey, EncryptionOptions, RotateKeyOptions } from '../encryption/types.ts';
 import type { EngineHost } from '../engine/engine-host.ts';
+import { notLoaded } from '../errors.ts';
 import { COMPACT, checkOptions, keyOfNow, withKeyOfNow } from '../options.ts';
 import type { RawStore } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
@@ -25,6 +26,10 @@ import { SyncCore } from './core.ts';
 import { SyncRawScan } from './raw-scan.ts';
 import { type SyncUpgrade, upgradeSync } from './transaction.ts';
 import { SyncView } from './view.ts';
+
+/** Exports and imports are rare, so their code is loaded by the first one. */
+const loadPortable = (): Promise<typeof import('../portable/portable.ts')> =>
+  import('../portable/portable.ts').catch(notLoaded);
 
 /** An open store whose operations return at once. Made by `open` of `varve/synchronous`. */
 export class SyncStore<K, V> extends SyncView<K, V> {
@@ -116,7 +121,7 @@ export class SyncStore<K, V> extends SyncView<K, V> {
       const range = encodeRange(options, this.formats.keys, EXPORT);
       const { signal, onProgress, encryption } = withKeyOfNow(options);
       const snapshot = this.snapshot();
-      const { exportTo } = await import('../portable/portable.ts');
+      const { exportTo } = await loadPortable();
       return exportTo(this.#portable(), snapshot, writable, { range, signal, onProgress, encryption });
     };
     begin().catch((error) => writable.abort(error));
@@ -126,7 +131,8 @@ export class SyncStore<K, V> extends SyncView<K, V> {
   /** Reads an export into this store: see `import` of `varve`. */
   async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
     const given = withKeyOfNow(options);
-    return (await import('../portable/portable.ts')).importFrom(this.#portable(), source, given);
+    const { importFrom } = await loadPortable();
+    return importFrom(this.#portable(), source, given);
   }
 
   /** Logs the buffered writes and closes the store, so that others can open it. It is safe to call it twice. */
