@@ -2,8 +2,9 @@
 
 use varve::manifest::key_slots;
 use varve::scan::ScanOptions;
-use varve::storage::{MemorySlots, SlotPool, Slots};
+use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotPool, Slots};
 use varve::store::ChangesWanted;
+use varve::types::FileName;
 use varve::{Code, Durability, Encryption, Error, Host, Keyring, Options, RecoveryReport, Store};
 
 type Memory = Store<SlotPool<MemorySlots>>;
@@ -98,6 +99,21 @@ fn only_its_key_opens_a_store_and_a_refusal_changes_nothing() {
 }
 
 /// The change feed reads segments from memory, from files of this session, and from files of earlier ones.
+/// The wrapped data keys of a store in its first session stood in one manifest: a bad sector there lost everything.
+#[test]
+fn from_the_first_session_on_the_wrapped_keys_survive_the_loss_of_either_manifest() {
+    let (mut store, _) = open(MemorySlots::new(8), encryption(&[(1, 7)], 1), 1).expect("opens");
+    fill(&mut store, 0, 300);
+    let slots = slots_of(store);
+    for lost in [0, 1].map(FileName::manifest) {
+        let mut slots = slots.clone();
+        let slot = SlotPool::open(slots.clone()).expect("a pool").slot_of(lost).expect("exists");
+        slots.write(slot, SLOT_HEADER_BYTES, &[0x55; 4096]).expect("written");
+        let pool = SlotPool::open(slots).expect("a pool");
+        assert_eq!(key_slots(&pool).expect("read").as_deref(), Some(SLOTS), "without {lost:?}");
+    }
+}
+
 #[test]
 fn changes_are_reported_from_encrypted_history() {
     let (mut store, _) = open(MemorySlots::new(40), encryption(&[(1, 7)], 1), 1).expect("a new store");

@@ -1,32 +1,40 @@
 //! A whole store of format version 1, as it once lay in its slots: `golden/store-v1`, with tables on several levels, range
 //! tombstones, entries that expire, a manifest with edits, and two WAL segments. It must open, have its contents, take new
-//! writes and merge, for as long as there is a Varve.
+//! writes and merge, for as long as there is a Varve. `store-v2` is as later versions write it, `store-v2-encrypted` the same under a
+//! fixed data key.
 //!
 //! `VARVE_BLESS=1 cargo test -p varve-engine --test engine golden_store` writes it anew, for a new format version only.
 
 use std::path::PathBuf;
 
-use varve::Durability;
+use varve::manifest::key_slots;
 use varve::scan::{Batch, ScanOptions};
-use varve::storage::{MemorySlots, Slots};
+use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotPool, Slots};
+use varve::{Durability, Encryption, Keyring};
 
-use crate::rotten_store::{Keys, SLOTS, SimpleStore, build, open};
+use crate::rotten_store::{Keys, SLOTS, SimpleStore, build, build_under, open_under};
 use crate::scan_common::entries;
 
 fn folder(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-/// The version that is written.
+/// The versions that are written.
 const NEWEST: &str = "store-v2";
+const NEWEST_ENCRYPTED: &str = "store-v2-encrypted";
 
-fn bless(slots: &MemorySlots) {
-    std::fs::create_dir_all(folder(NEWEST)).expect("the folder is made");
+fn encryption() -> Encryption {
+    let keyring = Keyring::new([0; 16], vec![(1, [0x1e; 32]), (2, [0x2e; 32])], [0x3e; 16]).expect("keys");
+    Encryption { keyring, slots: b"the wrapped data keys".to_vec() }
+}
+
+fn bless(name: &str, slots: &MemorySlots) {
+    std::fs::create_dir_all(folder(name)).expect("the folder is made");
     for slot in 0..SLOTS {
         let bytes = slots.slot(slot);
         // Room that was grown ahead of need is zeros: the name keeps the length.
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        let path = folder(NEWEST).join(format!("{slot:02}-{}.slot", bytes.len()));
+        let path = folder(name).join(format!("{slot:02}-{}.slot", bytes.len()));
         std::fs::write(path, &bytes[..used]).expect("the slot is written");
     }
 }
@@ -65,16 +73,34 @@ fn holds(store: &SimpleStore, keys: &Keys) {
 fn stores_of_every_version_open_and_go_on() {
     let built = build();
     if std::env::var_os("VARVE_BLESS").is_some() {
-        bless(&built.slots);
+        bless(NEWEST, &built.slots);
     }
     assert!(built.now.len() > 30, "a store with something in it");
     for name in ["store-v1", NEWEST] {
-        goes_on(name, built.now.clone());
+        goes_on(name, built.now.clone(), &Encryption::none());
     }
 }
 
-fn goes_on(name: &str, mut keys: Keys) {
-    let mut store = open(golden(name)).expect("opens");
+#[test]
+fn an_encrypted_store_opens_and_goes_on_with_its_key() {
+    let built = build_under(encryption());
+    if std::env::var_os("VARVE_BLESS").is_some() {
+        bless(NEWEST_ENCRYPTED, &built.slots);
+    }
+    let golden = golden(NEWEST_ENCRYPTED);
+    let page = SLOT_HEADER_BYTES as usize;
+    let files = |magic: &[u8]| {
+        (0..SLOTS)
+            .filter(|slot| golden.slot(*slot)[page.min(golden.slot(*slot).len())..].starts_with(magic))
+            .count()
+    };
+    assert_eq!((files(b"VRVM\x02\0"), files(b"VRVL\x02\0") > 0), (2, true), "files of format version 2");
+    assert_eq!(key_slots(&SlotPool::open(golden).expect("a pool")).expect("read"), Some(encryption().slots));
+    goes_on(NEWEST_ENCRYPTED, built.now, &encryption());
+}
+
+fn goes_on(name: &str, mut keys: Keys, encryption: &Encryption) {
+    let mut store = open_under(golden(name), encryption).expect("opens");
     holds(&store, &keys);
     store.set(b"a new key", b"a new value").expect("staged");
     store.commit(Durability::Strict).expect("committed");
@@ -82,7 +108,7 @@ fn goes_on(name: &str, mut keys: Keys) {
     store.compact().expect("compacted");
     holds(&store, &keys);
     store.close().expect("closed");
-    holds(&open(store.into_storage().into_device()).expect("opens again"), &keys);
+    holds(&open_under(store.into_storage().into_device(), encryption).expect("opens again"), &keys);
 }
 
 #[test]

@@ -16,6 +16,8 @@ import { type Clause, pattern, type Subject } from './subject.ts';
 /** Enough entries for memtables to be flushed and merged with the smallest memory budget. */
 const ENTRIES = 6000;
 const MEMORY_BYTES = 1 << 20;
+/** In every value of an encrypted store. */
+const CANARY = 'canary 3f9a';
 
 /** The common interface of both kinds of stores. A synchronous store returns its results directly. */
 type WholeStore = {
@@ -113,6 +115,16 @@ export const storeClauses: readonly Clause[] = [
         await expectRejected(second, 'VARVE_LOCKED', 'opening a store that is open');
         expectEqual(await db.get(['key', 150]), { i: 150 }, 'a value');
         // Bun adds a charset to the types of texts.
+        const view = db.at(['key']);
+        const before = db.snapshot();
+        await view.set(1, 'changed');
+        const steps = view.keys();
+        steps.seek(198);
+        expectEqual(await steps.nextv(5), [198, 199], 'the keys of a view from 198 on');
+        await steps.return?.();
+        expectEqual([await before.get(['key', 1]), await view.get(1)], [{ i: 1 }, 'changed'], 'a value before and after');
+        before.close();
+        // Bun adds a charset to the types of texts.
         await db.set('blob', { in: new Blob(['bytes'], { type: 'image/png' }) }, { durability: 'strict' });
         const { in: blob } = (await db.get('blob')) as { in: Blob };
         expectEqual([blob.type, await blob.text()], ['image/png', 'bytes'], 'a Blob in a value');
@@ -131,7 +143,64 @@ export const storeClauses: readonly Clause[] = [
       await closing(again, async () => expectEqual(await again.count(), 0, 'entries after deleting all'));
     },
   },
+  {
+    name: 'a store is encrypted where it is, its key is changed, and nothing readable is left',
+    async run(subject) {
+      const { storage, options } = subject;
+      const key = (seed: number): Uint8Array => new Uint8Array(32).fill(seed);
+      const openWith = (seed?: number): Promise<Store<Key, string>> =>
+        open('store', {
+          storage,
+          wasm: options.wasm,
+          memoryBytes: MEMORY_BYTES,
+          lockTimeout: 0,
+          encryption: seed === undefined ? undefined : { key: key(seed) },
+        });
+      const addEntries = (db: Store<Key, string>, from: number): Promise<unknown> =>
+        Promise.all(Array.from({ length: 300 }, (_, i) => db.set(from + i, `${CANARY} ${from + i}`)));
+
+      const plain = await openWith();
+      await closing(plain, () => addEntries(plain, 0));
+      expectEqual((await slotsWith(subject, CANARY)) > 0, true, 'whether a plain store can be read');
+      const encrypted = await openWith();
+      await closing(encrypted, async () => {
+        await encrypted.encrypt({ key: key(1) });
+        await addEntries(encrypted, 300);
+      });
+      await expectRejected(openWith(), 'VARVE_KEY', 'opening an encrypted store without a key');
+      await expectRejected(openWith(2), 'VARVE_KEY', 'opening an encrypted store with another key');
+      const changed = await openWith(1);
+      await closing(changed, async () => {
+        await changed.changeKey(key(1), key(2));
+        await changed.rotateKey();
+        await addEntries(changed, 600);
+        await changed.compact();
+      });
+      await expectRejected(openWith(1), 'VARVE_KEY', 'opening a store with its old key');
+      const again = await openWith(2);
+      await closing(again, async () => {
+        const values = await again.getMany([0, 300, 899]);
+        expectEqual(values, [0, 300, 899].map((number) => `${CANARY} ${number}`), 'values of the encrypted store');
+        expectEqual(await again.count(), 900, 'how many entries the encrypted store has');
+        const { problems } = await again.check({ tools: options.tools });
+        expectEqual(problems, [], 'what a check of the encrypted store finds');
+      });
+      expectEqual(await slotsWith(subject, CANARY), 0, 'slots in which a value can be read');
+    },
+  },
 ];
+
+/** How many of the store's slots contain `bytes` as they are. */
+async function slotsWith(subject: Subject, bytes: string): Promise<number> {
+  const device = await subject.open();
+  let found = 0;
+  for (let slot = 0; slot < device.count(); slot++) {
+    const contents = await subject.contents(device, slot);
+    if (new TextDecoder('latin1').decode(contents).includes(bytes)) found++;
+  }
+  await device.closeAll();
+  return found;
+}
 
 export const strictClauses: readonly Clause[] = [
   {

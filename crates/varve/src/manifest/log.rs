@@ -95,6 +95,10 @@ impl Manifest {
         };
         let (next, end) = manifest.write_snapshot(storage, &version)?;
         manifest.switch(next, end);
+        if next.key > 0 {
+            // Without the wrapped data keys nothing can be repaired: from the start they stand in both files.
+            manifest.rotate(storage, &version)?;
+        }
         Ok((manifest, version))
     }
 
