@@ -1,6 +1,6 @@
-// The rooms of js/src, and the arrows between them. `npm run check` refuses any other import; an import of types is one too.
-// Biome refuses cycles of files (`noImportCycles`), so a room may have no cycle inside either.
-// Invariant: a room names only rooms that stand before it in the list, so no arrow points back.
+// The rooms of js/src, bench and tests, and the arrows between them. `npm run check` refuses any other import; an import of types is
+// one too. Biome refuses cycles of files (`noImportCycles`), so a room may have no cycle inside either.
+// Invariant: a room names only rooms that stand before it in its list, so no arrow points back.
 
 /** @type {readonly (readonly [room: string, files: string, imports: string])[]} Files are regular expressions, below js/src. */
 const ROOMS = [
@@ -64,6 +64,35 @@ const ROOMS = [
 ];
 
 /**
+ * Of the benchmark, below bench. Its tests may import any room.
+ * @type {typeof ROOMS}
+ */
+const BENCH_ROOMS = [
+  ['core', 'core/', ''],
+  ['peers', 'peers/', 'core'],
+  ['suites', 'suites/', 'core peers'],
+  ['targets', 'targets/', 'core peers suites'],
+  ['ui', 'ui/', 'core peers suites targets'],
+  ['results', 'results/', 'core peers suites targets'],
+];
+
+/**
+ * Of the tests, below tests: one room for each project of vitest, and what they share.
+ * @type {typeof ROOMS}
+ */
+const TEST_ROOMS = [
+  ['support', 'support/', ''],
+  ['node', 'node/', 'support'],
+  // The pages that run in a browser. Other browsers run them, too.
+  ['pages', 'browser/fixtures/', 'support'],
+  ['browser', 'browser/', 'support pages'],
+  ['engines', 'engines/', 'support pages'],
+  ['runtimes', 'runtimes/', 'support'],
+  ['packaging', 'packaging/', 'support'],
+  ['adapters', 'adapters/', 'support'],
+];
+
+/**
  * Imports from elsewhere: packages, the platform, the compiled engine. The pages import the package as every program does.
  * @type {import('dependency-cruiser').IAllowedRuleType[]}
  */
@@ -82,23 +111,40 @@ const OUTSIDE = [
   { from: { path: '^demo/' }, to: { path: '^(demo/|node_modules/|varve(/|$))' } },
   // Elements, figures and errors look the same in the inspector and around it.
   { from: { path: '^demo/' }, to: { path: '^js/src/inspector/(dom|errors|format|sharing|live/svg)[.]ts$' } },
+  { from: { path: '^bench/.*[.]test[.]ts$' }, to: { path: '^(bench|tests/node/support)/' } },
+  // What is tested and measured is imported from its files or as the package.
+  { from: { path: '^(bench|tests)/' }, to: { pathNot: '^(js/src|demo|bench|tests)/' } },
+  { from: { path: '^tests/' }, to: { path: '^(js/src|bench)/' } },
   { from: { path: '^scripts/' }, to: { pathNot: '^(js/src|demo|bench|tests)/' } },
 ];
 
-const paths = new Map();
-const arrows = ROOMS.map(([room, files, imports]) => {
-  const path = `^js/src/${files}`;
-  paths.set(room, path);
-  const to = [room, ...imports.split(' ').filter(Boolean)].map((other) => {
-    if (!paths.has(other)) throw new Error(`The room ${room} imports ${other}, which does not stand before it.`);
-    return paths.get(other);
+/**
+ * The allowed imports between the rooms of one list.
+ * @param {string} folder
+ * @param {typeof ROOMS} rooms
+ * @returns {import('dependency-cruiser').IAllowedRuleType[]}
+ */
+function arrowsOf(folder, rooms) {
+  const paths = new Map();
+  return rooms.map(([room, files, imports]) => {
+    const path = `^${folder}/${files}`;
+    paths.set(room, path);
+    const to = [room, ...imports.split(' ').filter(Boolean)].map((other) => {
+      if (!paths.has(other)) throw new Error(`The room ${room} imports ${other}, which does not stand before it.`);
+      return paths.get(other);
+    });
+    return { from: { path }, to: { path: to } };
   });
-  return { from: { path }, to: { path: to } };
-});
+}
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 export default {
-  allowed: [...arrows, ...OUTSIDE],
+  allowed: [
+    ...arrowsOf('js/src', ROOMS),
+    ...arrowsOf('bench', BENCH_ROOMS),
+    ...arrowsOf('tests', TEST_ROOMS),
+    ...OUTSIDE,
+  ],
   allowedSeverity: 'error',
-  options: { parser: 'swc', doNotFollow: { path: '(^|/)(node_modules|dist|js/pkg)/' } },
+  options: { tsPreCompilationDeps: true, doNotFollow: { path: '(^|/)(node_modules|dist|js/pkg)/' } },
 };

@@ -53,3 +53,19 @@ export function barsText(all: readonly (number | undefined)[], shown: (most: num
 function three(figure: number): string {
   return figure >= 100 ? figure.toFixed(0) : figure >= 10 ? figure.toFixed(1) : figure.toFixed(2);
 }
+
+/** A logarithmic scale of whole decades that shows 1 and all of its values. */
+export interface Axis {
+  readonly ticks: readonly number[];
+  /** The place of a value, from 0 to 1. A value beyond the ends is cut off. */
+  share(value: number): number;
+}
+
+export function axisOf(values: readonly number[]): Axis {
+  const first = Math.floor(Math.log10(Math.min(1, ...values)));
+  const last = Math.max(Math.ceil(Math.log10(Math.max(1, ...values))), first + 1);
+  return {
+    ticks: Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i)),
+    share: (value) => Math.min((Math.log10(Math.max(value, 10 ** first)) - first) / (last - first), 1),
+  };
+}

@@ -6,24 +6,8 @@
  */
 
 import { type Comparison, ratioText } from '../core/comparison.ts';
-import { rate, times } from '../core/figures.ts';
+import { axisOf, rate, times } from '../core/figures.ts';
 import type { Ratio } from '../core/ratio.ts';
-
-/** A logarithmic scale of whole decades that shows 1 and all of its values. */
-export interface Axis {
-  readonly ticks: readonly number[];
-  /** The place of a value, from 0 to 1. A value beyond the ends is cut off. */
-  share(value: number): number;
-}
-
-export function axisOf(values: readonly number[]): Axis {
-  const first = Math.floor(Math.log10(Math.min(1, ...values)));
-  const last = Math.max(Math.ceil(Math.log10(Math.max(1, ...values))), first + 1);
-  return {
-    ticks: Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i)),
-    share: (value) => Math.min((Math.log10(Math.max(value, 10 ** first)) - first) / (last - first), 1),
-  };
-}
 
 interface Bar extends Ratio {
   readonly name: string;

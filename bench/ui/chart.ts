@@ -6,7 +6,7 @@
  */
 
 import type { Bar, BarGroup } from '../core/everyday.ts';
-import { type Axis, axisOf } from '../results/chart.ts';
+import { type Axis, axisOf } from '../core/figures.ts';
 import { make } from './dom.ts';
 
 export function chartOf(title: string, groups: readonly BarGroup[]): HTMLElement {

@@ -14,12 +14,10 @@ import { casesOf } from '../core/row.ts';
 import { stepsOf } from '../core/runner.ts';
 import { tablesOf } from '../core/tables.ts';
 import { ENGINES } from '../peers/all.ts';
-import { environment, runPlan } from '../targets/browser/run.ts';
+import { environment, type PageEvent, runPlan } from '../targets/browser/run.ts';
 import { chartOf } from './chart.ts';
 import { byId, download, foldedTable, items, setText, tableOf } from './dom.ts';
 import { chosenPlan, makeForm } from './form.ts';
-
-export type PageEvent = RunEvent | { readonly type: 'ended'; readonly result: Result; readonly markdown: string };
 
 declare global {
   /** Put here by the command line before the page loads. */

@@ -10,7 +10,7 @@ import { effectScope } from 'vue';
 import { open as openInline } from '../../js/src/inline.ts';
 import { root } from '../../scripts/tools.mjs';
 import { wasm } from '../../tests/node/support/engine.ts';
-import { readmeBlock } from '../../tests/packaging/support/readme.ts';
+import { readmeBlock } from '../../tests/support/readme.ts';
 
 test('Vue, Svelte and Solid follow a live query, and end it with the component', async () => {
   const file = join(root, 'build', 'test-docs-vue.ts');

@@ -7,12 +7,12 @@
 
 import type { Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isTorn, logsOf } from '../engines/support/leveldb.ts';
 import { History } from '../support/history.ts';
+import { isTorn, logsOf } from '../support/leveldb.ts';
+import { consoleOf, Progress } from '../support/progress.ts';
 import { randomFrom } from '../support/random.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import { newProfile, type Profile } from './support/profile.ts';
-import { consoleOf, Progress } from './support/progress.ts';
 
 const NAME = 'indexeddb';
 const SETS = 4000;

@@ -7,10 +7,10 @@
 import type { Page, Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { History, type Plan } from '../support/history.ts';
+import { consoleOf, Progress } from '../support/progress.ts';
 import { randomFrom, shuffled } from '../support/random.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
-import { consoleOf, Progress } from './support/progress.ts';
 
 const SETS = 20_000;
 const SETS_MORE = 1000;

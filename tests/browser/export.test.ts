@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { digest } from '../runtimes/support/digest.ts';
-import { bundleProgram, RUNTIMES, run } from '../runtimes/support/runtimes.ts';
+import { digest } from '../support/digest.ts';
+import { bundleProgram, RUNTIMES, run } from '../support/runtimes.ts';
 import { newProfile, type Profile } from './support/profile.ts';
 
 let profile: Profile;

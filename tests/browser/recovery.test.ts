@@ -4,10 +4,10 @@
 import type { Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { History, type Plan } from '../support/history.ts';
+import { consoleOf, Progress } from '../support/progress.ts';
 import { randomFrom } from '../support/random.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
-import { consoleOf, Progress } from './support/progress.ts';
 
 const KILLS = numberFrom('VARVE_RECOVERY_KILLS', 4);
 const seed = runSeed('browser', 'recovery');

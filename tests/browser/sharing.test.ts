@@ -2,7 +2,7 @@
 
 import type { Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { processOf } from '../engines/support/processes.ts';
+import { processOf } from '../support/processes.ts';
 import { newProfile, type Profile } from './support/profile.ts';
 
 let profile: Profile;

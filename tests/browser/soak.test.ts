@@ -8,8 +8,8 @@
 // `VARVE_SOAK_MINUTES` sets the time for all four storages of the soak together (`npm run test:soak`), `VARVE_SEED` the data.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { groupOf, memoryOf } from '../engines/support/processes.ts';
 import { growthOf, LAPS_MIN, type Lap, lastOf } from '../support/flat.ts';
+import { groupOf, memoryOf } from '../support/processes.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import { OPENS, type SoakPlan } from '../support/soak.ts';
 import { newProfile, type Profile } from './support/profile.ts';

@@ -9,13 +9,13 @@
 // log corrupt and deletes it (torn-logs.test.ts). The store must then report that it was lost, and begin anew.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Progress } from '../browser/support/progress.ts';
 import { type Found, History, type Plan } from '../support/history.ts';
+import { isTorn, logsOf } from '../support/leveldb.ts';
+import { Progress } from '../support/progress.ts';
 import { randomFrom } from '../support/random.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import type { Engine, Tab } from './support/engine.ts';
 import { ENGINES, Session } from './support/engines.ts';
-import { isTorn, logsOf } from './support/leveldb.ts';
 
 const ROUNDS = numberFrom('VARVE_KILL_ROUNDS', 3);
 /** Sets of each store in a round, after which the browser is killed. */

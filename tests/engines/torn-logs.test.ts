@@ -3,10 +3,10 @@
 // one kill, and was gone after the next one.
 
 import { afterEach, expect, test } from 'vitest';
+import { logsOf, tear } from '../support/leveldb.ts';
 import { chromium } from './support/chromium.ts';
 import type { Tab } from './support/engine.ts';
 import { ENGINES, Session } from './support/engines.ts';
-import { logsOf, tear } from './support/leveldb.ts';
 
 let session: Session;
 

@@ -14,7 +14,7 @@ import { open as openInline } from '../../js/src/inline.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { root } from '../../scripts/tools.mjs';
-import { blocksOf } from '../packaging/support/readme.ts';
+import { blocksOf } from '../support/readme.ts';
 import { wasm } from './support/engine.ts';
 
 const FOLDER = join(root, 'build', 'test-docs-blocks');

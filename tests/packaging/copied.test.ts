@@ -5,11 +5,11 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
-import { RUNTIMES } from '../runtimes/support/runtimes.ts';
+import { readmeBlock } from '../support/readme.ts';
+import { RUNTIMES } from '../support/runtimes.ts';
 import { expectRefusal, expectSite } from './support/expectations.ts';
 import { Browser, exampleScript, pageWith } from './support/page.ts';
 import { Project } from './support/project.ts';
-import { readmeBlock } from './support/readme.ts';
 import { POLICY, withSite } from './support/site.ts';
 
 /** esbuild alone. */

@@ -2,10 +2,10 @@
 // and imports the package for that.
 
 import { afterAll, beforeAll, test } from 'vitest';
+import { readmeBlock } from '../support/readme.ts';
 import { expectDurable } from './support/expectations.ts';
 import { Browser, exampleScript } from './support/page.ts';
 import { Project } from './support/project.ts';
-import { readmeBlock } from './support/readme.ts';
 
 const LAYOUT = 'export default ({ children }) => <html lang="en"><body>{children}</body></html>;';
 const PAGE = "import { Title } from './title.js'; export default () => <Title />;";

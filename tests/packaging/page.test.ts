@@ -2,10 +2,10 @@
 
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readmeBlock } from '../support/readme.ts';
 import { expectRefusal, expectSite } from './support/expectations.ts';
 import { Browser, exampleScript, pageWith } from './support/page.ts';
 import { Project } from './support/project.ts';
-import { readmeBlock } from './support/readme.ts';
 import { POLICY, POLICY_WITHOUT_WASM } from './support/site.ts';
 
 const PATH = '/node_modules/varve/dist/index.js';

@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
+import { readmeBlock } from '../support/readme.ts';
 import { expectSite } from './support/expectations.ts';
 import { Browser, exampleScript, pageWith } from './support/page.ts';
 import { Project } from './support/project.ts';
-import { readmeBlock } from './support/readme.ts';
 import { POLICY } from './support/site.ts';
 
 const PARCEL = join(root, 'node_modules', 'parcel', 'lib', 'bin.js');

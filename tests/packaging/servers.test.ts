@@ -3,9 +3,9 @@
 
 import { mkdirSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
-import { RUNTIMES } from '../runtimes/support/runtimes.ts';
+import { readmeBlock } from '../support/readme.ts';
+import { RUNTIMES } from '../support/runtimes.ts';
 import { Project } from './support/project.ts';
-import { readmeBlock } from './support/readme.ts';
 
 const REPORT = `
   const runs = ((await db.get('runs')) ?? 0) + 1;

@@ -2,10 +2,10 @@
 // for that.
 
 import { onTestFinished, test } from 'vitest';
+import { readmeBlock } from '../support/readme.ts';
 import { expectDurable } from './support/expectations.ts';
 import { Browser, exampleScript } from './support/page.ts';
 import { Project } from './support/project.ts';
-import { readmeBlock } from './support/readme.ts';
 
 /** The guide's page, which runs the example when it is mounted. */
 function page(): string {

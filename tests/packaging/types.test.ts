@@ -2,8 +2,8 @@
 
 import { afterEach, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { blocksOf, firstExample, pagesOf, readmeBlock } from '../support/readme.ts';
 import { Project } from './support/project.ts';
-import { blocksOf, firstExample, pagesOf, readmeBlock } from './support/readme.ts';
 
 /** Code that runs in a page, a worker or a service worker. */
 const PAGE = {

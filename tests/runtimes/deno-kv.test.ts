@@ -5,9 +5,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bundleProgram, RUNTIMES, run, start } from '../support/runtimes.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import { KillLoop } from './support/kill-loop.ts';
-import { bundleProgram, RUNTIMES, run, start } from './support/runtimes.ts';
 
 const ROUNDS = numberFrom('VARVE_KILL_ROUNDS', 4);
 /** Time for a round: a process start, the rest of a lease, reading some thousand entries, writing for less than a second. */

@@ -7,7 +7,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
-import { RUNTIMES } from './support/runtimes.ts';
+import { RUNTIMES } from '../support/runtimes.ts';
 
 const FILES = `
 import { open, listStores, VarveError } from 'npm:varve@^0.1.0';

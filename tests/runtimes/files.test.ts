@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bundleProgram, RUNTIMES, type Running, type Runtime, run, start } from './support/runtimes.ts';
+import { bundleProgram, RUNTIMES, type Running, type Runtime, run, start } from '../support/runtimes.ts';
 
 let directory: string;
 let programs: { compactor: string; contract: string; hold: string; lost: string; nowhere: string; roundTrip: string };

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, onTestFinished, test } from 'vitest';
 import type { steps } from '../support/full-steps.ts';
 import { type FullDriver, liveFull } from '../support/full-storage.ts';
-import { bundleProgram, RUNTIMES, type Running, type Runtime, start } from './support/runtimes.ts';
+import { bundleProgram, RUNTIMES, type Running, type Runtime, start } from '../support/runtimes.ts';
 
 const ROOM_BYTES = 30 * 1024 * 1024;
 const FILE_BYTES = 3 * 1024 * 1024;

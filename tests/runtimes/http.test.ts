@@ -10,7 +10,7 @@ import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
-import { RUNTIMES } from './support/runtimes.ts';
+import { RUNTIMES } from '../support/runtimes.ts';
 
 const DIST = join(root, 'dist');
 const OUT = join(root, 'build', 'test-tour');

@@ -6,9 +6,9 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
+import { bundleProgram, RUNTIMES } from '../support/runtimes.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import { KillLoop } from './support/kill-loop.ts';
-import { bundleProgram, RUNTIMES } from './support/runtimes.ts';
 
 const ROUNDS = numberFrom('VARVE_KILL_ROUNDS', 4);
 /** Time for a round: a process start, reading some thousand entries, writing for less than a second. */

@@ -6,9 +6,9 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bundleProgram, RUNTIMES, start } from '../support/runtimes.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import { type Census, checkBounded, Guestbook, summary } from '../support/visits.ts';
-import { bundleProgram, RUNTIMES, start } from './support/runtimes.ts';
 
 const SESSIONS = numberFrom('VARVE_SESSIONS', 500);
 /** Sessions of a process; odd, so that the last ones alternate between acknowledged and not. */

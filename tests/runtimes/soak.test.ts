@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { growthOf, type Lap, lastOf } from '../support/flat.ts';
+import { bundleProgram, type Runtime, start } from '../support/runtimes.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import { FORGOTTEN, OPENS, type SoakPlan } from '../support/soak.ts';
-import { bundleProgram, type Runtime, start } from './support/runtimes.ts';
 
 const MINUTES = numberFrom('VARVE_SOAK_MINUTES', 1);
 /** A quarter of the time, and of the openings: 2,000 in ten minutes. */

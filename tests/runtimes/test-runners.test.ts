@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { bundleProgram, RUNTIMES, type Runtime } from './support/runtimes.ts';
+import { bundleProgram, RUNTIMES, type Runtime } from '../support/runtimes.ts';
 
 /** The built module. */
 const { storageContract }: typeof import('varve/testing') = await import(

@@ -5,10 +5,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
+import { bundleProgram, type Runtime, run, start } from '../support/runtimes.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import type { TurnFound, TurnReport } from '../support/turn.ts';
 import { liveTurn, type TurnDriver, turnsOf } from '../support/turn-judge.ts';
-import { bundleProgram, type Runtime, run, start } from './support/runtimes.ts';
 
 const MEGABYTES = numberFrom('VARVE_TURN_MEGABYTES', 500);
 const TIMEOUT = 120_000 + 1000 * MEGABYTES;

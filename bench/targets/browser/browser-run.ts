@@ -11,8 +11,8 @@ import { CLOSURES, sizesOf } from '../../../scripts/sizes.mjs';
 import { paramsOf } from '../../core/options.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { Result } from '../../core/result.ts';
-import type { PageEvent } from '../../ui/page.ts';
 import { type Provenance, printer, provenance } from '../command.ts';
+import type { PageEvent } from './run.ts';
 import { drive, inBrowser, SITE } from './session.ts';
 import { offerTabs } from './tabs.ts';
 

@@ -15,6 +15,9 @@ import { overPort } from '../../peers/remote.ts';
 import '../../suites/browser.ts';
 import type { BenchWorker } from './bench-worker.ts';
 
+/** Events of a run, and its end. */
+export type PageEvent = RunEvent | { readonly type: 'ended'; readonly result: Result; readonly markdown: string };
+
 const IN_WORKER: readonly Access[] = ['worker'];
 const FROM_PAGE: readonly Access[] = ['page', 'inflight'];
 

@@ -4,8 +4,8 @@ import { readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BrowserContext, type Page, chromium as playwright } from 'playwright';
 import { browserFlags, findBrowser } from '../../../scripts/browser.mjs';
+import { processOf } from '../../support/processes.ts';
 import type { Browser, Engine, Tab } from './engine.ts';
-import { processOf } from './processes.ts';
 
 const OPFS = { kind: 'opfs' } as const;
 const WAIT_MS = 60_000;

@@ -4,8 +4,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
+import { lives, processOf } from '../../support/processes.ts';
 import type { Browser, EngineSite, Tab } from './engine.ts';
-import { lives, processOf } from './processes.ts';
 import type { RemotePage } from './remote.ts';
 
 /** How a browser is started. */

@@ -5,7 +5,7 @@ import { basename, delimiter, dirname, join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { version } from '../../../package.json' with { type: 'json' };
 import { env, root } from '../../../scripts/tools.mjs';
-import { RUNTIMES } from '../../runtimes/support/runtimes.ts';
+import { RUNTIMES } from '../../support/runtimes.ts';
 import { Project } from './project.ts';
 
 /** Not installed here: workerd runs without it (`worker.test.ts`). */

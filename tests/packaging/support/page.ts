@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BrowserContext, chromium, type Page } from 'playwright';
 import { browserFlags, findBrowser } from '../../../scripts/browser.mjs';
-import { firstExample } from './readme.ts';
+import { firstExample } from '../../support/readme.ts';
 
 /** Far more than a page needs on a busy machine. */
 const LIMIT_MS = 300_000;

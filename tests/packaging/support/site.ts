@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { serve } from '../../../scripts/server.mjs';
-import { readmeBlock } from './readme.ts';
+import { readmeBlock } from '../../support/readme.ts';
 
 /** Only scripts of the site, WebAssembly, workers of the site, and its files: as in the README. */
 export const POLICY = readmeBlock('', 'default-src').trim();

@@ -3,7 +3,7 @@
 import { createReadStream, writeFileSync } from 'node:fs';
 import { open } from 'varve';
 import { files } from 'varve/fs';
-import { digest } from '../support/digest.ts';
+import { digest } from '../../support/digest.ts';
 import { parameters, say } from '../support/program.ts';
 
 const { directory, name, file, into } = parameters<{ name: string; file: string; into: string }>();

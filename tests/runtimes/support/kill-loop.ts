@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Found, History, type Plan } from '../../support/history.ts';
 import { randomFrom } from '../../support/random.ts';
-import { type Runtime, start } from './runtimes.ts';
+import { type Runtime, start } from '../../support/runtimes.ts';
 
 /** Times between which a process is killed, counted from when it has read its store, and from its start. */
 const WRITING_MS = 700;

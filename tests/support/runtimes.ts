@@ -5,7 +5,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { build } from 'esbuild';
 import { onTestFinished } from 'vitest';
-import { root } from '../../../scripts/tools.mjs';
+import { root } from '../../scripts/tools.mjs';
 
 /** A runtime and how it is started. */
 export interface Runtime {

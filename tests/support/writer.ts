@@ -1,7 +1,7 @@
 // Shared by the page and the worker of the crash tests. The global `writer` writes a history into stores and reads them back. It reports
 // to the test what was acknowledged.
 
-import type { Found, Plan } from '../../support/history.ts';
+import type { Found, Plan } from './history.ts';
 
 /** How a store is opened. */
 export interface WriterOptions {

@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../../../scripts/tools.mjs';
+import { root } from '../../scripts/tools.mjs';
 
 const GUIDE = join(root, 'docs', 'guide');
 
