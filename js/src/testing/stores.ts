@@ -122,7 +122,11 @@ export const storeClauses: readonly Clause[] = [
         steps.seek(198);
         expectEqual(await steps.nextv(5), [198, 199], 'the keys of a view from 198 on');
         await steps.return?.();
-        expectEqual([await before.get(['key', 1]), await view.get(1)], [{ i: 1 }, 'changed'], 'a value before and after');
+        expectEqual(
+          [await before.get(['key', 1]), await view.get(1)],
+          [{ i: 1 }, 'changed'],
+          'a value before and after',
+        );
         before.close();
         // Bun adds a charset to the types of texts.
         await db.set('blob', { in: new Blob(['bytes'], { type: 'image/png' }) }, { durability: 'strict' });
@@ -180,7 +184,11 @@ export const storeClauses: readonly Clause[] = [
       const again = await openWith(2);
       await closing(again, async () => {
         const values = await again.getMany([0, 300, 899]);
-        expectEqual(values, [0, 300, 899].map((number) => `${CANARY} ${number}`), 'values of the encrypted store');
+        expectEqual(
+          values,
+          [0, 300, 899].map((number) => `${CANARY} ${number}`),
+          'values of the encrypted store',
+        );
         expectEqual(await again.count(), 900, 'how many entries the encrypted store has');
         const { problems } = await again.check({ tools: options.tools });
         expectEqual(problems, [], 'what a check of the encrypted store finds');

@@ -7,7 +7,8 @@
 
 use super::below::Below;
 use crate::mutant::{self, Mutant};
-use crate::types::{Kind, RangeTombstone, Sequence};
+use crate::table::RangeTombstones;
+use crate::types::{Kind, RangeTombstone, SEQUENCE_MAX, Sequence};
 
 /// Decides for each entry. Keys must be ascending, and the versions of a key must come newest first.
 #[derive(Debug)]
@@ -18,8 +19,8 @@ pub(crate) struct Keep {
     bottom: bool,
     below: Below,
     now_ms: u64,
-    ranges: Vec<RangeTombstone>,
-    hiding: Vec<RangeTombstone>,
+    ranges: RangeTombstones,
+    hiding: RangeTombstones,
     key: Vec<u8>,
     /// A version of `key` was seen.
     is_open: bool,
@@ -35,7 +36,8 @@ impl Keep {
         below: Below,
         ranges: Vec<RangeTombstone>,
     ) -> Self {
-        let (hiding, key) = (Vec::new(), Vec::new());
+        let (hiding, key) = (RangeTombstones::default(), Vec::new());
+        let ranges = RangeTombstones::new(ranges);
         Self { tombstones_until, bottom, below, now_ms, ranges, hiding, key, is_open: false, expired: 0 }
     }
 
@@ -51,8 +53,7 @@ impl Keep {
             return None;
         }
         self.open(key);
-        let mut ranges = self.ranges.iter().chain(&self.hiding);
-        if ranges.any(|range| range.sequence > sequence && range.covers(key)) {
+        if [&self.ranges, &self.hiding].into_iter().any(|ranges| ranges.over(key, SEQUENCE_MAX) > sequence) {
             return None;
         }
         let is_past = expires.is_some_and(|at| at <= self.now_ms) && !mutant::has(Mutant::ExpiredEntriesKept);
@@ -71,7 +72,7 @@ impl Keep {
 
     /// Adds range tombstones that are written elsewhere: they hide entries too.
     pub(crate) fn hide(&mut self, ranges: Vec<RangeTombstone>) {
-        self.hiding = ranges;
+        self.hiding = RangeTombstones::new(ranges);
     }
 
     fn open(&mut self, key: &[u8]) {
@@ -88,7 +89,7 @@ impl Keep {
 
     /// Number of range tombstones that are not written to the outputs.
     pub(crate) fn ranges_dropped(&self) -> u64 {
-        (self.ranges.len() - self.ranges().count()) as u64
+        (self.ranges.as_slice().len() - self.ranges().count()) as u64
     }
 
     /// Whether a tombstone may be dropped where nothing lies below it.
@@ -99,7 +100,7 @@ impl Keep {
     /// The range tombstones that must be written to the outputs.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = &RangeTombstone> {
         let is_gone = |range: &RangeTombstone| self.may_drop(range.sequence) && !self.below.touches(range);
-        self.ranges.iter().filter(move |range| !is_gone(range))
+        self.ranges.as_slice().iter().filter(move |range| !is_gone(range))
     }
 
     /// Whether `key` is the key of the last entry: outputs are cut only between keys.
@@ -117,7 +118,6 @@ impl Keep {
 mod tests {
     use super::*;
     use crate::table::TableMeta;
-    use crate::types::SEQUENCE_MAX;
 
     fn kept(keep: &mut Keep, key: &str, versions: &[(Sequence, Kind)]) -> Vec<Sequence> {
         versions

@@ -10,7 +10,7 @@
 //! A block begins where the previous one ended, and a trailer shows this even when its block is damaged. So a search from
 //! front to back tries every place after a possible trailer with the next few possible trailers. The checksum, which is
 //! seeded with the place, shows which pair is a block. The trailers of uncompressed blocks also show where the block
-//! begins.
+//! begins: those that name the place are tried after the next few. Small numbers in values look like trailers, so there may be many between.
 //!
 //! Without the key of a table its blocks are found in this way, too ([`intact_blocks`]): their checksums are over ciphertext.
 //!
@@ -96,7 +96,9 @@ pub fn salvage_table(
     };
     let part = |kind: BlockKind, handle: Option<BlockHandle>| -> Option<Block> {
         let at = |handle: BlockHandle| opened(kind, handle);
-        handle.and_then(at).or_else(|| trailers.iter().rev().find_map(|&end| at(raw_block(bytes, end)?)))
+        // The kind is compared first: a copy and a hash for each place that looks like a trailer would take hours.
+        let mut ends = trailers.iter().rev().filter(|&&end| bytes[end - TRAILER_BYTES] == kind as u8);
+        handle.and_then(at).or_else(|| ends.find_map(|&end| at(raw_block(bytes, end)?)))
     };
     let handle_of = |pick: fn(&Footer) -> BlockHandle| footer.as_ref().map(pick);
     let index =
@@ -118,22 +120,29 @@ pub fn salvage_table(
         None => {
             // The parts lie after the data, whether there is a filter or not.
             let data_end = footer.as_ref().and_then(|footer| usize::try_from(footer.filter.offset).ok());
-            search(data_end.unwrap_or(bytes.len()).min(bytes.len()), &trailers, is_good, &mut remains);
+            let len = data_end.unwrap_or(bytes.len()).min(bytes.len());
+            search(&bytes[..len], &trailers, is_good, &mut remains);
         }
     }
     remains
 }
 
 /// Finds blocks without an index.
-fn search(len: usize, ends: &[usize], is_good: impl Fn(BlockHandle) -> bool, remains: &mut Remains) {
+fn search(bytes: &[u8], ends: &[usize], is_good: impl Fn(BlockHandle) -> bool, remains: &mut Remains) {
     let (mut start, mut gap) = (0, None);
     let mut next = 0;
-    while start < len {
+    let named_by = |&end: &usize| raw_block(bytes, end).map(|block| (block.offset as usize, end));
+    let mut named: Vec<_> = ends.iter().filter_map(named_by).collect();
+    named.sort_unstable();
+    while start < bytes.len() {
         while ends.get(next).is_some_and(|&end| end <= start) {
             next += 1;
         }
-        let tried = ends[next..].iter().take(ENDS_MAX);
-        match tried.map(|&end| handle(start, end)).find(|&handle| is_good(handle)) {
+        let near = ends[next..].iter().take(ENDS_MAX);
+        let from = named.partition_point(|&(named, _)| named < start);
+        let named =
+            named[from..].iter().take(ENDS_MAX).filter(|(named, _)| *named == start).map(|(_, end)| end);
+        match near.chain(named).map(|&end| handle(start, end)).find(|&handle| is_good(handle)) {
             Some(handle) => {
                 if let Some(from) = gap.take() {
                     remains.gaps.push(self::handle(from, start));
@@ -152,7 +161,7 @@ fn search(len: usize, ends: &[usize], is_good: impl Fn(BlockHandle) -> bool, rem
     }
     // The bytes after the last block are the rest of the table, or a lost block.
     if let Some(from) = gap {
-        remains.gaps.push(handle(from, len));
+        remains.gaps.push(handle(from, bytes.len()));
     }
 }
 
@@ -166,7 +175,7 @@ fn handle(start: usize, end: usize) -> BlockHandle {
 pub fn intact_blocks(bytes: &[u8], store: &StoreId, id: u64, key: Option<KeyNumber>) -> Remains {
     let mut remains = Remains::default();
     let trailers = trailers(bytes, |number| key.is_none_or(|key| key == number));
-    search(bytes.len(), &trailers, |handle| is_intact(bytes, store, id, handle), &mut remains);
+    search(bytes, &trailers, |handle| is_intact(bytes, store, id, handle), &mut remains);
     remains
 }
 
