@@ -106,3 +106,65 @@ fn a_clock_that_went_back_brings_nothing_back() {
     set_until(&mut store, b"later", 5001);
     assert!(store.has(b"later").expect("read"));
 }
+
+/// Events in the order of their time reach the deepest level alive, and nothing overlaps them there again. So they stayed for ever, and
+/// `compact()` did not remove them either.
+#[test]
+fn a_log_whose_events_expire_does_not_grow() {
+    const HOUR: u64 = 3_600_000;
+    let mut now = 1_700_000_000_000;
+    let host = Host { now_ms: now, entropy: 3, store_id: [7; 16] };
+    let options = Options {
+        memtable_bytes_min: 4 << 10,
+        memtable_bytes_max: 4 << 10,
+        table_bytes: 8 << 10,
+        job_bytes_max: 64 << 10,
+        level_base_bytes: 32 << 10,
+        ..Options::default()
+    };
+    let pool = SlotPool::open(MemorySlots::new(200)).expect("a pool opens");
+    let mut store = Store::open(pool, options, host).expect("a store opens").0;
+    let entries = |store: &TestStore| store.stats().levels.iter().map(|level| level.entries).sum::<u64>();
+    let idle = |store: &mut TestStore| {
+        store.begin_idle().expect("idle");
+        while store.run_slice(4096).expect("a job") {}
+    };
+    for event in 0..12 * 24 * 20 {
+        now += HOUR / 20;
+        store.set_now(now);
+        // One in ten stays for a month: a table is not dead as a whole.
+        let lifetime = if event % 10 == 0 { 720 } else { 48 };
+        let key = format!("event {now}");
+        store
+            .stage(&[Op::Set {
+                key: key.as_bytes(),
+                value: &[event as u8; 90],
+                expires: Some(now + lifetime * HOUR),
+            }])
+            .expect("staged");
+        store.commit(Durability::Relaxed).expect("committed");
+        while store.run_slice(1000).expect("a job") {}
+        if event % 480 == 479 {
+            idle(&mut store);
+            let living = u64::from(count(&store, false));
+            assert!(
+                entries(&store) <= 2 * living + 200,
+                "{} entries for {living}, event {event}",
+                entries(&store)
+            );
+        }
+    }
+    store.flush().expect("flushed");
+    idle(&mut store);
+    now += 48 * HOUR;
+    store.set_now(now);
+    idle(&mut store);
+    let living = u64::from(count(&store, false));
+    assert!(entries(&store) <= 2 * living + 200, "{} entries for {living} later", entries(&store));
+    store.compact().expect("merged");
+    assert_eq!(entries(&store), living, "nothing that has expired is left");
+    now += 720 * HOUR;
+    store.set_now(now);
+    store.compact().expect("merged");
+    assert_eq!(entries(&store), 0);
+}

@@ -43,6 +43,8 @@ fn table(id: u64, min_key: &[u8], max_key: &[u8]) -> TableMeta {
         raw_bytes: 123_456,
         // Table 4 is narrowed.
         skipped_bytes: if id == 4 { 300 } else { 0 },
+        first_expiry: 0,
+        half_expiry: 0,
     }
 }
 

@@ -173,13 +173,17 @@ proptest! {
         let sequences = || model.iter().map(|entry| entry.sequence).chain(tombstones.iter().map(|item| item.sequence));
         let min_key = keys().chain(tombstones.iter().map(|item| &item.start)).min().cloned();
         let max_key = keys().chain(tombstones.iter().map(|item| &item.end)).max().cloned();
+        let mut expiries: Vec<u64> = model.iter().filter_map(|entry| entry.expires).map(|at| at.max(1)).collect();
+        expiries.sort_unstable();
+        let deleted = model.iter().filter(|entry| entry.kind == varve::types::Kind::Delete).count();
+        let half = model.len().div_ceil(2).saturating_sub(deleted).max(1) - 1;
         let expected = TableMeta {
             id: TABLE,
             size: file.len() as u64,
             key: keyring.current(),
             footer_hash: u64::from_le_bytes(*file.last_chunk().unwrap()),
             entries: model.len() as u64,
-            tombstones: model.iter().filter(|entry| entry.kind == varve::types::Kind::Delete).count() as u64,
+            tombstones: deleted as u64,
             range_tombstones: tombstones.len() as u64,
             min_sequence: sequences().min().unwrap_or(0),
             max_sequence: sequences().max().unwrap_or(0),
@@ -187,6 +191,8 @@ proptest! {
             max_key: max_key.unwrap_or_default(),
             raw_bytes: model.iter().map(|entry| (entry.key.len() + entry.value.len()) as u64).sum(),
             skipped_bytes: 0,
+            first_expiry: expiries.first().copied().unwrap_or(0),
+            half_expiry: expiries.get(half).copied().unwrap_or(0),
         };
         prop_assert_eq!(&meta, &expected);
         let mut bytes = Vec::new();

@@ -200,6 +200,9 @@ mod tests {
             size: 900,
             min_key: vec![1],
             max_key: vec![id as u8; 3],
+            skipped_bytes: id % 2,
+            first_expiry: id / 7 * 5,
+            half_expiry: id * 3,
             ..TableMeta::default()
         };
         Edit {

@@ -69,6 +69,37 @@ pub struct TableBuilder {
     last_sequence: Sequence,
     meta: TableMeta,
     properties: Properties,
+    expiries: ExpirySample,
+}
+
+/// When entries expire: every nth of them, where n doubles as they become more.
+#[derive(Debug)]
+struct ExpirySample {
+    times: Vec<u64>,
+    every: u64,
+}
+
+/// Most times of a sample.
+const SAMPLE_MAX: usize = 256;
+
+impl ExpirySample {
+    /// Takes note of the entry that is number `number`, from 0 on, of those that expire.
+    fn add(&mut self, number: u64, expires: u64) {
+        if number.is_multiple_of(self.every) {
+            self.times.push(expires);
+        }
+        if self.times.len() == SAMPLE_MAX {
+            self.times = self.times.iter().step_by(2).copied().collect();
+            self.every *= 2;
+        }
+    }
+
+    /// When so many entries have expired; 0 if that never happens.
+    fn time_of(&mut self, count: u64) -> u64 {
+        self.times.sort_unstable();
+        let at = count.div_ceil(self.every).max(1) as usize - 1;
+        self.times.get(at).map_or(0, |at| (*at).max(1))
+    }
 }
 
 impl TableBuilder {
@@ -94,6 +125,7 @@ impl TableBuilder {
                 restart_interval: options.restart_interval.max(1) as u64,
                 ..Properties::default()
             },
+            expiries: ExpirySample { times: Vec::new(), every: 1 },
             keyring: keyring.clone(),
             options,
         }
@@ -175,6 +207,7 @@ impl TableBuilder {
         properties.tombstones += u64::from(kind == Kind::Delete);
         if let Some(expires) = expires {
             let is_first = properties.expiring == 0;
+            self.expiries.add(properties.expiring, expires);
             properties.expiring += 1;
             properties.min_expires = if is_first { expires } else { properties.min_expires.min(expires) };
             properties.max_expires = properties.max_expires.max(expires);
@@ -266,6 +299,8 @@ impl TableBuilder {
         properties.data_blocks = self.index.len() as u64;
         properties.range_tombstones = tombstones.as_slice().len() as u64;
         meta.tombstones = properties.tombstones;
+        meta.first_expiry = properties.min_expires.max(u64::from(properties.expiring > 0));
+        meta.half_expiry = self.expiries.time_of(meta.entries.div_ceil(2).saturating_sub(meta.tombstones));
         meta.range_tombstones = properties.range_tombstones;
         meta.raw_bytes = properties.raw_key_bytes + properties.raw_value_bytes;
         meta.max_key.clone_from(&self.last_key);
@@ -293,6 +328,20 @@ fn footer_hash(footer: &[u8; FOOTER_BYTES]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_tells_when_a_share_of_many_entries_has_expired() {
+        let mut sample = ExpirySample { times: Vec::new(), every: 1 };
+        for number in 0..100_000 {
+            sample.add(number, 1_000_000 - number);
+        }
+        assert!(sample.times.len() < SAMPLE_MAX && sample.times.capacity() <= SAMPLE_MAX);
+        for share in [1, 30_000, 50_000, 99_000] {
+            let off = sample.time_of(share).abs_diff(900_000 + share);
+            assert!(off <= 1000, "{off} for {share}");
+        }
+        assert_eq!(sample.time_of(101_000), 0, "more than there are");
+    }
     use crate::codec::cipher::CIPHER_BYTES;
     use crate::table::{MemoryBlocks, TRAILER_BYTES, Table, open_block_to_copy};
 

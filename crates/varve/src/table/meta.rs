@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! varint id | varint size, and above bit 48 the key number | u64 footer hash | varint entries | varint tombstones | varint range tombstones
-//! varint min sequence | varint max sequence | varint raw bytes | varint skipped bytes
-//! varint len, min key | varint len, max key
+//! varint min sequence | varint max sequence | varint raw bytes | varint skipped bytes, and 2^48 if an entry expires
+//! varint len, min key | varint len, max key | { varint first expiry | varint half expiry } if an entry expires
 //! ```
 //!
 //! A job that takes only a key range of a table leaves the rest in place. The table is then *narrowed*: its `min_key`
@@ -19,7 +19,7 @@ use crate::codec::reader::{Reader, Truncated};
 use crate::codec::varint::put_u64;
 use crate::types::Sequence;
 
-/// Bits of a size. A key number lies above.
+/// Bits of a size. A key number lies above, or whether an entry expires.
 const SIZE_BITS: u32 = 48;
 
 /// One table, as recorded in the manifest.
@@ -52,6 +52,10 @@ pub struct TableMeta {
     /// Approximate bytes of the file that lie before `min_key` and are no longer read; 0 for a whole table. The counts
     /// above are estimates once this is not 0.
     pub skipped_bytes: u64,
+    /// When the first of its entries expires, in milliseconds since 1970; 0 if none does.
+    pub first_expiry: u64,
+    /// When half of its entries have expired or are tombstones, as far as a sample shows; 0 if that never happens.
+    pub half_expiry: u64,
 }
 
 impl TableMeta {
@@ -69,6 +73,17 @@ impl TableMeta {
     #[must_use]
     pub(crate) fn live_bytes(&self) -> u64 {
         self.size.saturating_sub(self.skipped_bytes)
+    }
+
+    /// Whether entries have expired by a time.
+    pub(crate) fn has_expired(&self, now_ms: u64) -> bool {
+        self.first_expiry > 0 && self.first_expiry <= now_ms
+    }
+
+    /// Whether half of its entries are tombstones or have expired by a time.
+    pub(crate) fn is_half_dead(&self, now_ms: u64) -> bool {
+        let is_expired = self.half_expiry > 0 && self.half_expiry <= now_ms;
+        is_expired || (self.tombstones > 0 && self.tombstones * 2 >= self.entries)
     }
 
     /// Whether a job took the keys before `min_key`.
@@ -108,7 +123,7 @@ impl TableMeta {
             self.min_sequence,
             self.max_sequence,
             self.raw_bytes,
-            self.skipped_bytes,
+            self.skipped_bytes | u64::from(self.first_expiry > 0) << SIZE_BITS,
         ] {
             put_u64(into, number);
         }
@@ -116,14 +131,19 @@ impl TableMeta {
             put_u64(into, key.len() as u64);
             into.extend_from_slice(key);
         }
+        if self.first_expiry > 0 {
+            put_u64(into, self.first_expiry);
+            put_u64(into, self.half_expiry);
+        }
     }
 
     /// Reads one encoded meta.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
         let (id, size) = (reader.varint()?, reader.varint()?);
-        Ok(Self {
+        let below = (1 << SIZE_BITS) - 1;
+        let mut meta = Self {
             id,
-            size: size & ((1 << SIZE_BITS) - 1),
+            size: size & below,
             key: (size >> SIZE_BITS) as KeyNumber,
             footer_hash: reader.u64()?,
             entries: reader.varint()?,
@@ -135,7 +155,13 @@ impl TableMeta {
             skipped_bytes: reader.varint()?,
             min_key: reader.prefixed()?.to_vec(),
             max_key: reader.prefixed()?.to_vec(),
-        })
+            ..Self::default()
+        };
+        if meta.skipped_bytes > below {
+            meta.skipped_bytes &= below;
+            (meta.first_expiry, meta.half_expiry) = (reader.varint()?, reader.varint()?);
+        }
+        Ok(meta)
     }
 }
 

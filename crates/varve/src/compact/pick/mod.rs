@@ -30,6 +30,7 @@ use levels::{DEEPEST, SCORE_DUE};
 use super::output::OVERLAP_TABLES_MAX;
 use crate::codec::cipher::KeyNumber;
 use crate::manifest::Version;
+use crate::mutant::{self, Mutant};
 use crate::options::Options;
 use crate::storage::RESERVE_BYTES;
 use crate::table::TableMeta;
@@ -97,6 +98,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) unit_bytes_max: u64,
     /// Tombstones up to this sequence may be dropped.
     pub(crate) tombstones_until: Sequence,
+    /// The store's time.
+    pub(crate) now_ms: u64,
     /// Nothing has been written for a while.
     pub(crate) is_idle: bool,
 }
@@ -154,9 +157,20 @@ impl Situation<'_> {
         }
     }
 
-    /// Whether half of a table's entries are tombstones that may be dropped.
+    /// Whether half of a table's entries are tombstones, or have expired, and may be dropped.
     fn is_dense(&self, table: &TableMeta) -> bool {
-        table.tombstones > 0 && table.tombstones * 2 >= table.entries && self.may_drop(table)
+        table.is_half_dead(self.expired_by()) && self.may_drop(table)
+    }
+
+    /// Merges remove entries that have expired by this time.
+    fn expired_by(&self) -> u64 {
+        if mutant::has(Mutant::ExpiredEntriesKept) { 0 } else { self.now_ms }
+    }
+
+    /// When the next table becomes dense because its entries expire.
+    pub(crate) fn dense_at(&self) -> Option<u64> {
+        let times = self.version.tables().map(|(_, table)| table.half_expiry);
+        times.filter(|at| *at > self.now_ms).min()
     }
 
     /// Whether a merge may drop a table's tombstones: those that are newer than a snapshot wait until the snapshot is closed.
@@ -267,7 +281,7 @@ impl Situation<'_> {
         self.overlap_bytes(level, table) == 0
             && table.key == self.key
             && !table.is_narrowed()
-            && !(has_tombstones && is_bottom)
+            && !((has_tombstones || self.is_dense(table)) && is_bottom)
             && below_bytes <= self.table_bytes().saturating_mul(OVERLAP_TABLES_MAX)
     }
 

@@ -116,6 +116,7 @@ impl Simulation {
                 free_bytes: None,
                 unit_bytes_max: u64::MAX,
                 tombstones_until: SEQUENCE_MAX,
+                now_ms: 0,
                 is_idle: false,
             }
             .pick()
@@ -326,6 +327,7 @@ fn a_sweep_leaves_one_run_and_writes_it_once() {
             free_bytes: None,
             unit_bytes_max: u64::MAX,
             tombstones_until: SEQUENCE_MAX,
+            now_ms: 0,
             is_idle: false,
         })
         .whole(until) else {
@@ -353,6 +355,7 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
             free_bytes,
             unit_bytes_max: u64::MAX,
             tombstones_until: SEQUENCE_MAX,
+            now_ms: 0,
             is_idle: false,
         })
         .level_zero()
@@ -369,6 +372,7 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
         free_bytes: Some(4 * 200 * KIB),
         unit_bytes_max: u64::MAX,
         tombstones_until: SEQUENCE_MAX,
+        now_ms: 0,
         is_idle: false,
     };
     assert!(capped.whole(u64::MAX).expect("a job").raw_bytes_max <= 200 * KIB);

@@ -1,5 +1,5 @@
-//! `compact()`: everything that was written up to a sequence becomes one run in the deepest level, without tombstones and under the
-//! current key.
+//! `compact()`: everything that was written up to a sequence becomes one run in the deepest level, without tombstones and expired
+//! entries, under the current key.
 //!
 //! One sweep from the lowest key to the highest merges all levels at once, job by job. Each job ends at the cap. So
 //! every byte is written once; a cascade from level to level would write it several times.
@@ -20,9 +20,10 @@ fn bottom(version: &Version) -> usize {
 impl Situation<'_> {
     /// Whether the sweep has to process a table.
     fn is_due_in_sweep(&self, table: &TableMeta, level: usize, bottom: usize, until: Sequence) -> bool {
-        let has_tombstones = table.tombstones + table.range_tombstones > 0 && self.may_drop(table);
+        let has_dead = table.tombstones + table.range_tombstones > 0 || table.has_expired(self.expired_by());
+        let has_dead = has_dead && self.may_drop(table);
         let is_old = table.key != self.key;
-        table.min_sequence <= until && (level < bottom || has_tombstones || table.is_narrowed() || is_old)
+        table.min_sequence <= until && (level < bottom || has_dead || table.is_narrowed() || is_old)
     }
 
     /// The next job of a sweep over everything that was written up to `until`; `None` when the sweep is done.

@@ -59,7 +59,7 @@ impl<S: Storage> Store<S> {
             return Ok(Some(self.compaction_job(merge)));
         }
         // Nothing was due for these tables when they were looked at last.
-        while self.jobs.none_due_at != Some(self.obsolete.edits()) {
+        while !self.jobs.is_none_due(self.obsolete.edits(), self.clock.now_ms) {
             let edit = match self.edit_for_deleted()? {
                 Some(edit) => edit,
                 None => match self.merge_of_small().or_else(|| self.situation().pick()) {
@@ -71,7 +71,8 @@ impl<S: Storage> Store<S> {
                         ..Edit::default()
                     },
                     None => {
-                        self.jobs.none_due_at = Some(self.obsolete.edits());
+                        let until = self.situation().dense_at().unwrap_or(u64::MAX);
+                        self.jobs.none_due = Some((self.obsolete.edits(), until));
                         break;
                     }
                 },
@@ -105,6 +106,7 @@ impl<S: Storage> Store<S> {
             free_bytes: storage.free_bytes(),
             unit_bytes_max: self.unit_bytes_max(),
             tombstones_until: self.oldest_snapshot(),
+            now_ms: self.clock.now_ms,
             is_idle: self.jobs.is_idle(),
         }
     }

@@ -54,8 +54,8 @@ pub(super) struct Jobs {
     pub(super) overwrites: bool,
     /// Level 0 is as large as writers may make it.
     pub(super) level_zero_full: bool,
-    /// No compaction was due after this many edits.
-    none_due_at: Option<u64>,
+    /// No compaction was due after this many edits, and none is before this time.
+    none_due: Option<(u64, u64)>,
     /// See [`Store::begin_idle`].
     is_idle: bool,
 }
@@ -104,7 +104,12 @@ impl Jobs {
 
     /// Something other than an edit may have made a compaction due.
     pub(super) fn look_again(&mut self) {
-        self.none_due_at = None;
+        self.none_due = None;
+    }
+
+    /// Whether no compaction was due when tables were looked at last, and none has become due.
+    fn is_none_due(&self, edits: u64, now_ms: u64) -> bool {
+        self.none_due.is_some_and(|(at, until)| at == edits && now_ms < until)
     }
 
     pub(super) fn is_idle(&self) -> bool {

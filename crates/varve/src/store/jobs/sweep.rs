@@ -1,6 +1,6 @@
 //! The sweep of a `compact()`: everything is merged into one run.
 
-use crate::compact::Merge;
+use crate::compact::{Merge, Situation};
 use crate::error::Result;
 use crate::storage::Storage;
 use crate::store::Store;
@@ -11,6 +11,8 @@ use crate::types::Sequence;
 struct Sweep {
     /// All writes up to this sequence become one run.
     until: Sequence,
+    /// Entries that have expired by this time are removed.
+    expired_by: u64,
     /// Bytes to read, known once the first job is picked.
     planned_bytes: u64,
     /// Bytes that its jobs have read.
@@ -31,8 +33,9 @@ impl Sweeping {
         self.now.is_some()
     }
 
-    fn begin(&mut self, until: Sequence) {
-        *self = Self { now: Some(Sweep { until, planned_bytes: 0, done_bytes: 0 }), last: (0, 0) };
+    fn begin(&mut self, until: Sequence, expired_by: u64) {
+        *self =
+            Self { now: Some(Sweep { until, expired_by, planned_bytes: 0, done_bytes: 0 }), last: (0, 0) };
     }
 
     /// A job of the sweep has read so many bytes.
@@ -63,7 +66,7 @@ impl<S: Storage> Store<S> {
     pub fn ask_for_compaction(&mut self) -> Result<()> {
         self.freeze_active()?;
         let until = self.last_sequence;
-        self.jobs.sweep.begin(until);
+        self.jobs.sweep.begin(until, self.clock.now_ms);
         Ok(())
     }
 
@@ -92,7 +95,8 @@ impl<S: Storage> Store<S> {
         }
         // Under steady writes a sweep might never find everything merged: twice the planned bytes are enough.
         let is_long = sweep.planned_bytes > 0 && sweep.done_bytes / 2 > sweep.planned_bytes;
-        let merge = self.situation().whole(sweep.until).filter(|_| !is_long);
+        let situation = Situation { now_ms: sweep.expired_by, ..self.situation() };
+        let merge = situation.whole(sweep.until).filter(|_| !is_long);
         match (&merge, &mut self.jobs.sweep.now) {
             (Some(merge), Some(sweep)) if sweep.planned_bytes == 0 => {
                 sweep.planned_bytes = merge.picked_bytes
