@@ -52,6 +52,21 @@ fn a_store_is_read_back_from_files_that_were_added_while_it_grew() {
     }
 }
 
+/// A folder that was restored without `slot-0009`: the slots behind it were ignored, and with them the end of the log.
+#[test]
+fn slots_behind_a_missing_one_are_used() {
+    let folder = Folder::new("gap");
+    let mut slots = FileSlots::open(&folder.0).expect("no other opener");
+    slots.add(12 - slots.count()).expect("files are made");
+    assert_eq!(slots.write(11, 0, b"here"), Ok(4));
+    drop(slots);
+    std::fs::remove_file(folder.0.join("slot-0009")).expect("a file");
+    let slots = FileSlots::open(&folder.0).expect("no other opener");
+    let mut bytes = [0; 4];
+    assert_eq!((slots.count(), slots.read(11, 0, &mut bytes), slots.size(9)), (12, Ok(4), 0));
+    assert_eq!(&bytes, b"here");
+}
+
 #[test]
 fn a_folder_has_one_opener_at_a_time() {
     let folder = Folder::new("opener");

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use varve::scan::{Batch, Progress, ScanOptions};
-use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotPool, Slots};
-use varve::{Durability, Error, Host, Options, RecoveryReport, Store};
+use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotError, SlotPool, Slots};
+use varve::{Code, Durability, Error, Host, Options, RecoveryReport, Store};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -228,4 +228,46 @@ fn a_closed_store_with_a_zeroed_byte_is_corrupt_or_right() {
 fn a_crashed_store_with_a_flipped_bit_may_also_say_that_it_lost_what_was_not_flushed() {
     let (right, corrupt, torn) = sweep(&build(false), one_bit);
     assert!(right > 1000 && corrupt > 4000 && torn > 100, "{right} right, {corrupt} corrupt, {torn} torn");
+}
+
+/// Slots in memory, one of which cannot be read.
+struct OneUnreadable {
+    slots: MemorySlots,
+    bad: u32,
+}
+
+impl Slots for OneUnreadable {
+    fn count(&self) -> u32 {
+        self.slots.count()
+    }
+    fn is_open(&self, slot: u32) -> bool {
+        self.slots.is_open(slot)
+    }
+    fn size(&self, slot: u32) -> u64 {
+        self.slots.size(slot)
+    }
+    fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
+        if slot == self.bad { Err(SlotError::Io) } else { self.slots.read(slot, offset, into) }
+    }
+    fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
+        self.slots.write(slot, offset, bytes)
+    }
+    fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
+        self.slots.flush(slot)
+    }
+    fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
+        self.slots.truncate(slot, bytes)
+    }
+}
+
+/// A disk that failed once while the store was opened, under the newest segment: nothing missed it, the store opened as clean, and
+/// the next opening deleted the segment as an orphan.
+#[test]
+fn a_slot_that_cannot_be_read_is_an_error_and_not_an_empty_slot() {
+    let Built { slots, .. } = build(true);
+    for bad in 0..slots.count() {
+        let device = OneUnreadable { slots: slots.clone(), bad };
+        let opened = SlotPool::open(device).map(|_| ()).map_err(|error| error.code());
+        assert_eq!(opened, Err(Code::Io), "slot {bad}");
+    }
 }

@@ -19,6 +19,8 @@ use super::slots::{SlotError, Slots};
 const SLOTS_FIRST: u32 = 8;
 /// How the lock of a JavaScript runtime begins.
 const CLAIM: &[u8] = b"lock.";
+/// What the names of slots begin with.
+const SLOT: &str = "slot-";
 
 /// Slots in files that other threads can use, too: jobs write tables there, and readers read them.
 pub trait SharedSlots: Slots {
@@ -54,19 +56,22 @@ impl FileSlots {
     /// runtime was killed while it had the folder open. The next one that opens the folder removes what is left then.
     pub fn open(folder: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
+        let mut count = 0;
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
-            if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(CLAIM)) {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if let Some(slot) = name.strip_prefix(SLOT).and_then(|number| number.parse::<u16>().ok()) {
+                count = count.max(u32::from(slot) + 1);
+            }
+            if name.as_bytes().starts_with(CLAIM) {
                 let what =
                     format!("a JavaScript runtime has the store open, or was killed: {}", path.display());
                 return Err(io::Error::new(ErrorKind::WouldBlock, what));
             }
         }
         let mut slots = Self { folder: folder.to_owned(), files: Vec::new() };
-        while slots.path(slots.files.len()).exists() {
-            slots.open_next()?;
-        }
-        slots.add(SLOTS_FIRST.saturating_sub(slots.count()))?;
+        // One that is missing, as in a folder that was restored in part, becomes an empty slot: those behind it are used.
+        slots.add(count.max(SLOTS_FIRST))?;
         if let Some(first) = slots.files.first() {
             first.try_lock()?;
         }
@@ -85,7 +90,7 @@ impl FileSlots {
     }
 
     fn path(&self, slot: usize) -> PathBuf {
-        self.folder.join(format!("slot-{slot:04}"))
+        self.folder.join(format!("{SLOT}{slot:04}"))
     }
 
     fn open_next(&mut self) -> io::Result<()> {

@@ -111,7 +111,8 @@ impl<D: Slots> SlotPool<D> {
     /// listed; slots of any other store are free.
     ///
     /// # Errors
-    /// [`Error::Version`] when a slot was written by a newer format.
+    /// [`Error::Version`] when a slot was written by a newer format. [`Error::Io`] when a slot cannot be read: it may hold the end of the
+    /// log, which nothing would miss.
     pub fn open(device: D) -> Result<Self> {
         let count = device.count();
         let mut pool = Self {
@@ -208,7 +209,11 @@ impl<D: Slots> SlotPool<D> {
         for slot in 0..self.device.count() {
             let unknown = self.slots.get(slot as usize).is_none_or(|known| known.state == Use::Closed);
             if unknown {
-                let header = self.admit(slot)?;
+                let header = match self.admit(slot) {
+                    // The store was opened without it, so it holds nothing that is needed.
+                    Err(Error::Io(_)) => continue,
+                    header => header?,
+                };
                 self.generation = self.generation.max(header.map_or(0, |header| header.generation));
                 // A job that was aborted may have written there.
                 self.zero_unused(slot);
@@ -273,7 +278,8 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// Reads a slot for the first time, or again after it was closed; returns its header.
+    /// Reads a slot for the first time, or again after it was closed; returns its header. A slot that cannot be read is quarantined, and
+    /// the error returned.
     fn admit(&mut self, slot: u32) -> Result<Option<SlotHeader>> {
         let mut known = Slot {
             state: Use::Closed,
@@ -286,7 +292,7 @@ impl<D: Slots> SlotPool<D> {
             is_stale: false,
             is_lost: false,
         };
-        let mut header = None;
+        let mut header = Ok(None);
         if self.device.is_open(slot) {
             let mut page = vec![0; SLOT_HEADER_BYTES as usize];
             match self.device.read(slot, 0, &mut page) {
@@ -297,19 +303,22 @@ impl<D: Slots> SlotPool<D> {
                     if let Some((at, found)) = found {
                         known.half = at / HALF_BYTES as u64 * HALF_BYTES as u64;
                         known.kind = found.claims.first().map(|claim| claim.file.kind);
-                        header = Some(found);
+                        header = Ok(Some(found));
                     }
                 }
                 Err(SlotError::Closed) => {}
                 Err(SlotError::Pending) => return Err(Error::Pending),
-                Err(SlotError::Io | SlotError::Full) => known.state = Use::Quarantined,
+                Err(error) => {
+                    known.state = Use::Quarantined;
+                    header = Err(failed(error));
+                }
             }
         }
         match self.slots.get_mut(slot as usize) {
             Some(place) => *place = known,
             None => self.slots.push(known),
         }
-        Ok(header)
+        header
     }
 
     /// Assigns every file to the claim with the highest generation.
