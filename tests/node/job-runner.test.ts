@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import type { JobServices, JobsBeside } from '../../js/src/engine/compactor-link.ts';
 import { JobRunner } from '../../js/src/engine/job-runner.ts';
 import type { SlotKeeper } from '../../js/src/engine/slot-keeper.ts';
+import { VarveError } from '../../js/src/errors.ts';
 import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
 import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
 import type { EngineStore } from '../../js/src/wasm/store.ts';
@@ -63,6 +64,30 @@ test("outputs of a job that is done are the engine's, also where it refuses them
     throw new Error('no room for an edit');
   });
   expect(refused.filter((call) => !call.startsWith('retake'))).toEqual([...done, 'fail 3']);
+});
+
+/**
+ * The story: a merge beside the engine found a damaged block. The engine learnt only that the job had failed, and offered it again, for ever.
+ * In a slice, the engine reads the block itself, and then merges other tables.
+ */
+test('a job that finds damage is run once more by the engine itself', async () => {
+  const tickets = [{ id: 3, kind: 'compaction', spec: new Uint8Array(), bytesHint: 1 } as JobTicket];
+  const calls: string[] = [];
+  const damage = new VarveError('VARVE_CORRUPT', 'A block of a table is damaged.');
+  const engine = {
+    takeJob: () => tickets.pop(),
+    failJob: (id: number) => calls.push(`fail ${id}`),
+    runSlice: () => {
+      calls.push('slice');
+      throw damage;
+    },
+  } as unknown as EngineStore;
+  const beside = { run: () => Promise.reject(damage), shutDown: async () => undefined } as unknown as JobsBeside;
+  const runner = new JobRunner(engine, { lendable: true } as unknown as ManagedDevice, {} as SlotKeeper, beside);
+  runner.kick();
+  await runner.progress();
+  await runner.shutDown();
+  expect([calls, runner.failure]).toEqual([['fail 3', 'slice'], damage]);
 });
 
 /** The story: nobody fetched the bytes that the engine reads to choose a job, so a deleted range kept its tables until something else read them. */

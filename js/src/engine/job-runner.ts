@@ -46,6 +46,8 @@ export class JobRunner {
   #stopped = false;
   /** The error of the last job; undefined if it did not fail. */
   failure: VarveError | undefined;
+  /** How many jobs found no room so far. */
+  refusals = 0;
   /** Called when a job is done: its input files can be freed. */
   onDone: () => void = () => undefined;
 
@@ -175,11 +177,13 @@ export class JobRunner {
     } catch (error) {
       await Promise.allSettled(retaken);
       if (this.#stopped) return;
-      const isFull = (error as VarveError).code === 'VARVE_STORAGE_FULL';
+      const { code } = error as VarveError;
+      const isFull = code === 'VARVE_STORAGE_FULL';
+      if (isFull) this.refusals++;
       await this.#giveUp(ticket, lent, isFull);
-      // In slices, the engine can find room between its files when no free slot is available. Not so on a deferred device: the input
-      // of the slices would have to be fetched.
-      if (isFull && this.#device.lendable) await this.#slice();
+      // In slices, the engine can find room between its files when no free slot is available, and sees for itself which table is damaged.
+      // Not so on a deferred device: the input of the slices would have to be fetched.
+      if ((isFull || code === 'VARVE_CORRUPT') && this.#device.lendable) await this.#slice();
       else this.#failed(error as VarveError);
     }
   }

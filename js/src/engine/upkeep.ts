@@ -178,29 +178,50 @@ export class Upkeep {
    * once the store is closed.
    */
   async compact(ensureOpen: () => void, onProgress?: (progress: CompactProgress) => void): Promise<void> {
-    let left = this.#bytesToMerge();
+    const left = { bytes: this.#bytesToMerge() };
     try {
-      this.#store.askForCompaction();
-      this.#jobs.kickNow();
-      for (;;) {
-        ensureOpen();
-        const { running, doneBytes, plannedBytes } = this.stats().compaction;
-        if (plannedBytes > 0) {
-          left = plannedBytes - doneBytes;
-          onProgress?.({ done: doneBytes, total: plannedBytes });
-        }
-        if (!running || !this.#jobs.isBusy()) break;
-        await this.#jobs.progress();
+      const refusals = this.#jobs.refusals;
+      await this.#mergeAll(ensureOpen, left, onProgress);
+      if (this.#jobs.refusals !== refusals && !this.#isMerged()) {
+        // A refused job ends the merge, and what was done for room meanwhile may be enough for another one.
+        await this.#mergeAll(ensureOpen, left, onProgress);
+        if (!this.#isMerged()) throw noRoomToCompact(left.bytes);
       }
-      await this.#slots.idle();
-      const { failure } = this.#jobs;
-      if (failure !== undefined) throw failure;
     } catch (error) {
-      throw (error as VarveError).code === 'VARVE_STORAGE_FULL' ? noRoomToCompact(left) : error;
+      throw (error as VarveError).code === 'VARVE_STORAGE_FULL' ? noRoomToCompact(left.bytes) : error;
     }
     ensureOpen();
     this.#store.release();
     this.afterTurn();
+  }
+
+  /** Merges everything, if no job is refused. `left` becomes the bytes that are still to be merged. */
+  async #mergeAll(
+    ensureOpen: () => void,
+    left: { bytes: number },
+    onProgress?: (progress: CompactProgress) => void,
+  ): Promise<void> {
+    this.#store.askForCompaction();
+    this.#jobs.kickNow();
+    for (;;) {
+      ensureOpen();
+      const { running, doneBytes, plannedBytes } = this.stats().compaction;
+      if (plannedBytes > 0) {
+        left.bytes = plannedBytes - doneBytes;
+        onProgress?.({ done: doneBytes, total: plannedBytes });
+      }
+      if (!running || !this.#jobs.isBusy()) break;
+      await this.#jobs.progress();
+    }
+    await this.#slots.idle();
+    const { failure } = this.#jobs;
+    if (failure !== undefined) throw failure;
+  }
+
+  /** Whether all tables are in one level below level 0. */
+  #isMerged(): boolean {
+    const [fresh, ...levels] = this.stats().levels;
+    return fresh?.tables === 0 && levels.filter((level) => level.tables > 0).length <= 1;
   }
 
   /** Asks the engine to make room, when there is time, for writes like one that was refused. */

@@ -98,6 +98,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) unit_bytes_max: u64,
     /// Tombstones up to this sequence may be dropped.
     pub(crate) tombstones_until: Sequence,
+    /// Tables that a merge could not read.
+    pub(crate) damaged: &'a [u64],
     /// The store's time.
     pub(crate) now_ms: u64,
     /// Nothing has been written for a while.
@@ -130,7 +132,10 @@ impl Situation<'_> {
         // The last of the room is kept for writes. A merge would fill it with its outputs, and leave partly merged inputs.
         let may_wait = self.is_short() && version.level(0).len() < options.l0_stall;
         if highest >= SCORE_DUE && !may_wait {
-            return self.sink(due);
+            let others = (0..DEEPEST).filter(|level| *level != due && score(*level) >= SCORE_DUE);
+            if let Some(pick) = core::iter::once(due).chain(others).find_map(|level| self.sink(level)) {
+                return Some(pick);
+            }
         }
         for narrowed in [true, false] {
             for level in 0..=DEEPEST {
@@ -138,8 +143,9 @@ impl Situation<'_> {
                 let mut tables = version.level(level).iter();
                 if tables.any(
                     |table| if narrowed { table.is_narrowed() } else { level > 0 && self.is_dense(table) },
-                ) {
-                    return self.sink(level);
+                ) && let Some(pick) = self.sink(level)
+                {
+                    return Some(pick);
                 }
             }
         }
@@ -149,7 +155,8 @@ impl Situation<'_> {
 
     /// Rewrites a table under an old key where it is; of level 0 all tables, into the base.
     fn renew(&self) -> Option<Merge> {
-        let (level, table) = self.version.tables().find(|(_, table)| table.key != self.key)?;
+        let (level, table) =
+            self.version.tables().find(|(_, table)| table.key != self.key && self.is_readable(table))?;
         match level {
             _ if self.is_short() => None,
             0 => self.level_zero(),
@@ -228,13 +235,58 @@ impl Situation<'_> {
         let tables = self.version.level(0);
         let begun = tables.iter().position(|table| table.is_narrowed()).unwrap_or(0);
         let runs = tables[begun..].iter().map(|table| vec![table.clone()]).collect();
-        self.merge(runs, self.levels().base)
+        let merge = self.merge(runs, self.levels().base)?;
+        let is_readable = merge.runs.iter().flatten().all(|table| self.is_readable(table));
+        if is_readable { Some(merge) } else { self.within_level_zero() }
+    }
+
+    /// Merges the newest tables of level 0 into one, where a damaged table keeps them from a merge into the base. Otherwise level 0 would
+    /// grow with every write. A table that is more than twice as large as those before it stays as it is, so entries are merged a few
+    /// times only. RocksDB's intra-L0 compactions do the same.
+    fn within_level_zero(&self) -> Option<Merge> {
+        let mut bytes = 0;
+        let fits = |table: &&Shared| {
+            let fits = self.is_readable(table) && (bytes == 0 || table.live_bytes() <= 2 * bytes);
+            bytes += table.live_bytes();
+            fits
+        };
+        let runs: Vec<_> =
+            self.version.level(0).iter().take_while(fits).map(|table| vec![table.clone()]).collect();
+        if runs.len() < self.options.l0_trigger.max(2) || self.is_short() {
+            return None;
+        }
+        let (first, last) = bounds(&runs)?;
+        let touched = |level| self.version.overlapping(level, &first, &last).cloned().collect();
+        let older = self.version.level(0)[runs.len()..].iter().map(|table| vec![table.clone()]);
+        let below = older.chain((1..=DEEPEST).map(touched)).collect();
+        let picked_bytes = sum(&runs, TableMeta::live_bytes);
+        Some(Merge {
+            runs,
+            level: 0,
+            below,
+            above: Vec::new(),
+            table_bytes: u64::MAX / 16,
+            raw_bytes_max: u64::MAX,
+            end: None,
+            picked_bytes,
+        })
+    }
+
+    fn is_readable(&self, table: &TableMeta) -> bool {
+        !self.damaged.contains(&table.id)
+    }
+
+    /// Whether a table can be merged into the next level.
+    fn can_sink(&self, level: usize, table: &TableMeta) -> bool {
+        let mut there = self.version.overlapping(level + 1, &table.min_key, &table.max_key);
+        self.damaged.is_empty() || (self.is_readable(table) && there.all(|table| self.is_readable(table)))
     }
 
     /// Moves or merges the best table of a level below 0 (and its neighbours, while they are small) into the next one.
     fn sorted(&self, level: usize) -> Option<Pick> {
         let tables = self.version.level(level);
-        let first = (0..tables.len()).min_by_key(|&at| self.rank(level, &tables[at]))?;
+        let sinkable = (0..tables.len()).filter(|&at| self.can_sink(level, &tables[at]));
+        let first = sinkable.min_by_key(|&at| self.rank(level, &tables[at]))?;
         if level == DEEPEST {
             // Rewriting a table removes the entries that it no longer shows. Its neighbours may end or begin where it does, and
             // are not included: with them, such tables could be joined and cut apart for ever.
@@ -244,7 +296,7 @@ impl Situation<'_> {
         let mut bytes = tables[first].live_bytes();
         for table in &tables[first + 1..] {
             bytes += table.live_bytes();
-            if bytes > self.table_bytes() {
+            if bytes > self.table_bytes() || !self.can_sink(level, table) {
                 break;
             }
             run.push(table.clone());
@@ -294,6 +346,9 @@ impl Situation<'_> {
             let (mut start, mut bytes) = (0, 0);
             for (at, table) in tables.iter().enumerate() {
                 bytes += table.live_bytes();
+                if !self.is_readable(table) {
+                    (start, bytes) = (at + 1, 0);
+                }
                 while bytes > bytes_max {
                     bytes -= tables[start].live_bytes();
                     start += 1;

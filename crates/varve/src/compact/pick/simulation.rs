@@ -116,6 +116,7 @@ impl Simulation {
                 free_bytes: None,
                 unit_bytes_max: u64::MAX,
                 tombstones_until: SEQUENCE_MAX,
+                damaged: &[],
                 now_ms: 0,
                 is_idle: false,
             }
@@ -327,6 +328,7 @@ fn a_sweep_leaves_one_run_and_writes_it_once() {
             free_bytes: None,
             unit_bytes_max: u64::MAX,
             tombstones_until: SEQUENCE_MAX,
+            damaged: &[],
             now_ms: 0,
             is_idle: false,
         })
@@ -355,6 +357,7 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
             free_bytes,
             unit_bytes_max: u64::MAX,
             tombstones_until: SEQUENCE_MAX,
+            damaged: &[],
             now_ms: 0,
             is_idle: false,
         })
@@ -372,6 +375,7 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
         free_bytes: Some(4 * 200 * KIB),
         unit_bytes_max: u64::MAX,
         tombstones_until: SEQUENCE_MAX,
+        damaged: &[],
         now_ms: 0,
         is_idle: false,
     };

@@ -106,6 +106,7 @@ impl<S: Storage> Store<S> {
             free_bytes: storage.free_bytes(),
             unit_bytes_max: self.unit_bytes_max(),
             tombstones_until: self.oldest_snapshot(),
+            damaged: &self.jobs.damaged,
             now_ms: self.clock.now_ms,
             is_idle: self.jobs.is_idle(),
         }

@@ -14,7 +14,7 @@ use crate::compact::{Job, Levels, Step};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::store::Store;
-use crate::types::FileName;
+use crate::types::{FileKind, FileName};
 
 /// A closing store with at least this many segments flushes them, so that none must be replayed.
 const SEGMENTS_FOLDED: usize = 8;
@@ -300,6 +300,14 @@ impl<S: Storage> Store<S> {
         // After the deletion, so that the room that the job took counts: another attempt would find it. A missing slot is not a lack of
         // room: the host adds slots.
         let is_full = error == Error::StorageFull && self.storage.pieces_when_full().is_some();
+        if let Error::Corrupt(damage) = &error
+            && let Some(FileName { kind: FileKind::Table, id }) = damage.file
+            && self.jobs.read(id)
+            && !self.jobs.damaged.contains(&id)
+        {
+            self.jobs.damaged.push(id);
+            self.jobs.look_again();
+        }
         if error == Error::Pending {
             self.jobs.put_back(inline.id);
         } else {

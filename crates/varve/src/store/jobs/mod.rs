@@ -54,6 +54,8 @@ pub(super) struct Jobs {
     pub(super) overwrites: bool,
     /// Level 0 is as large as writers may make it.
     pub(super) level_zero_full: bool,
+    /// Tables that a merge found damaged in this session. Other tables are merged around them.
+    damaged: Vec<u64>,
     /// No compaction was due after this many edits, and none is before this time.
     none_due: Option<(u64, u64)>,
     /// See [`Store::begin_idle`].
