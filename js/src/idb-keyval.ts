@@ -21,6 +21,9 @@ export type { AnyStore, IdbKey, MigrationProgress, StoreOrName };
 /** A store for the last argument of every function: see `createStore`. */
 export type UseStore = () => Promise<View<Key, [unknown]>>;
 
+/** A store with its last update. Later calls wait for that: after a conflict it reads again, and must not find what they wrote. */
+type InOrder = UseStore & { update?: Promise<unknown> };
+
 /**
  * A store for the last argument of every function: the keys under `storeName` in the Varve store `dbName`, which is opened at the first
  * use. Unlike a database of idb-keyval, one Varve store can have any number of them. Instead of a name, it takes a store of your own,
@@ -31,16 +34,18 @@ export type UseStore = () => Promise<View<Key, [unknown]>>;
  * await set('theme', 'dark', settings);
  */
 export function createStore(dbName: StoreOrName, storeName: string): UseStore {
-  return async () => {
+  const use: InOrder = async () => {
+    await use.update;
     const store = await storeOf(dbName);
     return store.at<Key, [unknown]>([storeName]);
   };
+  return use;
 }
 
 /** The names that idb-keyval gives its default store. */
-const DEFAULT = { dbName: 'keyval-store', storeName: 'keyval' };
+const DEFAULT = ['keyval-store', 'keyval'] as const;
 
-const defaultStore = createStore(DEFAULT.dbName, DEFAULT.storeName);
+const defaultStore = createStore(...DEFAULT);
 
 /** Options of `migrate`. */
 export interface MigrateOptions extends CommonMigrateOptions {
@@ -53,7 +58,8 @@ export interface MigrateOptions extends CommonMigrateOptions {
  * Copies what idb-keyval has stored, once. Call it before the other functions. A key that is there already keeps its value. The database
  * of idb-keyval stays until you delete it. If the copying is cut off, the next call begins anew; nothing is lost. Returns how many keys
  * were found: 0 if they were copied before, or if there is no such database or store. By default, a database is copied into the store
- * of the same names. Rejects with a `DataCloneError` if a value cannot be stored.
+ * of the same names. Rejects with a `DataCloneError` if a value cannot be stored, and with `VARVE_INVALID_KEY` if a key is too long: the
+ * message names the key. Delete that entry with idb-keyval, and call it again.
  *
  * @example
  * await migrate(); // idb-keyval's default store
@@ -61,7 +67,7 @@ export interface MigrateOptions extends CommonMigrateOptions {
  * indexedDB.deleteDatabase('keyval-store');
  */
 export async function migrate(options: MigrateOptions = {}, customStore?: UseStore): Promise<number> {
-  const { dbName = DEFAULT.dbName, storeName = DEFAULT.storeName } = options;
+  const { dbName = DEFAULT[0], storeName = DEFAULT[1] } = options;
   const move = {
     database: dbName,
     stores: { [storeName]: (key: IdbKey, value: unknown): [Key, [unknown]] => [toKey(key), [value]] },
@@ -107,8 +113,9 @@ export async function update<T = any>(
   updater: (oldValue: T | undefined) => T,
   customStore: UseStore = defaultStore,
 ): Promise<void> {
-  const view = await customStore();
-  await cloning(view.update(toKey(key), (old) => [updater(old?.[0] as T | undefined)]));
+  const updating = customStore().then((view) => view.update(toKey(key), (old) => [updater(old?.[0] as T | undefined)]));
+  (customStore as InOrder).update = updating.catch(() => undefined);
+  await cloning(updating);
 }
 
 /** Deletes a key, whether it is there or not. */
@@ -164,8 +171,6 @@ async function cloning<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;
   } catch (error) {
-    throw hasCode(error, 'VARVE_INVALID_VALUE') ? cloneError(error.message) : error;
+    throw hasCode(error, 'VARVE_INVALID_VALUE') ? new DOMException(error.message, 'DataCloneError') : error;
   }
 }
-
-const cloneError = (message: string): DOMException => new DOMException(message, 'DataCloneError');

@@ -111,7 +111,11 @@ export function varveDriver(options: DriverOptions): VarveDriver {
       const values = await repeated(async () => (await opening).getMany(items.map(({ key }) => key)));
       return items.map(({ key }, index) => ({ key, value: (values[index] ?? null) as StorageValue }));
     },
-    getItemRaw: getItem,
+    async getItemRaw(key) {
+      const value = await getItem(key);
+      // A copy, as other drivers return it: callers read the whole `buffer` of the bytes, or transfer it.
+      return value instanceof Uint8Array && value.length < value.buffer.byteLength ? value.slice() : value;
+    },
     setItem,
     async setItems(items) {
       const batch = (await opening).batch();

@@ -82,6 +82,8 @@ export class VarvePersistence {
   #writing: Promise<unknown> | undefined;
   /** Whether an update could not be written: then the next one has the whole state. */
   #isIncomplete = false;
+  /** Whether the document is being deleted: then nothing more is stored. */
+  #isCleared = false;
   #trimming: ReturnType<typeof setTimeout> | undefined;
 
   constructor(name: string, doc: Doc, store: StoreOrName = STORE) {
@@ -119,11 +121,14 @@ export class VarvePersistence {
     this.doc.off('destroy', this.destroy);
     this.#ending.abort();
     // Their errors are reported elsewhere: by `whenSynced`, and as unhandled rejections.
-    await Promise.allSettled([this.#root, this.#writing]);
+    await Promise.allSettled([this.#root]);
+    // What was written before it was loaded is stored from here on.
+    await Promise.allSettled([this.#writing]);
   };
 
   /** Destroys the provider, and deletes the document and its custom properties. Providers of other tabs end, too. */
   async clearData(): Promise<void> {
+    this.#isCleared = true;
     await this.destroy();
     await clearDocument(this.name, await this.#root);
   }
@@ -179,11 +184,12 @@ export class VarvePersistence {
   /** Returns whether the document is loaded: not if the provider was destroyed meanwhile. */
   async #load(): Promise<boolean> {
     const updates = updatesOf(await this.#root, this.name);
-    if (this.#isDestroyed) return false;
     this.#updates = updates;
-    const changes = updates.changes({ signal: this.#ending.signal });
+    // Also when the provider was destroyed meanwhile: nobody else has what was written before.
     const state = encodeStateAsUpdate(this.doc);
-    if (!isEmpty(state)) this.#write(state);
+    if (!isEmpty(state) && !this.#isCleared) this.#write(state);
+    if (this.#isDestroyed) return false;
+    const changes = updates.changes({ signal: this.#ending.signal });
     const stored = await entriesOf(updates);
     if (this.#isDestroyed) return false;
     this.#apply(stored);

@@ -1,5 +1,7 @@
 /** Transactions as handles, of both stores: `begin`, `commit`, `rollback`, and the lock of exclusive ones. */
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { TransactionHandle } from '../../js/src/index.ts';
 import { openStore } from '../../js/src/store/open.ts';
@@ -9,6 +11,9 @@ import type { Key } from '../../js/src/types.ts';
 import { spawnServer, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 import { add, code, collect, conflict, openAsync, openSync } from './support/transactions.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
 
 type Either = Store<Key, unknown> | SyncStore<Key, unknown>;
 
@@ -290,4 +295,30 @@ test('a handle that is forgotten is rolled back when it is collected', async () 
   await tx.rollback();
   await db.close();
   vi.unstubAllGlobals();
+});
+
+describe.each([
+  ['asynchronous', () => openAsync() as Promise<Either>],
+  ['synchronous', () => openSync() as Promise<Either>],
+])('handles of the %s store that have ended', (_, openEither) => {
+  // Each one that was rolled back once stayed for ever, with its writes: the registry that waits for its collection kept its error, and
+  // the stack of that error kept the handle.
+  test.each(['rollback', 'commit'] as const)('by %s are collected', async (end) => {
+    const db = await openEither();
+    const handles: WeakRef<object>[] = [];
+    for (let i = 0; i < 5; i++) {
+      await (async () => {
+        const tx = await db.begin();
+        tx.set('draft', new Uint8Array(1000));
+        handles.push(new WeakRef(tx));
+        await tx[end]();
+      })();
+    }
+    await expect
+      .poll(() => {
+        collectGarbage();
+        return handles.filter((handle) => handle.deref() !== undefined).length;
+      })
+      .toBe(0);
+  });
 });

@@ -134,6 +134,24 @@ test('an invalid key is a DataError, in every function, and nothing is written',
   expect(await mine.keys(myStore)).toEqual([]);
 });
 
+test('keys of the sizes in the guide always fit, and longer ones are refused', async () => {
+  const [, , mine, myStore] = sides();
+  const nested = (depth: number): ours.IdbKey => (depth === 0 ? 'a' : [nested(depth - 1)]);
+  for (const key of [
+    'k'.repeat(16_000),
+    '漢'.repeat(16_000),
+    '\0'.repeat(16_000),
+    new ArrayBuffer(32_000),
+    nested(15),
+  ]) {
+    await mine.set(key, 1, myStore);
+    expect(await mine.get(key, myStore)).toBe(1);
+  }
+  for (const key of ['k'.repeat(22_000), '漢'.repeat(33_000), new ArrayBuffer(66_000), nested(16)]) {
+    await expect(mine.set(key, 1, myStore)).rejects.toMatchObject({ code: 'VARVE_INVALID_KEY' });
+  }
+});
+
 test('values that cannot be cloned are a DataCloneError; all others come back', async () => {
   const [theirs, theirStore, mine, myStore] = sides();
   const values = [
@@ -209,6 +227,56 @@ test('calls of one turn take effect in their order; updates of one key lose noth
   expect(await Promise.all(calls)).toEqual([undefined, undefined, 1, undefined]);
   await Promise.all(Array.from({ length: 20 }, () => mine.update<number>('n', (n = 0) => n + 1, myStore)));
   expect(await mine.get('n', myStore)).toBe(20);
+});
+
+// An update that met a conflict once ran again after a later call of the same tab: what `clear` had deleted came back.
+test.each<[string, (its: typeof ours, store: never) => Promise<unknown>]>([
+  ['clear', (its, store) => its.clear(store)],
+  ['del', (its, store) => its.del('cart', store)],
+  ['delMany', (its, store) => its.delMany(['cart'], store)],
+  ['set', (its, store) => its.set('cart', ['new'], store)],
+  ['setMany', (its, store) => its.setMany([['cart', ['new']]], store)],
+  ['get', (its, store) => its.get('cart', store)],
+  ['keys', (its, store) => its.keys(store)],
+  ['update', (its, store) => its.update<string[]>('cart', (cart = []) => [...cart, 'c'], store)],
+])('update, then %s in the same turn, take effect in this order', async (_, later) => {
+  const [theirs, theirStore, mine, myStore] = sides();
+  const run = async (its: typeof ours, store: never): Promise<unknown> => {
+    await its.set('cart', ['a'], store);
+    const updating = its.update<string[]>('cart', (cart = []) => [...cart, 'b'], store);
+    const found = later(its, store);
+    return [await updating, await found, await its.entries(store)];
+  };
+  expect(await run(mine, myStore as never)).toEqual(await run(theirs as never, theirStore as never));
+});
+
+test('calls that nobody waits for have the results of the original, also after an updater that throws', async () => {
+  const [theirs, theirStore, mine, myStore] = sides();
+  const run = (its: typeof ours, store: never): Promise<unknown>[] => {
+    const random = new Random(7);
+    return Array.from({ length: 300 }, (_, i) => {
+      const key = random.below(4);
+      const call = random.pick([
+        () => its.set(key, i, store),
+        () => its.get(key, store),
+        () => its.update<number>(key, (n = 0) => n + 1, store),
+        () =>
+          its.update(
+            key,
+            () => {
+              throw new RangeError('of the updater');
+            },
+            store,
+          ),
+        () => its.del(key, store),
+        () => its.entries(store),
+        () => (i % 10 === 0 ? its.clear(store) : its.update<number>(key, (n = 0) => n * 2, store)),
+      ]);
+      return outcome(call());
+    });
+  };
+  const expected = await Promise.all(run(theirs as never, theirStore as never));
+  expect(await Promise.all(run(mine, myStore as never))).toEqual(expected);
 });
 
 test('stores are opened by name at the first use, once; after a failure the next call tries again', async () => {

@@ -103,6 +103,8 @@ describe('values that are no keys', () => {
   test('a key of the greatest length is accepted, one byte more is refused', () => {
     const longest = 'k'.repeat(KEY_BYTES_MAX - 1);
     expect(decodeKey(encodeKey(longest))).toBe(longest);
+    // The message once had the number with the type byte, and the guide the one without.
+    expect(() => encodeKey(`${longest}k`)).toThrow('65536 bytes');
     for (const key of [`${longest}k`, new Uint8Array(KEY_BYTES_MAX), ['k'.repeat(KEY_BYTES_MAX)], 1n << 600_000n]) {
       expect(() => encodeKey(key)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_KEY' }));
     }

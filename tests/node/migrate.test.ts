@@ -152,7 +152,10 @@ test('a value that cannot be stored is a DataCloneError; after it is deleted, th
       ) as never;
     return view;
   };
-  await expect(keyval.migrate(FROM, refusing)).rejects.toMatchObject({ name: 'DataCloneError' });
+  await expect(keyval.migrate(FROM, refusing)).rejects.toMatchObject({
+    name: 'DataCloneError',
+    message: expect.stringContaining('Delete 100 in IndexedDB'),
+  });
   // The entries before it are there.
   expect(await keyval.get(99, target)).toEqual({ number: 99 });
   await original.del(100, source);
@@ -185,4 +188,21 @@ test('a document of y-indexeddb is moved with its properties, once', async () =>
   expect(await yjs.migrate('note', {}, db)).toBe(0);
   expect(await db.count({ prefix: ['update'] })).toBe(0);
   expect((await indexedDB.databases()).map(({ name }) => name)).toEqual(['note']);
+});
+
+// A key that no store can have once stopped every move, at each start, with an error that did not name it.
+test.each<[string, keyval.IdbKey, string]>([
+  ['long', 'k'.repeat(40_000), `"${'k'.repeat(79)}`],
+  ['deep', Array.from({ length: 20 }).reduce<keyval.IdbKey>((inner) => [inner], 'a'), '[[[['],
+])('a key that is too %s is named; after it is deleted, the rest is moved', async (_, key, named) => {
+  const { source, target, total } = await setUp();
+  await original.set(key as IDBValidKey, 1, source);
+  const error = await keyval.migrate(FROM, target).catch((thrown) => thrown);
+  expect(error).toMatchObject({ code: 'VARVE_INVALID_KEY', message: expect.stringContaining(`Delete ${named}`) });
+  expect(error.message.length).toBeLessThan(250);
+  // The entries before it are there.
+  expect(await keyval.get(200, target)).toEqual({ number: 200 });
+  await original.del(key as IDBValidKey, source);
+  expect(await keyval.migrate(FROM, target)).toBe(total);
+  expect(await keyval.entries(target)).toEqual(await original.entries(source));
 });

@@ -1,13 +1,18 @@
 /** The reads and writes of one transaction, of both stores, over the real engine. */
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Transaction } from '../../js/src/store/transaction.ts';
 import { SyncStore } from '../../js/src/synchronous/store.ts';
 import type { SyncTransaction } from '../../js/src/synchronous.ts';
-import type { Key } from '../../js/src/types.ts';
+import type { Key, ScanOptions } from '../../js/src/types.ts';
 import { Random } from './support/random.ts';
 import { code, collect, conflict, openAsync, openSync } from './support/transactions.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
 
 type Either = Transaction<Key, unknown> | SyncTransaction<Key, unknown>;
 
@@ -290,4 +295,48 @@ test('a getter that writes while its value is being encoded is refused', async (
     }),
   ).toThrow(code('VARVE_INVALID_VALUE'));
   expect(db.count()).toBe(0);
+});
+
+// A long transaction once kept the last batch of each of its scans, some 20 KB, until it ended.
+test.each([
+  ['asynchronous', openAsync],
+  ['synchronous', openSync],
+])('a transaction of the %s store keeps what its scans have read, and not their batches', async (_, openEither) => {
+  const db: Store<Key, unknown> | SyncStore<Key, unknown> = await openEither();
+  for (let i = 0; i < 10; i++) await db.set(i, new Uint8Array(50_000));
+  const tx = await db.begin();
+  const buffers: WeakRef<object>[] = [];
+  const scan = async (options: ScanOptions<Key>, isLeft: boolean) => {
+    for await (const value of tx.values(options)) {
+      buffers.push(new WeakRef((value as Uint8Array).buffer));
+      if (isLeft) break;
+    }
+  };
+  await scan({ gte: 3 }, true);
+  await scan({ lt: 6, reverse: true }, true);
+  await scan({ gte: 7, limit: 1 }, false);
+  await scan({ lt: 1 }, false);
+  expect(buffers.length).toBe(4);
+  await expect
+    .poll(() => {
+      collectGarbage();
+      return buffers.filter((buffer) => buffer.deref() !== undefined).length;
+    })
+    .toBe(0);
+  tx.set('x', 1);
+  // These were read by none of them: the scan from 3 went as far as 3, and the one from 6 back as far as 5.
+  for (const key of [1, 2, 4, 8]) await db.set(key, 'other');
+  await tx.commit();
+  for (const [options, isLeft, key] of [
+    [{ gte: 3 }, true, 3],
+    [{ lt: 6, reverse: true }, true, 5],
+    [{ gte: 7, limit: 1 }, false, 7],
+    [{ lt: 1 }, false, 0],
+  ] as const) {
+    const again = await db.begin();
+    for await (const _key of again.keys(options)) if (isLeft) break;
+    again.set('x', 2);
+    await db.set(key, 'other');
+    await expect((async () => again.commit())()).rejects.toMatchObject({ conflict: { key } });
+  }
 });

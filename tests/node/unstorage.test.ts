@@ -92,6 +92,8 @@ test('raw values are bytes, and everything that can be cloned', async () => {
   const storage = create();
   await storage.setItemRaw('a', Buffer.from([1, 2, 255]));
   expect(await storage.getItemRaw('a')).toEqual(Uint8Array.of(1, 2, 255));
+  // They were once a part of a larger buffer, and a caller that sent their `buffer` sent other entries, too.
+  expect((await storage.getItemRaw<Uint8Array>('a'))?.buffer.byteLength).toBe(3);
   const value = { at: new Date(0), of: new Map([['a', 1n]]) };
   await storage.setItemRaw('a', value);
   expect(await storage.getItemRaw('a')).toEqual(value);

@@ -332,6 +332,35 @@ test('after a gap in the changes everything is read again; if nothing is there, 
   await expect.poll(() => first.get('any').catch(({ name }) => name)).toBe('InvalidStateError');
 });
 
+// A provider that was destroyed before it was loaded once stored nothing.
+test('what was written before destroy is stored, also if the document was not loaded', async () => {
+  const [early, late] = [newDoc(), newDoc()];
+  early.getMap('map').set('a', 1);
+  const first = new ours.VarvePersistence('a', early, here);
+  early.getMap('map').set('b', 2);
+  await first.destroy();
+  new ours.VarvePersistence('a', late, here);
+  late.getMap('map').set('c', 3);
+  late.destroy();
+  const [again] = await load(there);
+  expect(again.toJSON()).toEqual({ a: 1, b: 2, c: 3 });
+});
+
+test('destroy waits for a store that is being opened, and stores the document; clearData stores nothing', async () => {
+  const set = vi.spyOn(View.prototype, 'set');
+  for (const end of ['destroy', 'clearData'] as const) {
+    let opened = (_: Store<Key, unknown>): void => undefined;
+    const doc = newDoc();
+    const persistence = new ours.VarvePersistence('a', doc, new Promise((resolve) => (opened = resolve)));
+    doc.getMap('map').set('a', 1);
+    const ended = persistence[end]();
+    opened(here);
+    await ended;
+    expect(await countUpdates()).toBe(end === 'destroy' ? 1 : 0);
+  }
+  expect(set).toHaveBeenCalledTimes(1);
+});
+
 test('if the store cannot be opened, whenSynced and properties reject; destroy does not', async () => {
   const failure = new Error('locked');
   const persistence = new ours.VarvePersistence('a', newDoc(), Promise.reject(failure));

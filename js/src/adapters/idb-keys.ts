@@ -6,7 +6,10 @@
 
 import type { Key } from '../types.ts';
 
-/** A key of IndexedDB: what its `IDBValidKey` is. Bytes are returned as an ArrayBuffer. */
+/**
+ * A key of IndexedDB: what its `IDBValidKey` is. Bytes are returned as an ArrayBuffer. Strings of 16,000 characters, 32,000 bytes and 15
+ * arrays inside one another always fit; a key that does not fit is refused with `VARVE_INVALID_KEY`.
+ */
 export type IdbKey = number | string | Date | ArrayBuffer | ArrayBufferView | IdbKey[];
 
 const NUMBER = 0;

@@ -5,7 +5,7 @@
  * A key that is in the view already keeps its value, so nothing that was written meanwhile is lost. The database is only read.
  */
 
-import { hasCode } from '../errors.ts';
+import { hasCode, VarveError } from '../errors.ts';
 import type { View } from '../store/view.ts';
 import type { Key } from '../types.ts';
 import type { IdbKey } from './idb-keys.ts';
@@ -25,6 +25,8 @@ export interface MigrateOptions {
 }
 
 type Entry<V> = readonly [key: Key, value: V];
+/** An entry with its key in the old database. */
+type Moved<V> = readonly [...Entry<V>, from: IdbKey];
 
 /** The data to move. */
 export interface Move<V> {
@@ -66,7 +68,7 @@ export async function moveOnce<V>(move: Move<V>, { signal, onProgress }: Migrate
 }
 
 /** Writes entries whose keys are not there yet, unless another tab has moved everything meanwhile: then it returns false. */
-async function write<V>(move: Move<V>, page: Entry<V>[], signal: AbortSignal | undefined): Promise<boolean> {
+async function write<V>(move: Move<V>, page: Moved<V>[], signal: AbortSignal | undefined): Promise<boolean> {
   const { view, mark } = move;
   try {
     return await view.transaction(
@@ -79,15 +81,19 @@ async function write<V>(move: Move<V>, page: Entry<V>[], signal: AbortSignal | u
       { signal },
     );
   } catch (error) {
-    // Together they may be too long for one batch.
-    if (page.length === 1 || !hasCode(error, 'VARVE_INVALID_VALUE')) throw error;
+    if (!hasCode(error, 'VARVE_INVALID_KEY', 'VARVE_INVALID_VALUE')) throw error;
+    if (page.length === 1) {
+      const key = JSON.stringify(page[0]?.[2]).slice(0, 80);
+      throw new VarveError(error.code, `${error.message} Delete ${key} in IndexedDB, and migrate again.`);
+    }
+    // One of them cannot be stored, or together they are too long for one batch.
     const half = page.length >> 1;
     return (await write(move, page.slice(0, half), signal)) && write(move, page.slice(half), signal);
   }
 }
 
 /** All entries, in pages. Each page is read in a transaction of its own, because writing takes longer than IndexedDB keeps one open. */
-async function* pagesOf<V>(db: IDBDatabase, stores: Move<V>['stores']): AsyncGenerator<Entry<V>[]> {
+async function* pagesOf<V>(db: IDBDatabase, stores: Move<V>['stores']): AsyncGenerator<Moved<V>[]> {
   for (const [name, toEntry] of Object.entries(stores)) {
     let range: IDBKeyRange | undefined;
     for (;;) {
@@ -95,7 +101,7 @@ async function* pagesOf<V>(db: IDBDatabase, stores: Move<V>['stores']): AsyncGen
       const reads = [resultOf(store.getAllKeys(range, PAGE)), resultOf(store.getAll(range, PAGE))] as const;
       const [keys, values] = await Promise.all(reads);
       if (keys.length === 0) break;
-      yield keys.map((key, index) => toEntry(key as IdbKey, values[index]));
+      yield keys.map((key, index) => [...toEntry(key as IdbKey, values[index]), key as IdbKey]);
       range = IDBKeyRange.lowerBound(keys.at(-1), true);
     }
   }

@@ -2,7 +2,8 @@
  * Structured values to bytes: CBOR (RFC 8949) with registered tags, so that other tools can read what is stored.
  *
  * Invariant: for every value that `write` accepts, `CborReader` returns an equal value (prototypes of plain data, identity inside the
- * value and cycles included). Every other value is refused with a path, never changed silently.
+ * value and cycles included). Every other value is refused with a path, never changed silently. Only what an object has beside the content
+ * of its type is left out: subclasses, symbols, and named properties of arrays, which take as long to find as the array takes to write.
  *
  *   number        integer, or a double when fractional, -0, NaN or infinite         bigint      tags 2 and 3
  *   string        text; with lone surrogates 27 ["String", UTF-16 units]             Date        tag 1, seconds

@@ -45,7 +45,7 @@ function copyOf(key: Key, depth: number): Key {
 
 /** The error for a key that is too long. */
 export function tooLong(): VarveError {
-  return invalid(`A key takes at most ${KEY_BYTES_MAX} bytes; this one is longer. Shorten it.`);
+  return invalid(`The content of a key takes at most ${KEY_BYTES_MAX - 1} bytes. Shorten it.`);
 }
 
 /** The error for an invalid key. */

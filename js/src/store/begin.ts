@@ -116,13 +116,15 @@ export async function beginTransaction<K, V>(
     );
   };
   const ended = runTransaction(parts, run, { retries: 0, signal }).finally(() => release?.());
-  // It may end before `commit` is called.
-  ended.catch(() => undefined);
   // The store was closed, or the signal aborted, before it began.
   if (begun.state === undefined) return ended as Promise<never>;
   const owner = {};
   const ending: Ending = { commit, rollBack, ended };
-  collected.register(owner, ending);
+  collected.register(owner, ending, ending);
+  // The registry would keep an ended transaction for ever: its error keeps the handle, and that keeps the owner.
+  const over = (): void => void collected.unregister(ending);
+  // It may end before `commit` is called.
+  ended.then(over, over);
   return new TransactionHandle<K, V>({ ...begun.state, owner }, ending);
 }
 

@@ -44,6 +44,7 @@ export class OverlayCursor implements BatchSource {
 
   close(): void {
     this.#isOver = true;
+    this.#scan.close();
     this.#cursor?.close();
   }
 

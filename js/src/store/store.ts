@@ -233,7 +233,8 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Waits for running operations, flushes their writes, seals the store and ends its worker. A second call has no further effect.
+   * Waits for running operations, flushes their writes, seals the store and ends its worker. A second call has no further effect. An
+   * `update` or a `transaction` is several operations: if it still runs, it may be refused with `VARVE_CLOSED`, and then it wrote nothing.
    *
    * @example
    * await using db = await open('notes'); // closed at the end of the block

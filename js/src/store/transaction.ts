@@ -261,7 +261,7 @@ export class Transaction<K, V>
       ? new Cursor(client, operations, { ...request, range: bounds, batchBytes })
       : undefined;
     const overlaid = new OverlayCursor(scan, cursor, this.state.blobs);
-    this.state.work.atEnd(() => overlaid.close());
+    scan.atEnd(() => overlaid.close());
     return { scan, cursor: overlaid };
   }
 }

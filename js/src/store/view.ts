@@ -2,7 +2,8 @@
  * A view: a part of an asynchronous store, with its own keys and values. The store itself is a view of everything.
  *
  * Invariant: operations take effect in the order of their calls; the operations of one turn are sent together, and reads see
- * the writes called before them. A view has no data and no state: the data is in the engine behind its client.
+ * the writes called before them. Updates and transactions are several operations: those called meanwhile may be between them. A view
+ * has no data and no state: the data is in the engine behind its client.
  */
 
 import type { Place, Writes } from '../api.ts';
@@ -120,9 +121,11 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
 
   /**
    * Replaces a value by the result of `change`. It reads the value, calls `change` (with undefined for an absent key), and writes the
-   * result, unless another tab wrote the key meanwhile. In that case it waits a short time, reads, and calls `change` again: 100 times
-   * at most (about ten seconds). Then it rejects with `VARVE_CONFLICT`. Calls on one store for the same key run in their order, one at
-   * a time. The entry keeps its expiry; `expiresIn` or `expiresAt` replaces it, `expiresIn: null` removes it.
+   * result, unless somebody else wrote the key meanwhile. In that case it waits a short time, reads, and calls `change` again: 100 times
+   * at most (about ten seconds). Then it rejects with `VARVE_CONFLICT`. Updates of one store for the same key run in their order, one at
+   * a time. Other calls do not wait for an update: a `delete` that is called before it has resolved may take effect first, and `change`
+   * then makes a value out of undefined. So await an update before a call that depends on it. The entry keeps its expiry; `expiresIn` or
+   * `expiresAt` replaces it, `expiresIn: null` removes it.
    *
    * `change` may be asynchronous. Other updates of the same key wait for it, but only for a second: then they go ahead, and `change` is
    * called again. `change` must not update that key itself.

@@ -151,6 +151,7 @@ export class SyncScan<K, V, T> implements SyncRangeIterator<K, T> {
     const { cursor, overlay } = this.#walk.open(part, { ...this.#course, limit: left });
     this.#cursor = cursor;
     this.#overlay = overlay;
+    overlay?.atEnd(() => this.return());
     if (cursor === 0) {
       if (overlay !== undefined) this.#unpack(overlay.add(NOTHING_THERE));
       return;
@@ -161,10 +162,12 @@ export class SyncScan<K, V, T> implements SyncRangeIterator<K, T> {
 
   #ended(): IteratorResult<T, undefined> {
     this.#overlay?.finish();
+    this.#close();
     return { value: undefined, done: true };
   }
 
   #close(): void {
+    this.#overlay?.close();
     if (this.#cursor === 0) return;
     this.#source.store.closeScan(this.#cursor);
     this.#finish();

@@ -132,9 +132,7 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
       course.signal?.throwIfAborted();
       return this.#work.scan(part, course, want !== Want.keys);
     };
-    const scan = this.#reads.scans.overlaid<T>(bounds, order, want, this.#snapshot, lay);
-    this.#work.atEnd(() => scan.return?.());
-    return scan;
+    return this.#reads.scans.overlaid<T>(bounds, order, want, this.#snapshot, lay);
   }
 }
 

@@ -36,6 +36,8 @@ export interface OverlayRange {
   readonly values: boolean;
   /** Throws once the transaction has ended. */
   readonly ensureOpen: () => void;
+  /** The scans that the end of the transaction must end, each with what ends it. */
+  readonly scans: Map<OverlayScan, () => void>;
 }
 
 /** One running scan. */
@@ -53,16 +55,18 @@ export class OverlayScan {
   readonly #read: RangeRead | undefined;
   readonly #values: boolean;
   readonly #ensureOpen: () => void;
+  readonly #scans: OverlayRange['scans'];
   #left: number;
   #row: readonly [Uint8Array, Own] | undefined;
 
-  constructor(own: OwnWrites, reads: ReadSet, { bounds, reverse, limit, values, ensureOpen }: OverlayRange) {
+  constructor(own: OwnWrites, reads: ReadSet, { bounds, reverse, limit, values, ensureOpen, scans }: OverlayRange) {
     const range = halfOpen(bounds);
     this.bounds = bounds;
     this.#own = own;
     this.reverse = reverse;
     this.#values = values;
     this.#ensureOpen = ensureOpen;
+    this.#scans = scans;
     this.#left = limit ?? Number.POSITIVE_INFINITY;
     this.#isPlain = !own.touches(range);
     this.#view = own.view(range, reverse);
@@ -108,6 +112,17 @@ export class OverlayScan {
     this.#ensureOpen();
     // If the limit ended the scan, nothing was read about the keys that follow.
     if (this.#left > 0) this.#read?.finish();
+  }
+
+  /** Registers what ends the scan when the transaction ends. */
+  atEnd(close: () => void): void {
+    this.#scans.set(this, close);
+  }
+
+  /** The scan reads nothing more. Keys of its last batch may still be handed out; then it is called again after them. */
+  close(): void {
+    this.#scans.delete(this);
+    this.#read?.close();
   }
 
   /** Adds the transaction's rows up to and including `key`; returns true if the transaction has a row for `key` itself. */

@@ -20,7 +20,8 @@ export interface HalfOpen {
 export class RangeRead {
   readonly #range: HalfOpen;
   readonly #reverse: boolean;
-  #batch: ScanBatch | undefined;
+  /** The batch of the last key that was handed out; that key alone, once the scan is over. */
+  #batch: Pick<ScanBatch, 'keys' | 'keyEnds'> | undefined;
   #at = 0;
   #isWhole = false;
 
@@ -38,18 +39,31 @@ export class RangeRead {
   /** The caller knows that there are no more keys. */
   finish(): void {
     this.#isWhole = true;
+    this.#batch = undefined;
+  }
+
+  /** The scan goes no further: only the last key is kept of its batch. */
+  close(): void {
+    const keys = this.#last?.slice();
+    this.#batch = keys && { keys, keyEnds: [keys.length] };
+    this.#at = 0;
   }
 
   /** Appends the range to a batch, unless nothing of it was read. */
   write(writer: BatchWriter): void {
     const { start, end } = this.#range;
+    const key = this.#last;
     if (this.#isWhole) writer.readRange(start, end);
-    else if (this.#batch !== undefined) {
-      const { keys, keyEnds } = this.#batch;
-      const key = keys.subarray(this.#at === 0 ? 0 : keyEnds[this.#at - 1], keyEnds[this.#at]);
-      if (this.#reverse) writer.readRange(key, end);
-      else writer.readRange(start, justAfter(key));
-    }
+    else if (key === undefined) return;
+    else if (this.#reverse) writer.readRange(key, end);
+    else writer.readRange(start, justAfter(key));
+  }
+
+  /** The last key that was handed out. */
+  get #last(): Uint8Array | undefined {
+    if (this.#batch === undefined) return undefined;
+    const { keys, keyEnds } = this.#batch;
+    return keys.subarray(this.#at === 0 ? 0 : keyEnds[this.#at - 1], keyEnds[this.#at]);
   }
 }
 

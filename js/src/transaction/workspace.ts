@@ -26,7 +26,7 @@ export interface ScanOrder {
 class Attempt {
   readonly own: OwnWrites;
   readonly reads = new ReadSet();
-  readonly scans: (() => void)[] = [];
+  readonly scans = new Map<OverlayScan, () => void>();
   isOver = false;
 
   constructor(sink: ByteSink) {
@@ -146,12 +146,8 @@ export class Workspace<K, V> {
     this.ensureOpen();
     if (bounds.empty || limit === 0) return undefined;
     const ensureOpen = (): void => this.ensureOpen();
-    return new OverlayScan(this.#attempt.own, this.#attempt.reads, { bounds, reverse, limit, values, ensureOpen });
-  }
-
-  /** Registers the end of a scan, for when the transaction ends. */
-  atEnd(close: () => void): void {
-    this.#attempt.scans.push(close);
+    const { own, reads, scans } = this.#attempt;
+    return new OverlayScan(own, reads, { bounds, reverse, limit, values, ensureOpen, scans });
   }
 
   /** Records that a range is counted, if the snapshot's count is also the transaction's; returns whether it is. */
@@ -167,7 +163,7 @@ export class Workspace<K, V> {
   /** Accepts nothing more, and ends the scans that were left open. */
   close(): void {
     this.#attempt.isOver = true;
-    for (const close of this.#attempt.scans.splice(0)) close();
+    for (const close of this.#attempt.scans.values()) close();
   }
 
   /** Accepts nothing more, and returns the batch to commit; undefined when nothing was written. Called once. */
