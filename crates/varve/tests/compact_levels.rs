@@ -400,3 +400,30 @@ fn a_job_opens_each_input_once() {
     assert_eq!(tables.len(), TABLES as usize, "one job merges all");
     assert!(allocated < 10 * TABLES as usize * BYTES, "{allocated} bytes");
 }
+
+/// 9,000 of 10,000 documents of 10 KB were deleted, and their 90 MB stayed until somebody called `compact()`: tombstones are a few bytes, so
+/// neither a memtable nor level 0 ever seemed worth a merge.
+#[test]
+fn an_idle_store_gives_back_the_room_of_what_was_deleted() {
+    let mut store = open_with(MemorySlots::new(64), Options::default());
+    let bytes = |store: &Memory| store.stats().levels.iter().map(|level| level.bytes).sum::<u64>();
+    let key = |number: u32| format!("document {number:05}").into_bytes();
+    let mut random = random(1);
+    for number in 0..1000 {
+        // Not to be compressed.
+        let value: Vec<u8> = (0..20_000).map(|_| random(256) as u8).collect();
+        store.set(&key(number), &value).expect("staged");
+        store.commit(Durability::Relaxed).expect("committed");
+    }
+    store.flush().expect("flushed");
+    store.compact().expect("compacted");
+    let all_bytes = bytes(&store);
+    for number in 0..900 {
+        store.delete(&key(number)).expect("staged");
+        store.commit(Durability::Relaxed).expect("committed");
+    }
+    store.begin_idle().expect("idle");
+    while store.run_slice(1000).expect("a job") {}
+    assert!(bytes(&store) < all_bytes / 8, "{} bytes of {all_bytes}", bytes(&store));
+    assert_eq!(store.stats().levels[0].tables, 0);
+}

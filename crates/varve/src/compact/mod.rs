@@ -19,5 +19,5 @@ mod spec;
 
 pub(crate) use inputs::ChunkBlocks;
 pub use job::{Job, Step};
-pub(crate) use pick::{JOB_SHARE_SMALL, Levels, Merge, Pick, Situation, covered};
+pub(crate) use pick::{IDLE_SHARE, JOB_SHARE_SMALL, Levels, Merge, Pick, Situation, covered, entry_bytes};
 pub use spec::{JobInput, JobKind, JobResult, JobSpec};

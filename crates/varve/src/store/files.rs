@@ -8,6 +8,7 @@ use std::rc::{Rc, Weak};
 use super::Store;
 #[cfg(unix)]
 use super::reader::ReadPoint;
+use crate::compact::{IDLE_SHARE, entry_bytes};
 use crate::error::{Error, Result};
 use crate::manifest::Edit;
 use crate::mutant::{self, Mutant};
@@ -231,13 +232,18 @@ impl<S: Storage> Store<S> {
     }
 
     /// Notes that there are no writes for a while; the next memtable ends that state. While the store is idle, levels are merged sooner, so
-    /// that fewer overwritten entries are kept. A memtable that is a quarter full is frozen, so that its part of the log is given back, unless
-    /// the storage is full.
+    /// that fewer overwritten and deleted entries are kept. A memtable that is a quarter full is frozen, so that its part of the log is given
+    /// back, or one with so many entries that what they replace may be a 16th of the store; not so where the storage is full.
     ///
     /// # Errors
     /// The error of the commit of staged writes.
     pub fn begin_idle(&mut self) -> Result<()> {
-        if self.active.borrow().bytes() > self.memtable_bytes / 4 && self.storage.room_when_full().is_none() {
+        let (bytes, entries) = (self.active.borrow().bytes(), self.active.borrow().entries() as u64);
+        let replaced_bytes = entries.saturating_mul(entry_bytes(&self.version));
+        let is_long = |bytes: u64| bytes > self.memtable_bytes as u64 / 4;
+        let is_due = is_long(bytes as u64)
+            || (is_long(replaced_bytes) && replaced_bytes > self.version.bytes() / IDLE_SHARE);
+        if is_due && self.storage.room_when_full().is_none() {
             self.freeze_active()?;
         }
         self.jobs.begin_idle();

@@ -33,7 +33,7 @@ const ALONE: u64 = 4;
 /// Level 0 may be as large as this part of the largest level, or as large as a memtable may become.
 const LEVEL_ZERO_SHARE: u64 = 4;
 /// While nobody writes, each level may be as large as this part of the largest one, or as large as a fourth of a memtable.
-const IDLE_SHARE: u64 = 16;
+pub(crate) const IDLE_SHARE: u64 = 16;
 
 /// The size limits of the levels of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,14 @@ pub(crate) struct Levels {
     pub(crate) base: usize,
     /// Most bytes of each level; 0 for those between 0 and the base.
     pub(crate) target_bytes: [u64; LEVELS_MAX],
+    /// While nobody writes, a tombstone counts as the bytes of an average entry, which it may delete (RocksDB's compensated file
+    /// sizes). Otherwise 0.
+    tombstone_bytes: u64,
+}
+
+/// Bytes of an average entry.
+pub(crate) fn entry_bytes(version: &Version) -> u64 {
+    version.bytes() / version.tables().map(|(_, table)| table.entries).sum::<u64>().max(1)
 }
 
 impl Levels {
@@ -72,13 +80,16 @@ impl Levels {
             *target = bytes.min(idle_bytes).max(least_bytes);
             bytes = bytes.saturating_mul(factor);
         }
-        Self { base, target_bytes }
+        let tombstone_bytes = if is_idle { entry_bytes(version) } else { 0 };
+        Self { base, target_bytes, tombstone_bytes }
     }
 
     /// How full a level is, in thousandths of its target. For level 0, the number of tables counts too: reads visit each of them.
     pub(crate) fn score(&self, version: &Version, options: &Options, level: usize) -> u64 {
         let share = |part: u64, whole: u64| part.saturating_mul(SCORE_DUE) / whole.max(1);
-        let by_bytes = share(version.level_bytes(level), self.target_bytes[level]);
+        let tombstones: u64 = version.level(level).iter().map(|table| table.tombstones).sum();
+        let bytes = version.level_bytes(level) + tombstones.saturating_mul(self.tombstone_bytes);
+        let by_bytes = share(bytes, self.target_bytes[level]);
         if level > 0 {
             return by_bytes;
         }

@@ -24,8 +24,8 @@ mod whole;
 
 use std::rc::Rc;
 
-pub(crate) use levels::Levels;
 use levels::{DEEPEST, SCORE_DUE};
+pub(crate) use levels::{IDLE_SHARE, Levels, entry_bytes};
 
 use super::output::OVERLAP_TABLES_MAX;
 use crate::codec::cipher::KeyNumber;
