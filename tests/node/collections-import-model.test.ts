@@ -190,12 +190,16 @@ test('a loss of power in an import leaves indexes that are right at the next use
     await db.close().catch(() => undefined);
     db = await opened();
     const again = notesOf(db);
-    const restored = await again.count('tags', 'back');
-    expect([restored > 0, restored < 60]).toStrictEqual([true, true]);
-    expect(await again.count('tags', 'local')).toBe(60 - restored);
-    await expectIndexed(db, again);
+    // The first use builds the indexes again. That is a write, after which the import does not continue but begins again.
+    const isUsed = applied !== 2;
+    if (isUsed) {
+      const restored = await again.count('tags', 'back');
+      expect([restored > 0, restored < 60]).toStrictEqual([true, true]);
+      expect(await again.count('tags', 'local')).toBe(60 - restored);
+      await expectIndexed(db, again);
+    }
     const { resumedAt } = await db.import(chunks(backup, 65_536), { merge: true });
-    expect(resumedAt).toBeGreaterThan(0);
+    expect(resumedAt === 0).toBe(isUsed);
     expect([await again.count('tags', 'back'), await again.count('tags', 'local')]).toStrictEqual([60, 0]);
     await expectIndexed(db, again);
   }

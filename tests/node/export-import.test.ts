@@ -295,6 +295,54 @@ describe('continuing an import', () => {
     expect(await db.count()).toBe(4000);
   });
 
+  // An import was cut, the store was emptied and got one key: the second import went on at the old offset, and half of the data was missing.
+  test('after a deletion it does not continue: it is refused, or begins again with merge', async () => {
+    const db = await large();
+    const exported = await bytesOf(db.export());
+    const cut = (boundaries(exported)[3] as number) + 100;
+    const source = (offset: number) => chunks(exported.subarray(offset), 10_000);
+    for (const seeks of [true, false]) {
+      const other = await store();
+      await expect(other.import(failing(exported, cut))).rejects.toThrow('the line is dead');
+      await other.clear();
+      await other.set('settings', 1);
+      const again = () => (seeks ? source : chunks(exported, 10_000));
+      const refused = { code: 'VARVE_INVALID_ARGUMENT' };
+      await expect(other.import(again())).rejects.toMatchObject(refused);
+      await expect(other.import(again())).rejects.toMatchObject(refused);
+      expect(await other.count()).toBe(1);
+      expect(await other.import(again(), { merge: true })).toMatchObject({ entries: 4000, resumedAt: 0 });
+      expect(await other.count()).toBe(4001);
+    }
+  });
+
+  // The same with merge: as many entries as before do not show that those of the import are still there.
+  test('with merge it continues only if nothing was written since, whatever the number of entries', async () => {
+    const db = await large();
+    const exported = await bytesOf(db.export());
+    const ends = boundaries(exported);
+    const other = await store();
+    await other.setMany([
+      ['own', 1],
+      [['n', 3999], 'old'],
+    ]);
+    const merge = true;
+    const cut = other.import(failing(exported, (ends[3] as number) + 100), { merge });
+    await expect(cut).rejects.toThrow('the line is dead');
+    await other.batch().delete(['n', 0]).set('in its place', 1).commit();
+    const next = other.import(failing(exported, (ends[2] as number) + 100), { merge });
+    await expect(next).rejects.toThrow('the line is dead');
+    expect(await other.has(['n', 0])).toBe(true);
+    // Attempts that come no further leave the record as it is.
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await expect(other.import(() => failing(exported, 0), { merge })).rejects.toThrow('the line is dead');
+    }
+    const source = (offset: number) => chunks(exported.subarray(offset), 10_000);
+    expect(await other.import(source, { merge })).toMatchObject({ entries: 4000, resumedAt: ends[2] });
+    expect(await other.count()).toBe(4002);
+    expect(await other.get(['n', 3999])).toBe(await db.get(['n', 3999]));
+  });
+
   test('with another export it does not continue, unless the store was emptied', async () => {
     const exported = await bytesOf((await large()).export());
     const small = await bytesOf((await large(10)).export());

@@ -153,6 +153,28 @@ describe('values', () => {
     expect(new CborReader().read(sent, 0, sent.length)).toEqual({ a: 1 });
   });
 
+  // A cache that had the JSON of an entry took it for the CBOR that was asked for, because both had the same ETag.
+  test('the CBOR of a value that has another form has an ETag of its own', async () => {
+    await http.put('/kv/json', { a: 1 });
+    const get = async (headers: Record<string, string>) => {
+      const { status, headers: given } = await http.send('GET', '/kv/json', { headers });
+      return [status, given.get('etag')];
+    };
+    const accept = 'application/cbor';
+    expect(await get({})).toEqual([200, '"1"']);
+    expect(await get({ accept })).toEqual([200, '"1-cbor"']);
+    expect(await get({ accept, 'if-none-match': '"1"' })).toEqual([200, '"1-cbor"']);
+    expect(await get({ accept, 'if-none-match': '"1", "1-cbor"' })).toEqual([304, '"1-cbor"']);
+    expect(await get({ accept, 'if-none-match': '*' })).toEqual([304, '"1-cbor"']);
+    expect(await get({ 'if-none-match': '"1-cbor"' })).toEqual([200, '"1"']);
+    expect(await get({ 'if-none-match': '"1-cbor-gzip", "1-gzip"' })).toEqual([304, '"1-gzip"']);
+    // Both name the same entry, for writes.
+    expect((await http.put('/kv/json', 2, { 'if-none-match': '"1-cbor"' })).status).toBe(412);
+    expect((await http.put('/kv/json', 2, { 'if-match': '"1-cbor"' })).status).toBe(200);
+    await http.db.set('date', new Date(0));
+    expect((await http.send('GET', '/kv/date')).headers.get('etag')).toBe('"3"');
+  });
+
   test('values that JSON would change or repeat are sent as CBOR', async () => {
     const shared = [1];
     const cycle: unknown[] = [];

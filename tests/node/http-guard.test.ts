@@ -10,7 +10,7 @@ import { SlotError } from '../../js/src/storage/device.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { open as openSync, type SyncStore } from '../../js/src/synchronous.ts';
-import type { Key } from '../../js/src/types.ts';
+import type { Key, ScanOptions } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
 import { ORIGIN, problem, type Served, serve, served } from './support/http.ts';
 import { KeptDevices } from './support/kept-devices.ts';
@@ -294,6 +294,66 @@ test('a failure of the store is reported although the client has disconnected', 
   const handler = createHandler(failing, { onError: (error) => void heard.push(error) });
   expect((await handler(new Request(`${ORIGIN}/count`, { signal: gone.signal }))).status).toBe(500);
   expect(heard).toEqual([failure]);
+});
+
+// The response had the status 200, and neither onError nor the metrics learned that it failed.
+test('a failure inside of a response is reported and counted: of a stream, and of an operation of a batch', async () => {
+  const failure = new VarveError('VARVE_IO', 'The disk failed.');
+  const failing = Object.assign(Object.create(http.db) as typeof http.db, {
+    async *entries({ signal }: ScanOptions) {
+      yield ['a', 'x'.repeat(70_000)];
+      signal?.throwIfAborted();
+      throw failure;
+    },
+    set: async () => Promise.reject(failure),
+    delete: (key: Key) => http.db.delete(key, { ifSequence: 7 }),
+  });
+  const heard: unknown[] = [];
+  const handler = createHandler(failing, { onError: (error) => void heard.push(error) });
+  const { batch, send } = served(failing, handler);
+  for (const coding of ['identity', 'gzip']) {
+    const headers = { accept: 'application/x-ndjson', 'accept-encoding': coding };
+    const response = await send('GET', '/range', { headers });
+    expect(response.status).toBe(200);
+    await expect(response.bytes()).rejects.toThrow();
+  }
+  expect(heard).toEqual([failure, failure]);
+  // The conflict of the second operation is the client's.
+  const operations = [
+    { op: 'set', key: 'a', value: 1 },
+    { op: 'delete', key: 'a' },
+  ];
+  expect((await batch(operations)).status).toBe(200);
+  expect(heard).toEqual([failure, failure, failure]);
+  // A client that leaves is no failure.
+  const gone = new AbortController();
+  const left = await send('GET', '/range', { headers: { accept: 'application/x-ndjson' }, signal: gone.signal });
+  gone.abort();
+  await expect(left.bytes()).rejects.toThrow();
+  expect(heard.length).toBe(3);
+  const text = await (await send('GET', '/metrics')).text();
+  expect(text).toContain('varve_http_failures_total{route="/range",status="500"} 2\n');
+  expect(text).toContain('varve_http_failures_total{route="/batch",status="500"} 1\n');
+});
+
+// `cors: { origins: 'https://app.example.evil' }` allowed https://app.example, a part of it; other wrong options failed at the first request.
+test('options that decide who is answered are refused if they make no sense', () => {
+  const wrong = [
+    { cors: { origins: 'https://app.example.evil' } },
+    { cors: {} },
+    { cors: { origins: ['https://app.example/'] } },
+    { cors: { origins: ['app.example'] } },
+    { cors: { origins: ['https://app.example:443'] } },
+    { cors: { origins: ['HTTPS://app.example'] } },
+    { cors: { origins: ['*'] } },
+    { cors: { origins: [undefined] } },
+    { hosts: 'localhost' },
+    { hosts: [8080] },
+    { authorize: 'token' },
+  ];
+  for (const options of wrong) expect(() => createHandler(http.db, options as never)).toThrow(INVALID);
+  const origins = ['https://app.example', 'http://localhost:5173', 'http://[::1]:5173', 'capacitor://localhost'];
+  expect(createHandler(http.db, { cors: { origins }, hosts: [], authorize: bearer('t') })).toBeTypeOf('function');
 });
 
 test('invalid options are refused at once', () => {

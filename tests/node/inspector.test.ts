@@ -87,6 +87,44 @@ test('an object has its names as keys; a list of keys and values has those', () 
   ]);
 });
 
+// The inspector took the column `(key)` of its own CSV for a field of the value, and `varve export`'s bytes for a value of another kind.
+test('what the inspector and the command have exported is read with its keys', () => {
+  const choice = { column: '', prefix: '' };
+  const read = (name: string, text: string) => {
+    const rows = readRows(name, text);
+    return { isKeyed: rows.isKeyed, ...entriesOf(rows, choice) };
+  };
+  const csv = '(key),title,n\r\n"[""note"",42]",Silt,1\r\n"""a""",x,\r\nword,y,2\r\n"[1",z,3\r\n';
+  expect(read('x.csv', csv)).toEqual({
+    isKeyed: true,
+    entries: [
+      [['note', 42], { title: 'Silt', n: 1 }],
+      ['a', { title: 'x', n: '' }],
+      ['word', { title: 'y', n: 2 }],
+    ],
+    bad: [{ place: 'line 5', why: expect.stringContaining('This is not JSON.') }],
+  });
+  expect(read('x.csv', '(key),(value)\r\n1,5\r\n2,six\r\n').entries).toEqual([
+    [1, 5],
+    [2, 'six'],
+  ]);
+  expect(read('x.csv', '(key),value\r\n1,5\r\n').entries).toEqual([[1, { value: 5 }]]);
+  const lines = [
+    '{"key":"a","value":1}',
+    '{"key":["b"],"bytes":"AP8="}',
+    '{"key":"c","cbor":"wfs="}',
+    '{"key":"d","cbor":"AQ=="}',
+  ];
+  const { isKeyed, entries, bad } = read('x.jsonl', lines.join('\n'));
+  expect(isKeyed).toBe(true);
+  expect(entries).toEqual([
+    ['a', 1],
+    [['b'], Uint8Array.of(0, 255)],
+    ['d', 1],
+  ]);
+  expect(bad).toEqual([{ place: 'line 3', why: expect.stringContaining('The CBOR is malformed') }]);
+});
+
 test('every key reads back as it is shown', () => {
   const keys: Key[] = [
     'zurich',

@@ -1,6 +1,7 @@
 // A store over several objects gets the same calls as a single store. Their answers must be equal. The objects here are synchronous
 // stores in memory. Between them and the client are the real requests and replies, cloned as the platform does it.
 
+import { serialize } from 'node:v8';
 import { expect, test } from 'vitest';
 import type { StoreRequest } from '../../js/src/cloudflare/rpc.ts';
 import { serve } from '../../js/src/cloudflare/serve.ts';
@@ -16,6 +17,17 @@ import { randomFrom, wasm } from './support/engine.ts';
 type Store = SyncStore<Key, unknown>;
 type View = SyncView<Key, unknown>;
 
+/** The platform sends no more at once. */
+const SENT_BYTES_MAX = 32 * 2 ** 20;
+
+/** A request or a reply on its way. */
+function sent<T>(message: T): T {
+  const { length } = serialize(message);
+  if (length > SENT_BYTES_MAX)
+    throw new Error(`Serialized RPC arguments or return values are limited to 32MiB, not ${length}.`);
+  return structuredClone(message);
+}
+
 /** A namespace of objects, which are created when they are first requested. */
 class FakeNamespace {
   readonly stores = new Map<string, Promise<Store>>();
@@ -28,7 +40,7 @@ class FakeNamespace {
   }
 
   get(id: string): object {
-    return { varve: (request: StoreRequest<Key, unknown>) => this.#answer(id, structuredClone(request)) };
+    return { varve: (request: StoreRequest<Key, unknown>) => this.#answer(id, sent(request)) };
   }
 
   async close(): Promise<void> {
@@ -40,7 +52,7 @@ class FakeNamespace {
     if (this.broken.has(id)) throw new Error('Durable Object reset');
     const opened = this.stores.get(id) ?? open<Key, unknown>(id, { storage: 'memory', wasm, memoryBytes: 2 ** 20 });
     this.stores.set(id, opened);
-    return structuredClone(serve(await opened, request));
+    return sent(serve(await opened, request));
   }
 }
 
@@ -294,6 +306,23 @@ test('pages end with bytes as well as with entries', async () => {
   const values = await listed(db.values());
   expect(values.map((value) => [value.length, value[0]])).toEqual(values.map((_, i) => [300_000, i]));
   expect([values.length, namespace.calls]).toEqual([12, 4]);
+  await namespace.close();
+});
+
+// A hundred keys were moved at once, so with values of 400 kB each run failed at the same place.
+test('values that are too long for one call together are read and moved in parts', async () => {
+  const namespace = new FakeNamespace();
+  const old = shards<number, Uint8Array>(namespace, { names: ['a'] });
+  const next = shards<number, Uint8Array>(namespace, { names: ['b', 'c'] });
+  const keys = Array.from({ length: 100 }, (_, i) => i);
+  for (const key of keys) await old.set(key, new Uint8Array(400_000).fill(key));
+  await old.set(100, new Uint8Array(20_000_000));
+  const firsts = async (db: typeof old) => (await db.getMany([...keys, 100, 101])).map((value) => value?.[0]);
+  expect(await firsts(old)).toEqual([...keys, 0, undefined]);
+  expect(await rebalance(old, next)).toEqual({ copied: 101, deleted: 101 });
+  expect(await firsts(next)).toEqual([...keys, 0, undefined]);
+  expect((await next.getEntryMany(keys)).map((entry) => entry?.value[0])).toEqual(keys);
+  expect(await old.count()).toBe(0);
   await namespace.close();
 });
 

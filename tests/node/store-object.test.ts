@@ -145,6 +145,22 @@ test('the alarm is set when a flush is due, works until nothing is, and is left 
   expect(object.notes.count()).toBe(3000);
 });
 
+// The end of Varve's alarm moved an alarm that the program had set for tomorrow.
+test('an alarm that the program sets while the alarm runs stays', { timeout: 60_000 }, async () => {
+  const ctx = new FakeContext('alarms');
+  const { storage } = ctx;
+  const object = await construct(ctx, { memoryBytes: 2 ** 20 });
+  const slice = vi.spyOn(Upkeep.prototype, 'slice').mockReturnValue(true);
+  const tomorrow = Date.now() + 86_400_000;
+  const ringing = object.ring(storage);
+  await storage.setAlarm(tomorrow);
+  await ringing;
+  expect(storage.alarm).toBe(tomorrow);
+  await object.ring(storage);
+  expect(storage.alarm).toBeLessThan(tomorrow);
+  slice.mockRestore();
+});
+
 test('on a full storage no turn is lost that was neither refused nor ended the object', {
   timeout: 60_000,
 }, async () => {

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -193,6 +193,12 @@ describe('mistakes', () => {
 describe('care', () => {
   test('a sound store is checked and compacted; damage is found, and the rest is saved', async () => {
     await varve('import', 'care/notes', file('care.jsonl', lines(3000)));
+    // The size that was reported had room in it that closing gives back.
+    const compacted = JSON.parse((await varve('compact', 'care/notes', '--json')).out) as { after: number };
+    const files = readdirSync(join(folder, 'care/notes')).map(
+      (name) => statSync(join(folder, 'care/notes', name)).size,
+    );
+    expect(compacted.after).toBe(files.reduce((sum, bytes) => sum + bytes, 0));
     expect((await varve('compact', 'care/notes')).out).toMatch(/ before, .* now\.\n$/);
     expect((await varve('check', 'care/notes')).out).toMatch(/^Sound: 1 table \(3,000 entries\), /);
     flip(join(folder, 'care/notes'), markOf(1500));
@@ -408,6 +414,30 @@ test('a URL of varve/http is a store, too', async () => {
     expect(refused).toMatchObject({ exit: 6, err: expect.stringContaining('needs a token: set VARVE_TOKEN') });
   } finally {
     delete process.env['VARVE_TOKEN'];
+    await server.close(true);
+    await db.close();
+  }
+});
+
+// The exit code was 0, and the file had the first bytes of the export.
+test.skipIf(process.platform !== 'linux')('output that a file has no room for is a failure', async () => {
+  const db = await open('large', { storage: 'memory' });
+  const server = serve({ fetch: createHandler(db), port: 0, hostname: '127.0.0.1', silent: true });
+  await server.ready();
+  try {
+    await db.setMany(Array.from({ length: 5000 }, (_, i) => [i, markOf(i)] as const));
+    const script = 'trap \'\' XFSZ; ulimit -f 8; exec "$0" "$1" export "$2" > cut.jsonl';
+    const child = spawn('sh', ['-c', script, process.execPath, join(DIST, 'cli.js'), server.url ?? ''], {
+      cwd: folder,
+    });
+    running = child;
+    let err = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      err += text;
+    });
+    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(6);
+    expect(err).toContain('Standard output cannot be written: EFBIG');
+  } finally {
     await server.close(true);
     await db.close();
   }

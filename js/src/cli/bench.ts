@@ -77,9 +77,9 @@ interface Plan {
 }
 
 async function measure(root: string, plan: Plan, { output, signal }: Call): Promise<Timing[]> {
-  const { storage, open, codecs } = await storageOf(root);
+  const [{ storage, open }, { bytes }] = await Promise.all([storageOf(root), import('../index.ts')]);
   const name = `varve-bench-${crypto.randomUUID()}`;
-  const options = { storage, values: codecs.bytes, durability: plan.durability, signal };
+  const options = { storage, values: bytes, durability: plan.durability, signal };
   const { entries } = plan;
   const valueAt = valuesOf(plan.bytes);
   const timed = (operation: string, times: number, run: (i: number) => Promise<unknown>): Promise<Timing> =>

@@ -6,7 +6,17 @@ import type { CheckProblem, LostPart, RepairReport } from '../tools/types.ts';
 import type { Key } from '../types.ts';
 import { type Command, STORE } from './command.ts';
 import { Exit, wrong } from './exit.ts';
-import { encryptionOf, exists, folderIn, folderOf, LOCK_TIMEOUT, mustExist, storageOf, withFolder } from './place.ts';
+import {
+  bytesIn,
+  encryptionOf,
+  exists,
+  folderIn,
+  folderOf,
+  LOCK_TIMEOUT,
+  mustExist,
+  storageOf,
+  withFolder,
+} from './place.ts';
 import { count, keyText, plural, size } from './text.ts';
 
 export const check: Command = {
@@ -119,14 +129,17 @@ export const compact: Command = {
   options: STORE,
   async run(call) {
     const { args, output, signal } = call;
-    const { before, after } = await withFolder(folderOf(args[0]!), call, {}, async (store) => {
-      const { disk: before } = await store.stats();
+    const folder = folderOf(args[0]!);
+    const before = await withFolder(folder, call, {}, async (store) => {
+      const { disk } = await store.stats();
       const work = store.compact({
         onProgress: ({ done, total }) => output.progress(() => `merging ${size(done)} of ${size(total)}`),
       });
       await untilAborted(work, signal);
-      return { before: before.bytes, after: (await store.stats()).disk.bytes };
+      return disk.bytes;
     });
+    // Closing gives back the room that the store had set aside.
+    const after = bytesIn(folder.path);
     await output.result({ before, after }, `${size(before)} before, ${size(after)} now.`);
     return Exit.ok;
   },

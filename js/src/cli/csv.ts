@@ -2,7 +2,7 @@
  * CSV in both directions, read and written by Papa Parse.
  *
  * A CSV file is a table: the first line names its columns. An export has the column `(key)` and a column for each field of values that
- * are objects; other values are in a column `value`. CSV has no types: numbers, true and false become such again only where they are
+ * are objects; other values are in a column `(value)`. CSV has no types: numbers, true and false become such again only where they are
  * written as JavaScript writes them, so that 007 stays a text.
  */
 
@@ -18,7 +18,7 @@ import { keyText } from './text.ts';
 /** The column of keys in an export. */
 export const KEY_COLUMN = '(key)';
 /** The column of values that are not objects. */
-export const VALUE_COLUMN = 'value';
+export const VALUE_COLUMN = '(value)';
 
 /** A row of a CSV file. */
 export interface Record {

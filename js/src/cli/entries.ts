@@ -1,13 +1,16 @@
 /** The commands for entries: ls, get, set, delete, scan. */
 
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { addAbortSignal } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { keyToJson } from '../http/json-key.ts';
 import { valueToJson } from '../http/media.ts';
 import { type Call, type Command, RANGE, STORE } from './command.ts';
 import { CommandError, Exit, wrong } from './exit.ts';
-import { folderIn, isUrl, storageOf, withStore } from './place.ts';
-import { keyText, parseKeyText, parseText, plural, shown, size, valueLine, valueText } from './text.ts';
+import { bytesIn, folderIn, isUrl, storageOf, withStore } from './place.ts';
+import { keyText, parseKeyText, parseText, plural, shown, size, utf8Of, valueLine, valueText } from './text.ts';
 
 export const ls: Command = {
   name: 'ls',
@@ -23,9 +26,7 @@ export const ls: Command = {
     const { storage } = await storageOf(root);
     const stores = (await storage.list()).sort().map((name) => {
       const { path } = folderIn(root, name);
-      const files = readdirSync(path).map((file) => statSync(join(path, file), { throwIfNoEntry: false }));
-      const bytes = files.reduce((sum, file) => sum + (file?.isFile() ? file.size : 0), 0);
-      return { name, path, bytes };
+      return { name, path, bytes: bytesIn(path) };
     });
     if (output.isJson) await output.result(stores);
     else await output.table([...stores.map(({ path, bytes }) => [path, size(bytes)])], [1]);
@@ -69,7 +70,7 @@ export const set: Command = {
   async run(call) {
     const { args, flags, output, signal } = call;
     const key = parseKeyText(args[1]!);
-    const value = givenValue(args[2], call);
+    const value = await givenValue(args[2], call);
     const options = { expiresIn: flags.integer('expires-in', 1), durability: 'strict', signal } as const;
     const receipt = await withStore(args[0]!, call, { create: true }, (store) => store.set(key, value, options));
     await output.result(receipt, `${keyText(key)} is set.`);
@@ -77,18 +78,20 @@ export const set: Command = {
   },
 };
 
-function givenValue(given: string | undefined, { flags }: Call): unknown {
+async function givenValue(given: string | undefined, { flags, signal }: Call): Promise<unknown> {
   const file = flags.text('file');
   if ((given === undefined) === (file === undefined)) throw wrong('Name the value once: as VALUE, or with --file.');
-  if (file !== undefined) return new Uint8Array(readInput(file));
-  const text = given === '-' ? new TextDecoder().decode(readInput('-')).replace(/\r?\n$/, '') : (given as string);
+  if (file !== undefined) return new Uint8Array(await readInput(file, signal));
+  const advice = 'Standard input is no text in UTF-8. `--file -` takes its bytes as the value.';
+  const text = given === '-' ? utf8Of(await readInput('-', signal), advice) : (given as string);
   return flags.has('text') ? text : parseText(text);
 }
 
-function readInput(path: string): Uint8Array {
+async function readInput(path: string, signal: AbortSignal): Promise<Uint8Array> {
   try {
-    return readFileSync(path === '-' ? 0 : path);
+    return path === '-' ? await buffer(addAbortSignal(signal, process.stdin)) : await readFile(path, { signal });
   } catch (error) {
+    signal.throwIfAborted();
     throw new CommandError(Exit.missing, `${path} cannot be read: ${(error as Error).message}.`);
   }
 }

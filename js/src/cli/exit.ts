@@ -46,6 +46,13 @@ export class Interrupted extends CommandError {
   }
 }
 
+/** Why standard output cannot be written. A reader such as `head` has what it wants: that ends the work, and is no failure. */
+export function outputError(error: unknown): CommandError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'EPIPE') return new CommandError(Exit.ok, '');
+  return new CommandError(Exit.failed, `Standard output cannot be written: ${message}.`);
+}
+
 /** The error for a wrong command line, or wrong input. */
 export function wrong(message: string): CommandError {
   return new CommandError(Exit.usage, message);

@@ -1,10 +1,11 @@
 /**
  * The command export: a store as a file, in Varve's own format, as JSON lines or as CSV.
  *
- * Invariant: a file has its name only when it is whole; an export that fails or is cancelled leaves no file.
+ * Invariant: a file has its name only when it is whole; an export that fails or is cancelled leaves no file, or the one that was there.
  */
 
-import { createWriteStream, renameSync, rmSync, statSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { chmodSync, createWriteStream, lstatSync, openSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -90,22 +91,34 @@ export const exportStore: Command = {
 function checkFile(file: string, mayReplace: boolean): void {
   const stat = statSync(file, { throwIfNoEntry: false });
   if (stat?.isDirectory()) throw wrong(`${shown(file)} is a folder: name a file in it.`);
+  if (stat !== undefined && !stat.isFile()) {
+    throw wrong(`${shown(file)} is no regular file. Without FILE the export goes to standard output.`);
+  }
+  if (stat === undefined && lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
+    throw wrong(`${shown(file)} is a link to a file that is not there: name that file.`);
+  }
   if (stat !== undefined && !mayReplace) throw wrong(`${shown(file)} is there. --force replaces it.`);
   if (statSync(dirname(file), { throwIfNoEntry: false }) === undefined) {
     throw new CommandError(Exit.missing, `There is no folder ${shown(dirname(file))}.`);
   }
 }
 
-/** Writes the file under another name, and gives it its name when it is whole and on the disk. */
+/**
+ * Writes the file under another name, and gives it its name when it is whole and on the disk. A file that it replaces keeps its
+ * permissions; a link stays, and the file that it leads to is replaced.
+ */
 async function writeFile(
   file: string,
   pieces: AsyncIterable<string | Uint8Array>,
   written: Written,
   { output, signal }: Call,
 ): Promise<void> {
-  const part = `${file}.part`;
+  const replaced = statSync(file, { throwIfNoEntry: false });
+  const path = replaced === undefined ? file : realpathSync(file);
+  const part = `${path}.${randomUUID()}.part`;
+  const fd = openSync(part, 'wx', replaced?.mode);
   try {
-    const target = createWriteStream(part, { flush: true });
+    const target = createWriteStream(part, { fd, flush: true });
     await pipeline(
       Readable.from(pieces),
       async function* (source: AsyncIterable<string | Uint8Array>) {
@@ -118,7 +131,9 @@ async function writeFile(
       target,
       { signal },
     );
-    renameSync(part, file);
+    // A new file has only those permissions that the process gives to all its files.
+    if (replaced !== undefined) chmodSync(part, replaced.mode);
+    renameSync(part, path);
   } catch (error) {
     rmSync(part, { force: true });
     throw error;

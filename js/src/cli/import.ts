@@ -11,11 +11,11 @@ import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:
 import { addAbortSignal, type Readable } from 'node:stream';
 import { hasCode } from '../errors.ts';
 import type { Store } from '../index.ts';
-import type { Key } from '../types.ts';
+import type { Key, ValueCodec } from '../types.ts';
 import { type Call, type Command, EXPORT_KEY, STORE } from './command.ts';
 import { CommandError, codeOf, Exit, exitOf, Interrupted, messageOf, wrong } from './exit.ts';
 import { FORMATS, type Format, formatOfName } from './export.ts';
-import { type AnyStore, encryptionOf, folderOf, isUrl, withFolder, withStore } from './place.ts';
+import { type AnyStore, codecOf, encryptionOf, folderOf, isUrl, withFolder, withStore } from './place.ts';
 import { type BadRow, type KeyRule, type Row, rowsOf } from './rows.ts';
 import { parseKeyText, plural, shown, size } from './text.ts';
 
@@ -61,7 +61,11 @@ export const importStore: Command = {
     const source = sourceOf(file, call);
     const format = flags.choice('format', FORMATS) ?? formatOf(source);
     const rule = ruleOf(format, call);
-    if (format !== 'varve' && source.bytes !== undefined) await checkRows(format, source, rule, call);
+    if (format !== 'varve' && source.bytes !== undefined) {
+      // A server has a codec of its own.
+      const codec = isUrl(place) ? undefined : await codecOf(flags);
+      await checkRows(format, source, rule, codec, call);
+    }
     if (isUrl(place)) {
       if (format === 'varve')
         throw wrong('A URL takes jsonl and csv. `varve import` reads an export into a store in files.');
@@ -128,14 +132,21 @@ function ruleOf(format: Format, { flags }: Call): KeyRule {
 }
 
 /** Reads a whole file of rows; throws the list of those that cannot be read. */
-async function checkRows(format: 'jsonl' | 'csv', source: Source, rule: KeyRule, { signal }: Call): Promise<void> {
+async function checkRows(
+  format: 'jsonl' | 'csv',
+  source: Source,
+  rule: KeyRule,
+  codec: ValueCodec<unknown> | undefined,
+  { signal }: Call,
+): Promise<void> {
   const bad: BadRow[] = [];
   let count = 0;
   for await (const row of rowsOf(format, source.open('checking'), rule)) {
     signal.throwIfAborted();
-    if (!('why' in row)) continue;
+    const why = 'why' in row ? row.why : codec && refusalOf(row.value, codec);
+    if (why === undefined) continue;
     count += 1;
-    if (bad.length < LISTED_MAX) bad.push(row);
+    if (bad.length < LISTED_MAX) bad.push({ line: row.line, why });
   }
   if (count === 0) return;
   const more = count > bad.length ? [`and ${plural(count - bad.length, 'line', 'lines')} more`] : [];
@@ -146,6 +157,16 @@ async function checkRows(format: 'jsonl' | 'csv', source: Source, rule: KeyRule,
       ...more,
     ].join('\n  '),
   );
+}
+
+/** Why a value cannot be stored with a codec; undefined if it can. */
+function refusalOf(value: unknown, codec: ValueCodec<unknown>): string | undefined {
+  try {
+    codec.encode(value);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 function badLine({ line, why }: BadRow): string {

@@ -2,13 +2,15 @@
  * The output of the command: results on standard output, everything else on standard error.
  *
  * Invariant: with `--json`, standard output has JSON alone, one value a line, and standard error only the JSON of an error. Progress is
- * shown only to a person: on a terminal, without `--json`.
+ * shown only to a person: on a terminal, without `--json`. A result that could not be written completely is an error.
  */
 
-import { once } from 'node:events';
+import { fstatSync, writeFileSync } from 'node:fs';
+import { outputError } from './exit.ts';
 
 const BUFFER_CHARS_MAX = 64 * 1024;
 const PROGRESS_MS = 100;
+const STDOUT = 1;
 
 /** The output of one run. */
 export class Output {
@@ -47,10 +49,18 @@ export class Output {
     }
   }
 
-  /** Writes bytes to standard output. */
+  /** Writes bytes to standard output; resolves when they are written. */
   async bytes(bytes: Uint8Array | string): Promise<void> {
     this.clearProgress();
-    if (!process.stdout.write(bytes)) await once(process.stdout, 'drain');
+    try {
+      // Node's stream of a file takes a part for the whole, if a full disk has room for a part only.
+      if (fstatSync(STDOUT).isFile()) return writeFileSync(STDOUT, bytes);
+      await new Promise<void>((resolve, reject) => {
+        process.stdout.write(bytes, (error) => (error ? reject(error) : resolve()));
+      });
+    } catch (error) {
+      throw outputError(error);
+    }
   }
 
   /** Writes the lines that were printed so far. */

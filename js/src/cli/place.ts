@@ -5,7 +5,7 @@
  * closed however the command ends.
  */
 
-import { readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { Reads } from '../api.ts';
 import type { Store } from '../index.ts';
@@ -14,7 +14,7 @@ import type { CommonOpenOptions, Key, ValueCodec } from '../types.ts';
 import type { Call, Flags } from './command.ts';
 import { CommandError, Exit, wrong } from './exit.ts';
 import { RemoteStore } from './remote.ts';
-import { shown } from './text.ts';
+import { shown, utf8Of } from './text.ts';
 
 /** The calls of a store that the commands use. A store in files has all of them, and one behind `varve/http` as well. */
 export type AnyStore = Pick<Reads<Key, unknown>, 'keys' | 'entries'> &
@@ -60,11 +60,21 @@ export function folderIn(root: string, name: string): Folder {
 
 /** The storage of a store in files, and the functions that use it. They are loaded only by commands that need them. */
 export async function storageOf(root: string) {
-  const [{ open, check, repair, bytes, json, structured, utf8 }, { files }] = await Promise.all([
-    import('../index.ts'),
-    import('../fs.ts'),
-  ]);
-  return { storage: files(root), open, check, repair, codecs: { bytes, json, structured, utf8 } };
+  const [{ open, check, repair }, { files }] = await Promise.all([import('../index.ts'), import('../fs.ts')]);
+  return { storage: files(root), open, check, repair };
+}
+
+/** The codec of values that the command names. */
+export async function codecOf(flags: Flags): Promise<ValueCodec<unknown>> {
+  const { bytes, json, structured, utf8 } = await import('../index.ts');
+  const name = flags.choice('values', ['structured', 'json', 'utf8', 'bytes']) ?? 'structured';
+  return { bytes, json, structured, utf8 }[name] as unknown as ValueCodec<unknown>;
+}
+
+/** The bytes of a store's files. */
+export function bytesIn(path: string): number {
+  const files = readdirSync(path).map((file) => statSync(join(path, file), { throwIfNoEntry: false }));
+  return files.reduce((sum, file) => sum + (file?.isFile() ? file.size : 0), 0);
 }
 
 /** The key of an encrypted store or export, from the file that the command names. */
@@ -82,8 +92,8 @@ export async function encryptionOf(
   }
   if (bytes.length === KEY_BYTES) return { encryption: { key: bytes } };
   const { deriveKey } = await import('../index.ts');
-  // An editor ends a file with a line break.
-  const passphrase = new TextDecoder().decode(bytes).replace(/\r?\n$/, '');
+  // An editor ends a file with a line break. Other bytes than UTF-8 would all become the same character.
+  const passphrase = utf8Of(bytes, `The file of --${option} is no key: a key is 32 bytes, or a text in UTF-8.`);
   if (passphrase === '') throw wrong(`The file of --${option} is empty.`);
   return { encryption: { key: await deriveKey(passphrase) } };
 }
@@ -118,10 +128,9 @@ export async function withFolder<T>(
   use: (store: Store<Key, unknown>) => Promise<T>,
 ): Promise<T> {
   if (!create) await mustExist(folder);
-  const { storage, open, codecs } = await storageOf(folder.root);
-  const codec = flags.choice('values', ['structured', 'json', 'utf8', 'bytes']) ?? 'structured';
+  const { storage, open } = await storageOf(folder.root);
+  const values = await codecOf(flags);
   const lockTimeout = flags.integer('lock-timeout', 0) ?? LOCK_TIMEOUT;
-  const values = codecs[codec] as unknown as ValueCodec<unknown>;
   const encryption = await encryptionOf(flags);
   const store = await open<Key, unknown>(folder.name, { storage, values, lockTimeout, signal, ...encryption });
   if (store.recovery.state === 'new') output.note(`Made a new store at ${folder.path}.`);

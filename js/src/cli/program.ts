@@ -8,7 +8,7 @@
 import { readFileSync } from 'node:fs';
 import { type Command, helpOf, parse } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { CommandError, codeOf, Exit, exitOf, Interrupted, messageOf, wrong } from './exit.ts';
+import { CommandError, codeOf, Exit, exitOf, Interrupted, messageOf, outputError, wrong } from './exit.ts';
 import { Output } from './output.ts';
 import { shown } from './text.ts';
 
@@ -21,8 +21,7 @@ export async function run(args: readonly string[]): Promise<number> {
     abort.abort(new Interrupted(signal));
   };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
-  // A reader such as `head` has what it wants: that ends the work, and is no error.
-  process.stdout.on('error', () => abort.abort(new CommandError(Exit.ok, '')));
+  process.stdout.on('error', (error) => abort.abort(outputError(error)));
   try {
     const exit = await runCommand(args, output, abort.signal);
     await output.flush();
@@ -32,7 +31,7 @@ export async function run(args: readonly string[]): Promise<number> {
     output.clearProgress();
     // An abort ends streams and requests with errors of their own.
     const cause = abort.signal.aborted && !(error instanceof CommandError) ? abort.signal.reason : error;
-    return report(isPipeClosed(cause) ? new CommandError(Exit.ok, '') : cause, output);
+    return report(cause, output);
   } finally {
     process.stdin.destroy();
   }
@@ -89,8 +88,4 @@ function report(error: unknown, output: Output): number {
   if (output.isJson) process.stderr.write(`${JSON.stringify({ error: { code: codeOf(error), message, exit } })}\n`);
   else process.stderr.write(`varve: ${message}\n`);
   return exit;
-}
-
-function isPipeClosed(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === 'EPIPE';
 }

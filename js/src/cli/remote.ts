@@ -115,7 +115,11 @@ export class RemoteStore {
     const headers = { accept: NDJSON_TYPE };
     const response = await this.#check(await this.#fetch('GET', '/range', { ...range }, options, { headers }));
     if (response.body === null) return;
-    for await (const line of linesOf(textsOf(response.body))) yield JSON.parse(line) as Line;
+    try {
+      for await (const line of linesOf(textsOf(response.body))) yield JSON.parse(line) as Line;
+    } catch (error) {
+      throw this.#broken('broke off its answer', error);
+    }
   }
 
   async #batch(operations: readonly unknown[], durability?: string): Promise<Receipt> {
@@ -144,11 +148,16 @@ export class RemoteStore {
     try {
       return await fetch(url, { ...init, method, headers, signal: this.#signal, redirect: 'error' });
     } catch (error) {
-      this.#signal.throwIfAborted();
-      const { cause = error } = error as { cause?: unknown };
-      const why = cause instanceof Error ? cause.message || (cause as { code?: string }).code : String(cause);
-      throw new CommandError(Exit.failed, `${shown(this.#base)} cannot be reached: ${why}.`);
+      throw this.#broken('cannot be reached', error);
     }
+  }
+
+  /** The error for a connection that failed. */
+  #broken(what: string, error: unknown): CommandError {
+    this.#signal.throwIfAborted();
+    const { cause = error } = error as { cause?: unknown };
+    const why = cause instanceof Error ? cause.message || (cause as { code?: string }).code : String(cause);
+    return new CommandError(Exit.failed, `${shown(this.#base)} ${what}: ${why}.`);
   }
 
   async #check(response: Response): Promise<Response> {

@@ -9,6 +9,7 @@
  * Invariant: a row that cannot be read is reported with its line and a reason. Nothing is guessed for it.
  */
 
+import { encodeKey } from '../codec/keys.ts';
 import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
 import { InexactJson, inexact, parseExactJson } from '../http/exact-json.ts';
 import { keyFromJson } from '../http/json-key.ts';
@@ -133,8 +134,11 @@ function fieldKey(value: { readonly [name: string]: unknown }, column: string): 
 
 function rowAt(line: number, chars: number, { prefix }: KeyRule, read: () => readonly [Key, unknown]): Row | BadRow {
   try {
-    const [key, value] = read();
-    return { line, key: prefix === undefined ? key : [...prefix, key], value, chars };
+    const [own, value] = read();
+    const key = prefix === undefined ? own : [...prefix, own];
+    // The prefix makes the key longer and deeper.
+    if (prefix !== undefined) encodeKey(key);
+    return { line, key, value, chars };
   } catch (error) {
     return { line, why: (error as Error).message };
   }

@@ -41,6 +41,15 @@ export function parseText(text: string): unknown {
   }
 }
 
+/** The text of bytes in UTF-8, without a line end behind it; for other bytes an error with this message. */
+export function utf8Of(bytes: Uint8Array, message: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r?\n$/, '');
+  } catch {
+    throw wrong(message);
+  }
+}
+
 /** A value in several lines: JSON where JSON can express it, else as Node prints it. */
 export function valueText(value: unknown): string {
   return safe(isJson(value) ? JSON.stringify(value, null, 2) : inspect(value, { depth: 20 }));

@@ -33,7 +33,7 @@ export class Maintenance {
     this.#isArmed = true;
     try {
       this.#isArmed = await this.#workLong();
-      if (this.#isArmed) await this.#storage.setAlarm(Date.now());
+      if (this.#isArmed) await this.#arm();
     } catch (error) {
       // The platform repeats a failed alarm, but not for ever.
       this.#isArmed = false;
@@ -71,6 +71,7 @@ export class Maintenance {
     });
   }
 
+  /** Sets the alarm, unless there is one: then it is the program's. */
   async #arm(): Promise<void> {
     if ((await this.#storage.getAlarm()) === null) await this.#storage.setAlarm(Date.now());
   }

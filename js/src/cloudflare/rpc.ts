@@ -31,11 +31,19 @@ export interface BatchRequest<K, V> {
   readonly durability?: Durability | undefined;
 }
 
+/**
+ * A request about several keys. With `part` the response may end before the last key, but not before the second: the rest would make it
+ * too long.
+ */
+export interface KeysRequest<K> {
+  readonly call: 'get' | 'getEntry' | 'has';
+  readonly keys: readonly K[];
+  readonly part?: boolean | undefined;
+}
+
 /** A request. */
 export type StoreRequest<K, V> =
-  | { readonly call: 'get'; readonly keys: readonly K[] }
-  | { readonly call: 'getEntry'; readonly keys: readonly K[] }
-  | { readonly call: 'has'; readonly keys: readonly K[] }
+  | KeysRequest<K>
   | BatchRequest<K, V>
   | { readonly call: 'deleteAsking'; readonly key: K; readonly condition: Condition }
   | { readonly call: 'page'; readonly range: ScanOptions<K>; readonly values: boolean }

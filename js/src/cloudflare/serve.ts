@@ -3,12 +3,15 @@
 import { invalid, VarveError } from '../errors.ts';
 import type { SyncView } from '../synchronous/view.ts';
 import type { Receipt, ScanOptions } from '../types.ts';
-import type { BatchRequest, Page, StoreReply, StoreRequest } from './rpc.ts';
+import type { BatchRequest, KeysRequest, Page, StoreReply, StoreRequest } from './rpc.ts';
 
 /** The most entries of a page. */
 const PAGE_ENTRIES_MAX = 1000;
 /** A page ends with the entry that makes it about this long: the platform takes 32 MiB at once, and the object has 128 MB. */
 const PAGE_BYTES = 1024 * 1024;
+
+/** About the most bytes of a part of several values. One value may be longer. */
+const PART_BYTES = 16 * 1024 * 1024;
 
 /** Responds to a request. A `VarveError` becomes a part of the response; other errors are thrown. */
 export function serve<K, V>(store: SyncView<K, V>, request: StoreRequest<K, V>): StoreReply {
@@ -23,12 +26,8 @@ export function serve<K, V>(store: SyncView<K, V>, request: StoreRequest<K, V>):
 function answer<K, V>(store: SyncView<K, V>, request: StoreRequest<K, V>): unknown {
   switch (request.call) {
     case 'get':
-      return store.getMany(request.keys).map(owned);
     case 'getEntry':
-      return request.keys.map((key) => {
-        const entry = store.getEntry(key);
-        return entry === undefined ? undefined : { ...entry, value: owned(entry.value) };
-      });
+      return read(store, request);
     case 'has':
       return store.hasMany(request.keys);
     case 'batch':
@@ -44,6 +43,22 @@ function answer<K, V>(store: SyncView<K, V>, request: StoreRequest<K, V>): unkno
     default:
       throw invalid('The object does not know this request: it has another version of varve.');
   }
+}
+
+/** The values or the entries of keys, in one turn and so with one read point. */
+function read<K, V>(store: SyncView<K, V>, { call, keys, part }: KeysRequest<K>): unknown[] {
+  const found: unknown[] = [];
+  let bytes = 0;
+  for (const key of keys) {
+    const entry = store.getEntry(key);
+    if (part && entry !== undefined) {
+      bytes += sizeOf(entry.value);
+      if (bytes > PART_BYTES && found.length > 0) break;
+    }
+    const value = owned(entry?.value);
+    found.push(call === 'get' || entry === undefined ? value : { ...entry, value });
+  }
+  return found;
 }
 
 /** Writes the whole batch as one record of the log. It is logged immediately, so that the caller gets the error if it is refused. */

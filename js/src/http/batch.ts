@@ -101,7 +101,10 @@ async function runEach<K, V>(
   const results: unknown[] = [];
   let bytes = 0;
   const measured = async (operation: Operation<K>): Promise<unknown> => {
-    const result = await runOne(exchange.store, operation, durability).catch((error) => ({ error: problemOf(error) }));
+    const result = await runOne(exchange.store, operation, durability).catch((error) => {
+      exchange.failed(error);
+      return { error: problemOf(error) };
+    });
     if (operation.op === 'get') bytes += JSON.stringify(result).length;
     return result;
   };

@@ -2,7 +2,8 @@
  * ETags, and the conditions of requests (RFC 9110, section 13).
  *
  * The ETag of an entry is its sequence in quotes: `"17"`. Every write has a sequence of its own, so equal ETags of one store
- * mean the same write. The compressed form of an entry has `"17-gzip"`: it is another representation of the same write.
+ * mean the same write. The compressed form of an entry has `"17-gzip"`: it is another representation of the same write. So is the CBOR
+ * of a value that has JSON or is bytes, `"17-cbor"`.
  *
  * Invariant: if the condition of a write names one state (`If-Match: "17"`, `If-None-Match: *`), the engine checks it when it
  * applies the write. Any other condition is checked on an entry that was read; the write is applied only if that entry is still
@@ -17,6 +18,8 @@ interface Tag {
   /** As it was given, without the mark of weak tags. */
   readonly text: string;
   readonly sequence: number | undefined;
+  /** Of the CBOR of a value that has another form. */
+  readonly isOther: boolean;
 }
 
 type Tags = '*' | readonly Tag[];
@@ -57,18 +60,19 @@ export class Conditions {
 
   /**
    * The ETag by which If-None-Match refuses the request; undefined if it allows it. A read then gets the response 304 with this ETag,
-   * so a cache knows which of its responses is still valid, the plain or the compressed one.
+   * so a cache knows which of its responses is still valid, the plain or the compressed one. With `isOther` only tags of that form count.
    */
-  held(sequence: number | null): string | undefined {
+  held(sequence: number | null, isOther?: boolean): string | undefined {
     if (this.#noneMatch === undefined || sequence === null) return undefined;
-    if (this.#noneMatch === '*') return tagOf(sequence);
-    return this.#noneMatch.find((tag) => tag.sequence === sequence)?.text;
+    if (this.#noneMatch === '*') return tagOf(sequence, isOther);
+    const isSame = (tag: Tag): boolean => tag.sequence === sequence && tag.isOther === (isOther ?? tag.isOther);
+    return this.#noneMatch.find(isSame)?.text;
   }
 }
 
-/** The ETag of a sequence. */
-export function tagOf(sequence: number): string {
-  return `"${sequence}"`;
+/** The ETag of a sequence; `isOther`: of the CBOR of a value that has another form. */
+export function tagOf(sequence: number, isOther = false): string {
+  return `"${sequence}${isOther ? '-cbor' : ''}"`;
 }
 
 /** The ETag of the compressed form of an entry, from that of the plain form. */
@@ -88,8 +92,9 @@ function parse(name: string, header: string | null): Tags | undefined {
     const tag = TAG.exec(part);
     if (tag === null) throw malformed(`${name} is * or a list of ETags such as "17", quotes included.`);
     const content = tag[2] as string;
-    const sequence = Number(/^([1-9][0-9]{0,15})(-gzip)?$/.exec(content)?.[1]);
+    const [, digits, other] = /^([1-9][0-9]{0,15})(-cbor)?(-gzip)?$/.exec(content) ?? [];
+    const sequence = Number(digits);
     const known = Number.isSafeInteger(sequence) ? sequence : undefined;
-    return { weak: tag[1] !== undefined, text: `"${content}"`, sequence: known };
+    return { weak: tag[1] !== undefined, text: `"${content}"`, sequence: known, isOther: other !== undefined };
   });
 }

@@ -18,7 +18,7 @@ import { bodyResponse, VARY } from './compression.ts';
 import { Conditions, tagOf } from './conditions.ts';
 import { type Exchange, jsonResponse, logged, storeKey, varveKey } from './exchange.ts';
 import { keyFromJson, keyToJson } from './json-key.ts';
-import { mediaType, valueOfBody, valueToBody } from './media.ts';
+import { mediaType, typeFor, valueOfBody, valueToBody } from './media.ts';
 import { decoded } from './query.ts';
 import { malformed, NO_ENTRY, Refusal } from './refusal.ts';
 
@@ -32,14 +32,19 @@ export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string |
   const sequence = entry?.sequence ?? null;
   if (!conditions.matches(sequence)) throw conflict(key, sequence);
   if (entry === undefined) throw new Refusal(404, NO_ENTRY);
-  const headers = new Headers({ etag: tagOf(entry.sequence), 'cache-control': 'private, no-cache', vary: VARY });
+  const { type, isOther } = typeFor(entry.value, request.headers.get('accept'));
+  const headers = new Headers({
+    etag: tagOf(entry.sequence, isOther),
+    'cache-control': 'private, no-cache',
+    vary: VARY,
+  });
   if (entry.expires !== undefined) headers.set('varve-expires', entry.expires.toISOString());
-  const held = conditions.held(sequence);
+  const held = conditions.held(sequence, isOther);
   if (held !== undefined) {
     headers.set('etag', held);
     return new Response(null, { status: 304, headers });
   }
-  const { type, bytes } = await valueToBody(entry.value, request.headers.get('accept'));
+  const bytes = await valueToBody(entry.value, type);
   headers.set('content-type', type);
   headers.set('content-length', String(bytes.length));
   return bodyResponse(exchange, bytes, bytes.length, headers);

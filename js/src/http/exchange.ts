@@ -20,6 +20,8 @@ export interface Exchange<K, V> {
   readonly keys: KeyCodec<K> | undefined;
   /** The path that the handler is mounted at, without its last slash. */
   readonly base: string;
+  /** Notes the error of one operation of several, or of a response whose head was sent. */
+  readonly failed: (error: unknown) => void;
 }
 
 /** The key as the store takes it. */

@@ -16,7 +16,7 @@ import { type Exchange, jsonResponse } from './exchange.ts';
 import { countIn, findIn } from './find.ts';
 import { guardAccess, guardOrigin, preflight, sealHeaders } from './guard.ts';
 import { METRICS_TYPE, Metrics } from './metrics.ts';
-import { problemResponse } from './problem.ts';
+import { problemOf, problemResponse } from './problem.ts';
 import { Query } from './query.ts';
 import { countRange, deleteRange, getRange } from './range.ts';
 import { Refusal } from './refusal.ts';
@@ -67,13 +67,19 @@ const HTTP: Known<HttpOptions> = {
 export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, options: HttpOptions<K> = {}): Handler {
   checkOptions(options, HTTP);
   checkOptions(options.cors, CORS);
+  checkAccess(options as HttpOptions<never>);
   const limits = checkedLimits(options.limits);
   const base = checkedBase(options.base);
   const metrics = new Metrics();
   const routes = routesOf(metrics, store, options.collections);
   const { keys, cors, authorize } = options;
 
-  async function answer(request: Request, url: URL, route: string | undefined, segment: string | undefined) {
+  async function answer(
+    request: Request,
+    url: URL,
+    [route, segment]: ReturnType<typeof placeOf>,
+    failed: Exchange<K, V>['failed'],
+  ) {
     guardOrigin(request, url, options as HttpOptions<never>);
     const flight = preflight(request, cors);
     if (flight !== undefined) return flight;
@@ -88,26 +94,35 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
     if (found === undefined) throw methodRefused(Object.keys(methods));
     const query = new Query(url.search, limits.keyBytes);
     const wait = { signal: request.signal };
-    return found.run({ request, wait, query, store, limits, keys, base }, segment);
+    return found.run({ request, wait, query, store, limits, keys, base, failed }, segment);
   }
 
   return async (request) => {
     const started = performance.now();
     const url = new URL(request.url);
-    const [route, segment] = placeOf(url.pathname, base);
+    const place = placeOf(url.pathname, base);
+    const [route] = place;
+    const label = route !== undefined && Object.hasOwn(routes, route) ? route : 'other';
+    const isAbort = (error: unknown): boolean => {
+      const { aborted, reason } = request.signal;
+      return aborted && (error === reason || (error as Error | undefined)?.name === 'AbortError');
+    };
+    const failed = (error: unknown): void => {
+      const { status } = problemOf(error);
+      if (status < 500 || isAbort(error)) return;
+      metrics.noteFailure(label, status);
+      report(options.onError, error, request);
+    };
     metrics.inFlight++;
     let response: Response;
     try {
-      response = await answer(request, url, route, segment);
+      response = await answer(request, url, place, failed);
     } catch (error) {
       // Nobody reads a response after the client has disconnected. Proxies log the status 499 in that case.
-      const { aborted, reason } = request.signal;
-      const isAbort = aborted && (error === reason || (error as Error | undefined)?.name === 'AbortError');
-      response = problemResponse(isAbort ? new Refusal(499, 'The client has closed the request.') : error);
+      response = problemResponse(isAbort(error) ? new Refusal(499, 'The client has closed the request.') : error);
       if (response.status >= 500) report(options.onError, error, request);
     }
     metrics.inFlight--;
-    const label = route !== undefined && Object.hasOwn(routes, route) ? route : 'other';
     metrics.note(label, request.method, response.status, (performance.now() - started) / 1000);
     sealHeaders(response.headers, request, cors);
     return request.method === 'HEAD' ? headOf(response) : response;
@@ -190,6 +205,30 @@ function headOf(response: Response): Response {
 function methodRefused(methods: readonly string[]): Refusal {
   const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
   return new Refusal(405, `This path takes ${allowed}.`, 'VARVE_INVALID_ARGUMENT', { allow: allowed });
+}
+
+/** Checks the options that decide who is answered: programs in JavaScript can pass anything. */
+function checkAccess({ authorize, cors, hosts }: HttpOptions<never>): void {
+  if (authorize !== undefined && typeof authorize !== 'function') {
+    throw invalid('authorize is a function. For tokens, pass bearer(token).');
+  }
+  if (hosts !== undefined && !(Array.isArray(hosts) && hosts.every((host) => typeof host === 'string'))) {
+    throw invalid("hosts is a list such as ['localhost:8080'].");
+  }
+  const origins = cors === undefined ? '*' : cors.origins;
+  if (origins !== '*' && !(Array.isArray(origins) && origins.every(isOrigin))) {
+    throw invalid("cors.origins is '*' or a list of origins such as ['https://app.example'], without a path.");
+  }
+}
+
+/** Whether this is an origin as browsers send it. Those of apps have schemes of their own, such as `capacitor://localhost`. */
+function isOrigin(text: unknown): boolean {
+  try {
+    const { protocol, host } = new URL(text as string);
+    return text === `${protocol}//${host}`;
+  } catch {
+    return false;
+  }
 }
 
 function checkedBase(base = ''): string {

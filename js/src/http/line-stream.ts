@@ -3,7 +3,7 @@
  *
  * Invariant: a chunk is made only when the reader asks for one, so with a slow client the store reads slowly and nothing
  * piles up. The iterator is closed when it ends or fails, or when the client disconnects. An error after the first chunk ends the
- * stream with an error: the connection breaks, so the response does not look complete.
+ * stream with an error: the connection breaks, so the response does not look complete. Nobody else sees that error, so it is noted.
  */
 
 /** A chunk is sent when it has about this many characters. */
@@ -20,8 +20,11 @@ interface LineStream {
   readonly firstBytes: number;
 }
 
-/** The lines as a stream. Rejects if the first chunk fails, because the response can still be an error then. */
-export async function lineStream(lines: AsyncGenerator<Line, void, undefined>): Promise<LineStream> {
+/** The lines as a stream. Rejects if the first chunk fails, because the response can still be an error then; `failed` gets later errors. */
+export async function lineStream(
+  lines: AsyncGenerator<Line, void, undefined>,
+  failed: (error: unknown) => void,
+): Promise<LineStream> {
   const encoder = new TextEncoder();
   const chunk = async (): Promise<Uint8Array | undefined> => {
     let text = '';
@@ -36,10 +39,15 @@ export async function lineStream(lines: AsyncGenerator<Line, void, undefined>): 
   const firstBytes = first?.length ?? 0;
   const source: UnderlyingDefaultSource<Uint8Array> = {
     async pull(controller) {
-      const bytes = first ?? (await chunk());
-      first = undefined;
-      if (bytes === undefined) controller.close();
-      else controller.enqueue(bytes);
+      try {
+        const bytes = first ?? (await chunk());
+        first = undefined;
+        if (bytes === undefined) controller.close();
+        else controller.enqueue(bytes);
+      } catch (error) {
+        failed(error);
+        throw error;
+      }
     },
     async cancel() {
       await lines.return();

@@ -37,7 +37,7 @@ export async function listResponse<K, V, L extends Line>(
   }
   const headers = new Headers({ 'content-type': type, 'cache-control': 'no-store', vary: VARY });
   if (type === NDJSON_TYPE) {
-    const { stream, firstBytes } = await lineStream(read(wanted));
+    const { stream, firstBytes } = await lineStream(read(wanted), exchange.failed);
     return bodyResponse(exchange, stream, firstBytes, headers);
   }
   const limit = Math.min(wanted ?? limits.results, limits.results);

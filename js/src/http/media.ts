@@ -47,18 +47,22 @@ export function valueFromJson(item: Readonly<Record<string, unknown>>): unknown 
   return given[0] === 'bytes' ? bytes : valueOfCbor(bytes);
 }
 
-/** A value as a body, in the media type that the client prefers among those that the value can have. */
-export async function valueToBody(value: unknown, accept: string | null): Promise<{ type: string; bytes: Uint8Array }> {
-  const isBytes = value instanceof Uint8Array;
-  const plain = isBytes ? BYTES_TYPE : isJson(value) ? JSON_TYPE : undefined;
+/** The media type that the client prefers among those that a value can have, and whether it is not the best one for the value. */
+export function typeFor(value: unknown, accept: string | null): { type: string; isOther: boolean } {
+  const plain = value instanceof Uint8Array ? BYTES_TYPE : isJson(value) ? JSON_TYPE : undefined;
   const offered = plain === undefined ? [CBOR_TYPE] : [plain, CBOR_TYPE];
   const type = preferred(accept, offered);
   if (type === undefined) {
     const detail = `This value can be sent as ${offered.join(' or ')}; the Accept header allows neither.`;
     throw new Refusal(406, detail, 'VARVE_INVALID_ARGUMENT');
   }
-  if (type === CBOR_TYPE) return { type, bytes: await cborOf(value) };
-  return { type, bytes: isBytes ? value : new TextEncoder().encode(JSON.stringify(value)) };
+  return { type, isOther: type !== offered[0] };
+}
+
+/** A value as a body in one of its media types. */
+export async function valueToBody(value: unknown, type: string): Promise<Uint8Array> {
+  if (type === CBOR_TYPE) return cborOf(value);
+  return type === BYTES_TYPE ? (value as Uint8Array) : new TextEncoder().encode(JSON.stringify(value));
 }
 
 /** The value of a body. */

@@ -75,14 +75,17 @@ interface Timing {
 /** The counts of one handler. */
 export class Metrics {
   readonly #requests = new Map<string, number>();
+  readonly #failures = new Map<string, number>();
   readonly #timings = new Map<string, Timing>();
   /** Requests in progress. */
   inFlight = 0;
 
   /** Counts one response. `route` is from a fixed list; `seconds` is the time until the head of the response was ready. */
   note(route: string, method: string, status: number, seconds: number): void {
-    const labels = `route="${route}",method="${METHODS.includes(method) ? method : 'other'}",status="${status}"`;
-    this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1);
+    countOne(
+      this.#requests,
+      `route="${route}",method="${METHODS.includes(method) ? method : 'other'}",status="${status}"`,
+    );
     let timing = this.#timings.get(route);
     if (timing === undefined) {
       timing = { buckets: BUCKETS.map(() => 0), seconds: 0, count: 0 };
@@ -93,6 +96,11 @@ export class Metrics {
     for (const [i, bound] of BUCKETS.entries()) if (seconds <= bound) timing.buckets[i]!++;
   }
 
+  /** Counts an error inside of a response: of an operation of a batch, or of a stream. */
+  noteFailure(route: string, status: number): void {
+    countOne(this.#failures, `route="${route}",status="${status}"`);
+  }
+
   /** Everything as text. */
   text(store = '', stats?: StoreStats): string {
     return [...this.#ownLines(), ...(stats === undefined ? [] : storeLines(store, stats)), ''].join('\n');
@@ -100,10 +108,13 @@ export class Metrics {
 
   #ownLines(): string[] {
     const requests = 'varve_http_requests_total';
+    const failures = 'varve_http_failures_total';
     const duration = 'varve_http_request_duration_seconds';
     const inFlight = 'varve_http_requests_in_flight';
     const lines = head(requests, 'counter', 'Requests answered.');
     for (const [labels, count] of this.#requests) lines.push(`${requests}{${labels}} ${count}`);
+    lines.push(...head(failures, 'counter', 'Operations of batches, and streams, that failed.'));
+    for (const [labels, count] of this.#failures) lines.push(`${failures}{${labels}} ${count}`);
     lines.push(...head(inFlight, 'gauge', 'Requests being answered.'), `${inFlight} ${this.inFlight}`);
     lines.push(...head(duration, 'histogram', 'Time until the head of the answer.'));
     for (const [route, { buckets, seconds, count }] of this.#timings) {
@@ -116,6 +127,10 @@ export class Metrics {
     }
     return lines;
   }
+}
+
+function countOne(counts: Map<string, number>, labels: string): void {
+  counts.set(labels, (counts.get(labels) ?? 0) + 1);
 }
 
 function storeLines(store: string, stats: StoreStats): string[] {

@@ -77,7 +77,10 @@ export interface HttpOptions<K = Key> {
   keys?: KeyCodec<K> | undefined;
   /** Collections of the store that `/find/<name>` and `/counts/<name>` read by their indexes. Default: none, and no such paths. */
   collections?: readonly HttpCollection[] | undefined;
-  /** Called with every error whose response has a status of 500 or above. Default: no function is called. */
+  /**
+   * Called with every error whose response has a status of 500 or above, and with such errors of single operations of a batch and of
+   * streams that have begun. Default: no function is called.
+   */
   onError?: ((error: unknown, request: Request) => void) | undefined;
 }
 

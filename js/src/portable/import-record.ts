@@ -4,7 +4,8 @@
  *   key      ff "import"
  *   value    id of the export 16 B | u64 offset | u64 entries | u64 blocks | u64 version of the data | digest of the last block 32 B
  *
- * Invariant: it is written in one batch with the entries of the block that it names, and deleted when the import is complete.
+ * Invariant: it is the last item of the batch with the entries of the block that it names, so if it is the last write to the store, those
+ * entries are still there. It is deleted when the import is complete, or cannot go on from it.
  */
 
 import { ByteSink } from '../codec/sink.ts';

@@ -2,9 +2,9 @@
  * Reads an export into a store.
  *
  * Each block is verified and then applied as one batch, together with a record of the progress. So an import that was
- * interrupted, by an error, a closed tab or a power failure, continues after the last block that is in the store. A source that
- * can begin anywhere begins there. Any other source is read again from its start: blocks that are in the store already are
- * verified and skipped.
+ * interrupted, by an error, a closed tab or a power failure, continues after the last block that is in the store, if nobody has
+ * written to the store since. A source that can begin anywhere begins there. Any other source is read again from its start: blocks that
+ * are in the store already are verified and skipped.
  *
  * Invariant: no part of a block is applied before the whole block has been verified; then all of it is applied. If other keys of the
  * store are derived from imported entries, one batch writes the first such entry and marks the derived keys as out of date.
@@ -55,8 +55,6 @@ const MARK = new Uint8Array(0);
 /** The first size of the memory of a batch. */
 const BATCH_BYTES = 64 * 1024;
 
-/** No key of a user begins with this byte. */
-
 /** Imports an export; resolves when everything is on disk. */
 export async function importFrom(
   raw: RawStore,
@@ -67,8 +65,7 @@ export async function importFrom(
   const { signal, merge = false, encryption } = options;
   const user = encryption && (await userKeyOf(encryption));
   const wasEmpty = await isEmpty(raw);
-  // If the store was emptied since, the record means nothing.
-  const record = wasEmpty ? undefined : decodeRecord((await raw.get(IMPORT_KEY, 0))?.value);
+  const record = wasEmpty ? undefined : await takeRecord(raw);
   const { bytes, at, cipher } = await begin(source, record, user, signal);
   try {
     const resumedAt = record !== undefined && areEqual(record.id, at.id) ? record.offset : 0;
@@ -83,6 +80,29 @@ export async function importFrom(
   } finally {
     bytes.close();
   }
+}
+
+/**
+ * The record of an interrupted import, if it was the last write to the store: then all that was imported is still there. Another record
+ * is removed, because somebody may have deleted a part of that. Each write has the sequence after the one before it.
+ */
+async function takeRecord(raw: RawStore): Promise<ImportRecord | undefined> {
+  const found = await raw.get(IMPORT_KEY, 0);
+  if (found === undefined) return undefined;
+  const removal = new BatchWriter();
+  removal.delete(rawBytes, IMPORT_KEY, { ifSequence: found.sequence });
+  try {
+    const { sequence } = await raw.commit(removal.view(), undefined);
+    if (sequence !== found.sequence + 1) return undefined;
+  } catch (error) {
+    // Another import has gone on since.
+    if (hasCode(error, 'VARVE_CONFLICT')) return undefined;
+    throw error;
+  }
+  const record = new BatchWriter();
+  set(record, IMPORT_KEY, found.value);
+  await raw.commit(record.view(), undefined);
+  return decodeRecord(found.value);
 }
 
 /** An export that is read. */
@@ -292,7 +312,7 @@ function encrypted(): VarveError {
 
 function notEmpty(): VarveError {
   return invalid(
-    'The store is not empty. Import into a new store, clear() this one, or pass merge: true to write over what it has.',
+    'The store is not empty. Import into a new store, clear() this one, or pass merge: true to write over what it has. An import that was interrupted continues only if nothing was written since.',
   );
 }
 

@@ -29,6 +29,9 @@ export interface RawStore {
   get(key: Uint8Array, snapshot: number): Eventual<RawEntry | undefined>;
   /** Scans a range of users' keys. */
   scan(range: RawRange, snapshot: number): RawScan;
-  /** Applies the items of a batch (protocol/batch-writer.ts). Fails with `VARVE_CONFLICT` if a condition of an item is not true. */
-  commit(items: Uint8Array, durability: Durability | undefined): Eventual<unknown>;
+  /**
+   * Applies the items of a batch (protocol/batch-writer.ts); returns the sequence of the last one. Fails with `VARVE_CONFLICT` if a
+   * condition of an item is not true.
+   */
+  commit(items: Uint8Array, durability: Durability | undefined): Eventual<{ readonly sequence: number }>;
 }

@@ -98,20 +98,24 @@ async function* misplaced<K, V>(source: RemoteStore<K, V>, name: string, to: Rem
 async function copy<K, V>(source: RemoteStore<K, V>, to: RemoteStore<K, V>, keys: K[]): Promise<number> {
   const there = await to.hasMany(keys);
   const missing = keys.filter((_, i) => !there[i]);
-  const entries = await source.getEntryMany(missing);
-  const batch = to.batch();
-  for (const [i, key] of missing.entries()) {
-    const entry = entries[i];
-    if (entry !== undefined) batch.set(key, entry.value, { expiresAt: entry.expires, ifSequence: null });
+  let copied = 0;
+  for (let at = 0; at < missing.length; ) {
+    const batch = to.batch();
+    // What is received at once can be sent at once.
+    for (const entry of await source.getFirstEntries(missing.slice(at))) {
+      const key = missing[at++] as K;
+      if (entry !== undefined) batch.set(key, entry.value, { expiresAt: entry.expires, ifSequence: null });
+    }
+    try {
+      await batch.commit({ atomic: false });
+    } catch (error) {
+      if (!hasCode(error, 'VARVE_CONFLICT')) throw error;
+      const message = `Another client wrote while keys were moved: stop the writes, and run it again. ${error.message}`;
+      throw new VarveError('VARVE_CONFLICT', message, { cause: error });
+    }
+    copied += batch.size;
   }
-  try {
-    await batch.commit({ atomic: false });
-  } catch (error) {
-    if (!hasCode(error, 'VARVE_CONFLICT')) throw error;
-    const message = `Another client wrote while keys were moved: stop the writes, and run it again. ${error.message}`;
-    throw new VarveError('VARVE_CONFLICT', message, { cause: error });
-  }
-  return batch.size;
+  return copied;
 }
 
 /** Deletes keys that the new set has; returns how many. */

@@ -8,7 +8,14 @@
 
 import type { Reads, Writes } from '../api.ts';
 import type { ObjectNamespace } from '../cloudflare/platform.ts';
-import { type BatchItem, type StoreAnswers, type StoreReply, type StoreRequest, unwrap } from '../cloudflare/rpc.ts';
+import {
+  type BatchItem,
+  type KeysRequest,
+  type StoreAnswers,
+  type StoreReply,
+  type StoreRequest,
+  unwrap,
+} from '../cloudflare/rpc.ts';
 import { checkItem } from '../codec/item.ts';
 import { KeyFormat } from '../codec/key-format.ts';
 import { encodeDeletion, encodeRange } from '../codec/range.ts';
@@ -67,12 +74,12 @@ interface StoreStub<K, V> {
 }
 
 /** A request about keys. */
-type KeyCall = 'get' | 'getEntry' | 'has';
+type KeyCall = KeysRequest<unknown>['call'];
 
 /**
  * A store in one object or several. Made by `connect` and `shards`. A call sends one request to each shard that it needs. Each shard has
  * its own sequences and read points. A scan reads pages: each page has one read point of its shard, and the next page has a later one.
- * With a `limit`, no shard is asked for more entries than that.
+ * With a `limit`, no shard is asked for more entries than that. Values of a shard that take more than 16 MiB come in parts, as pages do.
  */
 export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writes<K, V>, 'set' | 'delete'> {
   /** The names of its shards, sorted; one empty name for `connect`. */
@@ -107,6 +114,14 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
   /** The entries of several keys, in the order of the keys. */
   getEntryMany(keys: Iterable<K>, options?: WaitOptions): Promise<(Entry<V> | undefined)[]> {
     return this.#many('getEntry', keys, options);
+  }
+
+  /**
+   * The entries of the first of these keys in its first shard: as many as are sent at once, at least one.
+   * @internal
+   */
+  getFirstEntries(keys: readonly K[]): Promise<(Entry<V> | undefined)[]> {
+    return this.#call(0, { call: 'getEntry', keys, part: true }, undefined) as Promise<StoreAnswers<K, V>['getEntry']>;
   }
 
   has(key: K, options?: WaitOptions): Promise<boolean> {
@@ -251,8 +266,11 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
     const answers = new Array(count) as StoreAnswers<K, V>[C];
     await Promise.all(
       [...parts].map(async ([shard, part]) => {
-        const answered = (await this.#call(shard, { call, keys: part.keys }, options?.signal)) as StoreAnswers<K, V>[C];
-        for (const [i, place] of part.places.entries()) answers[place] = answered[i] as never;
+        for (let at = 0; at < part.keys.length; ) {
+          const request = { call, keys: part.keys.slice(at), part: true };
+          const answered = (await this.#call(shard, request, options?.signal)) as StoreAnswers<K, V>[C];
+          for (const one of answered) answers[part.places[at++] as number] = one as never;
+        }
       }),
     );
     return answers;

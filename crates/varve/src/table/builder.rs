@@ -94,11 +94,11 @@ impl ExpirySample {
         }
     }
 
-    /// When so many entries have expired; 0 if that never happens.
-    fn time_of(&mut self, count: u64) -> u64 {
-        self.times.sort_unstable();
-        let at = count.div_ceil(self.every).max(1) as usize - 1;
-        self.times.get(at).map_or(0, |at| (*at).max(1))
+    /// When so many entries have expired; 0 if that never happens. Without a sort, which would be 2 KB of wasm.
+    fn time_of(&self, count: u64) -> u64 {
+        let wanted = count.div_ceil(self.every).max(1) as usize;
+        let is_enough = |at: &u64| self.times.iter().filter(|time| *time <= at).count() >= wanted;
+        self.times.iter().copied().filter(is_enough).min().map_or(0, |at| at.max(1))
     }
 }
 

@@ -1,5 +1,6 @@
 /**
- * The content of a file of rows: CSV, JSON or JSON lines.
+ * The content of a file of rows: CSV, JSON or JSON lines. Files that the inspector or the command `varve export` wrote have keys of their
+ * own: a column `(key)`, or objects of a key and a value.
  * Invariant: a row that cannot be read is reported with its place and is not among the rows; nothing is guessed for it. Numbers and
  * true/false in CSV become such only where they are written as JavaScript writes them, so that 007 stays a text. JSON is read exactly:
  * a row with a number that would be rounded cannot be read.
@@ -7,7 +8,10 @@
 
 import { parse as parseCsv } from 'papaparse';
 import { InexactJson, inexact, parseExactJson } from '../../http/exact-json.ts';
+import { keyToJson } from '../../http/json-key.ts';
+import { valueFromJson } from '../../http/media.ts';
 import { plural } from '../format.ts';
+import { parseKey } from '../keys/key-text.ts';
 
 /** One row. */
 export interface Row {
@@ -36,6 +40,11 @@ export interface Rows {
 }
 
 const COLUMNS_MAX = 200;
+
+/** The column of keys in CSV. The command has the same columns. */
+export const KEY_COLUMN = '(key)';
+/** The column of values that are not objects. */
+export const VALUE_COLUMN = '(value)';
 
 /** Reads a file by its name, or, if the name does not decide, by how its text begins. Throws a sentence for any other kind of file. */
 export function readRows(name: string, text: string): Rows {
@@ -68,10 +77,22 @@ function readCsv(text: string): Rows {
         place,
         why: `It has ${plural(fields.length, 'field', 'fields')}, and the first line has ${columns.length}.`,
       });
-    } else rows.push({ place, value: Object.fromEntries(columns.map((name, i) => [name, typed(fields[i] ?? '')])) });
+    } else {
+      const cells = Object.fromEntries(columns.map((name, i) => [name, fields[i] ?? '']));
+      reading(place, bad, () => rows.push({ place, ...rowOf(cells) }));
+    }
   };
   parseCsv<string[]>(text, { step: ({ data, errors, meta }) => take(data, meta.cursor, errors) });
-  return { format: 'CSV', rows, bad, columns: columns ?? [], isKeyed: false };
+  const isKeyed = columns?.includes(KEY_COLUMN) === true;
+  return { format: 'CSV', rows, bad, columns: isKeyed ? [] : (columns ?? []), isKeyed };
+}
+
+/** A row of CSV, with its key if it has one. */
+function rowOf({ [KEY_COLUMN]: key, ...cells }: Readonly<Record<string, string>>): Omit<Row, 'place'> {
+  const value = Object.fromEntries(Object.entries(cells).map(([name, cell]) => [name, typed(cell)]));
+  if (key === undefined) return { value };
+  const isPlain = Object.keys(value).join() === VALUE_COLUMN;
+  return { key: keyToJson(parseKey(key)), value: isPlain ? value[VALUE_COLUMN] : value };
 }
 
 /** The names of the columns, which must differ. */
@@ -157,20 +178,37 @@ function exactly(text: string, place: string, bad: BadRow[]): unknown {
   }
 }
 
-/** Rows of objects; if all are `{ key, value }`, as this page exports them, they have keys of their own. */
+/** Rows of objects; if all are a key and a value, in one of the forms of `varve/http`, they have keys of their own. */
 function withKeys(format: Rows['format'], rows: readonly Row[], bad: readonly BadRow[]): Rows {
   const names = new Set<string>();
   let isKeyed = rows.length > 0;
   for (const { value } of rows) {
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
     const own = isObject ? Object.keys(value) : [];
-    isKeyed &&= own.length === 2 && own.includes('key') && own.includes('value');
+    isKeyed &&= own.length === 2 && own.includes('key') && FORMS.some((form) => own.includes(form));
     for (const name of own) if (names.size < COLUMNS_MAX) names.add(name);
   }
   if (!isKeyed) return { format, rows, bad, columns: [...names], isKeyed };
-  const keyed = rows.map(({ place, value }) => ({ place, ...(value as { key: unknown; value: unknown }) }));
-  return { format, rows: keyed, bad, columns: [], isKeyed };
+  const keyed: Row[] = [];
+  const all = [...bad];
+  for (const { place, value } of rows) {
+    const item = value as Readonly<Record<string, unknown>>;
+    reading(place, all, () => keyed.push({ place, key: item['key'], value: valueFromJson(item) }));
+  }
+  return { format, rows: keyed, bad: all, columns: [], isKeyed };
 }
+
+/** Runs `read`; if it throws, the row of this place is a bad one. */
+function reading(place: string, bad: BadRow[], read: () => void): void {
+  try {
+    read();
+  } catch (error) {
+    bad.push({ place, why: words(error) });
+  }
+}
+
+/** The members that can have the value of a row. */
+const FORMS = ['value', 'bytes', 'cbor'];
 
 /** Whether there are several lines, the first of which is JSON by itself. */
 function looksLikeLines(text: string): boolean {

@@ -8,6 +8,7 @@ import { keyToJson } from '../../http/json-key.ts';
 import type { Key, KeyRange } from '../../types.ts';
 import { element, inline, select, setText, statusLine, submit } from '../dom.ts';
 import { formatBytes, plural } from '../format.ts';
+import { KEY_COLUMN, VALUE_COLUMN } from '../import/rows.ts';
 import type { AnyStore } from '../store.ts';
 import { keyText } from './key-text.ts';
 import { isExact, nearestJson } from './value-text.ts';
@@ -120,7 +121,7 @@ function csvOf(rows: readonly [Key, unknown][]): string {
   const lines = rows.map(([key, value]) => {
     const json = nearestJson(value);
     const isObject = typeof json === 'object' && json !== null && !Array.isArray(json);
-    const fields: Record<string, unknown> = isObject ? { ...json } : { value: json };
+    const fields: Record<string, unknown> = isObject ? { ...json } : { [VALUE_COLUMN]: json };
     for (const [name, field] of Object.entries(fields)) {
       columns.add(name);
       if (typeof field === 'object' && field !== null) fields[name] = JSON.stringify(field);
@@ -129,7 +130,7 @@ function csvOf(rows: readonly [Key, unknown][]): string {
   });
   const names = [...columns];
   return unparse({
-    fields: ['(key)', ...names],
+    fields: [KEY_COLUMN, ...names],
     data: lines.map(({ key, fields }) => [key, ...names.map((name) => fields[name] ?? '')]),
   });
 }

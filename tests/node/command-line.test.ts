@@ -1,0 +1,216 @@
+// The command `varve` from its sources, over a store behind its handler. tests/runtimes/command-line.test.ts runs the built command as a
+// process, over stores in files.
+
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { type Call, Flags } from '../../js/src/cli/command.ts';
+import { set } from '../../js/src/cli/entries.ts';
+import { Output } from '../../js/src/cli/output.ts';
+import { encryptionOf } from '../../js/src/cli/place.ts';
+import { run } from '../../js/src/cli/program.ts';
+import { ORIGIN, type Served, serve } from './support/http.ts';
+
+interface Result {
+  readonly exit: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+let served: Served;
+let folder: string;
+let url: string;
+
+beforeEach(async () => {
+  served = await serve();
+  folder = mkdtempSync(join(tmpdir(), 'varve-command-'));
+  url = `${ORIGIN}/`;
+  vi.stubGlobal('fetch', (to: string, init?: RequestInit) => served.handler(new Request(to, init)));
+});
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+  await served.db.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Runs the command. `write` takes what it writes to standard output, and returns why that fails. */
+async function command(args: string[], stdin: Readable, write: (text: string) => Error | undefined): Promise<Result> {
+  let [out, err] = ['', ''];
+  const listeners = process.listeners('SIGINT');
+  vi.spyOn(process, 'stdin', 'get').mockReturnValue(stdin as typeof process.stdin);
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    err += text;
+    return true;
+  });
+  vi.spyOn(process.stdout, 'write').mockImplementation(((text: string, done?: (error?: Error) => void) => {
+    const error = write(String(text));
+    if (error === undefined) out += text;
+    done?.(error);
+    return error === undefined;
+  }) as typeof process.stdout.write);
+  try {
+    const exit = await run(args);
+    return { exit, out, err };
+  } finally {
+    vi.restoreAllMocks();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      for (const listener of process.listeners(signal))
+        if (!listeners.includes(listener)) process.off(signal, listener);
+    }
+  }
+}
+
+function varve(...args: string[]): Promise<Result> {
+  return command(args, Readable.from([]), () => undefined);
+}
+
+function withInput(input: string | Uint8Array, ...args: string[]): Promise<Result> {
+  return command(args, Readable.from([Buffer.from(input)]), () => undefined);
+}
+
+function file(name: string, content: string | Uint8Array): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const failing = (code: string) => (): Error => Object.assign(new Error(`${code}: it failed`), { code });
+
+// `varve export notes > file` left half of a file on a full disk, with the exit code 0.
+test('only a reader that has enough ends the command with success; any other failure of its output is one', async () => {
+  await served.db.set('a', 1);
+  for (const args of [
+    ['export', url],
+    ['scan', url],
+    ['get', url, 'a', '--json'],
+  ]) {
+    const full = await command(args, Readable.from([]), failing('ENOSPC'));
+    expect(full.exit).toBe(6);
+    expect(full.err).toContain('Standard output cannot be written: ENOSPC: it failed.');
+    expect(await command(args, Readable.from([]), failing('EPIPE'))).toEqual({ exit: 0, out: '', err: '' });
+  }
+});
+
+// Ctrl-C did nothing while `varve set notes key -` waited for its input.
+test('a value from standard input is read until its end, or until a signal', async () => {
+  expect((await withInput('{"n":1}\n', 'set', url, 'a', '-')).exit).toBe(0);
+  expect(await served.db.get('a')).toEqual({ n: 1 });
+  const abort = new AbortController();
+  vi.spyOn(process, 'stdin', 'get').mockReturnValue(new PassThrough() as never);
+  const call: Call = { args: [url, 'b', '-'], flags: new Flags({}), output: new Output(false), signal: abort.signal };
+  const waiting = set.run(call);
+  abort.abort(new Error('Ctrl-C'));
+  await expect(waiting).rejects.toThrow('Ctrl-C');
+  expect(await served.db.has('b')).toBe(false);
+});
+
+// Bytes became a text with U+FFFD in it.
+test('standard input that is no text is refused as a value, and taken as a file', async () => {
+  const bytes = Uint8Array.of(0x61, 0xff);
+  const refused = await withInput(bytes, 'set', url, 'a', '-');
+  expect(refused).toEqual({
+    exit: 2,
+    out: '',
+    err: expect.stringContaining('`--file -` takes its bytes as the value'),
+  });
+  expect(await served.db.has('a')).toBe(false);
+  expect((await withInput(bytes, 'set', url, 'a', '--file', '-')).exit).toBe(0);
+  expect(await served.db.get('a')).toEqual(bytes);
+});
+
+// Every byte that is not UTF-8 became the same character, so each of several files opened the store.
+test('a file with a key is 32 bytes or a text in UTF-8', async () => {
+  const open = (content: string | Uint8Array) => encryptionOf(new Flags({ 'key-file': file('key', content) }));
+  await expect(open(Uint8Array.of(0x70, 0xff))).rejects.toThrow('a key is 32 bytes, or a text in UTF-8');
+  expect(await open(new Uint8Array(32).fill(255))).toEqual({ encryption: { key: new Uint8Array(32).fill(255) } });
+  expect((await open('Schlüssel\n')).encryption).toBeDefined();
+});
+
+// A file passed the check, and its import then stopped halfway at a key that the prefix made too long, or at a value.
+test('a file is checked with the prefix of its keys, and with the codec of its values', async () => {
+  const path = file('rows.jsonl', `{"key":1,"value":"a"}\n{"key":"${'k'.repeat(65_000)}","value":2}\n`);
+  const prefix = JSON.stringify(['p'.repeat(600)]);
+  const long = await varve('import', url, path, '--prefix', prefix);
+  expect(long).toMatchObject({
+    exit: 2,
+    err: expect.stringMatching(/^varve: Nothing was imported: 1 line of .*\n {2}line 2: /),
+  });
+  expect(await served.db.count()).toBe(0);
+  const typed = await varve('import', join(folder, 'store'), path, '--values', 'utf8');
+  expect(typed.exit).toBe(2);
+  expect(typed.err).toContain('  line 2: The value is no string. The utf8 codec stores nothing else. --values names');
+  expect(readdirSync(folder)).toEqual(['rows.jsonl']);
+});
+
+// With --force an export put a file in the place of a link and of /dev/null, and one with other permissions in the place of a file.
+test('an export is written through links, keeps the permissions, and replaces nothing but files', async () => {
+  await served.db.set('a', 1);
+  const real = file('real.jsonl', 'old');
+  chmodSync(real, 0o660);
+  const link = join(folder, 'link.jsonl');
+  symlinkSync('real.jsonl', link);
+  const other = file('link.jsonl.part', 'mine');
+  expect((await varve('export', url, link, '--force')).exit).toBe(0);
+  expect(readFileSync(real, 'utf8')).toBe('{"key":"a","value":1}\n');
+  expect(statSync(real).mode & 0o777).toBe(0o660);
+  expect(readFileSync(other, 'utf8')).toBe('mine');
+  expect(readdirSync(folder).sort()).toEqual(['link.jsonl', 'link.jsonl.part', 'real.jsonl']);
+  expect((await varve('export', url, '/dev/null', '--force')).err).toContain('/dev/null is no regular file');
+  expect(statSync('/dev/null').isCharacterDevice()).toBe(true);
+  const dangling = join(folder, 'dangling.jsonl');
+  symlinkSync('gone.jsonl', dangling);
+  expect((await varve('export', url, dangling)).err).toContain('is a link to a file that is not there');
+});
+
+// The object { value: 1 } was read as the number 1, because a column of this name had the values that are no objects.
+test('an object with a field that is named value comes back from CSV', async () => {
+  const again = async (key: string, value: unknown): Promise<unknown> => {
+    await served.db.clear();
+    await served.db.set(key, value);
+    const path = join(folder, `${key}.csv`);
+    expect((await varve('export', url, path)).exit).toBe(0);
+    await served.db.clear();
+    expect((await varve('import', url, path)).exit).toBe(0);
+    return served.db.get(key);
+  };
+  expect(await again('object', { value: 1 })).toEqual({ value: 1 });
+  expect(await again('plain', 1)).toBe(1);
+});
+
+// The only message of a scan whose server died was `terminated`.
+test('a server that dies during a scan is named', async () => {
+  const lines = ['{"key":1,"value":1}\n', '{"key":2,'];
+  const dying = new ReadableStream({
+    pull(controller) {
+      const line = lines.shift();
+      if (line !== undefined) return controller.enqueue(new TextEncoder().encode(line));
+      controller.error(new TypeError('terminated', { cause: new Error('other side closed') }));
+    },
+  });
+  vi.stubGlobal('fetch', async () => new Response(dying));
+  const { exit, err } = await varve('scan', url);
+  expect({ exit, err }).toEqual({ exit: 6, err: `varve: ${ORIGIN} broke off its answer: other side closed.\n` });
+});
+
+// An export wrote over a file with its own name and `.part`, and removed that when it failed.
+test('an export that fails leaves the files that were there', async () => {
+  const path = file('a.jsonl', 'old');
+  file('a.jsonl.part', 'mine');
+  vi.stubGlobal('fetch', async () => new Response(null, { status: 500 }));
+  expect((await varve('export', url, path, '--force')).exit).toBe(6);
+  expect(readFileSync(path, 'utf8')).toBe('old');
+  expect(readdirSync(folder).sort()).toEqual(['a.jsonl', 'a.jsonl.part']);
+});
