@@ -1,9 +1,11 @@
 /** Jobs that the engine refuses between turns: no caller is there to catch the error. */
 
 import { expect, test, vi } from 'vitest';
+import { commitsOf } from '../../js/src/engine/commits.ts';
 import type { JobsBeside } from '../../js/src/engine/compactor-link.ts';
 import { JobRunner } from '../../js/src/engine/job-runner.ts';
 import { SlotKeeper } from '../../js/src/engine/slot-keeper.ts';
+import { Upkeep } from '../../js/src/engine/upkeep.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
@@ -55,4 +57,46 @@ test('a job that can be neither finished nor given up does not prevent closing',
   await runner.progress();
   await runner.shutDown();
   expect(runner.isBusy()).toBe(false);
+});
+
+/**
+ * The story: on a full disk, a flush was refused while everything was to be merged. That ended the merge, slices freed room, and `compact()`
+ * resolved with nine tables in level 0.
+ */
+test.each([
+  ['merges on its second attempt', 2],
+  ['is refused if that does not merge everything either', 3],
+])('a compaction in which a job found no room %s', async (_, mergedAt) => {
+  let asked = 0;
+  const full = new VarveError('VARVE_STORAGE_FULL', 'The storage is full.');
+  const tickets: JobTicket[] = [];
+  const level = (tables: number) => ({ tables, bytes: tables, score: 0 });
+  const engine = {
+    askForCompaction: () => {
+      if (++asked === 1) tickets.push(ticket);
+    },
+    takeJob: () => tickets.pop(),
+    failJob: () => undefined,
+    runSlice: () => false,
+    tick: () => undefined,
+    release: () => undefined,
+    isStalled: () => false,
+    writesSinceSeal: () => 0,
+    wantedSlots: () => 0,
+    isUnsynced: () => false,
+    fault: { found: undefined },
+    stats: () => ({
+      levels: asked < mergedAt ? [level(9), level(3)] : [level(0), level(1)],
+      memtable: { bytes: 0, frozenBytes: 0 },
+      compaction: { running: false, doneBytes: 0, plannedBytes: 0 },
+    }),
+  } as unknown as EngineStore;
+  const compactor = { run: () => Promise.reject(full), shutDown: () => undefined } as unknown as JobsBeside;
+  const device = new MemoryDevice();
+  const upkeep = new Upkeep({ store: engine, device, commits: commitsOf(device), compactor, onTurn: undefined });
+  const compacted = upkeep.compact(() => undefined);
+  if (mergedAt === 2) await compacted;
+  else await expect(compacted).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  expect(asked).toBe(2);
+  await upkeep.shutDown();
 });

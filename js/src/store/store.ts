@@ -218,7 +218,8 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
   /**
    * Reads an export into this store, which must be empty (unless `merge: true`). Each block is verified before any of it is
    * applied; a damaged or truncated export rejects with `VARVE_CORRUPT` and the offset. If an import was interrupted, import the same
-   * export again: it continues where it stopped. Give the whole export, or a function that opens it at an offset. The
+   * export again: it continues where it stopped, unless something else was written meanwhile; then `merge: true` begins again, and
+   * without it the store counts as not empty. Give the whole export, or a function that opens it at an offset. The
    * store gets the export's `version`; if the store has another version, the import rejects with `VARVE_VERSION`. Indexes of
    * collections whose documents are imported are rebuilt before their next use.
    *

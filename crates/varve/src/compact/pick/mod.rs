@@ -255,21 +255,11 @@ impl Situation<'_> {
         if runs.len() < self.options.l0_trigger.max(2) || self.is_short() {
             return None;
         }
-        let (first, last) = bounds(&runs)?;
-        let touched = |level| self.version.overlapping(level, &first, &last).cloned().collect();
         let older = self.version.level(0)[runs.len()..].iter().map(|table| vec![table.clone()]);
-        let below = older.chain((1..=DEEPEST).map(touched)).collect();
-        let picked_bytes = sum(&runs, TableMeta::live_bytes);
-        Some(Merge {
-            runs,
-            level: 0,
-            below,
-            above: Vec::new(),
-            table_bytes: u64::MAX / 16,
-            raw_bytes_max: u64::MAX,
-            end: None,
-            picked_bytes,
-        })
+        let mut merge = self.finish(runs, 0)?;
+        merge.below.extend(older);
+        // One table: of several, all would be merged again with the next ones.
+        Some(Merge { table_bytes: u64::MAX / 16, ..merge })
     }
 
     fn is_readable(&self, table: &TableMeta) -> bool {
