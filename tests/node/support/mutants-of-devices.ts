@@ -46,6 +46,23 @@ export const DEVICE_BREAKS: Break[] = [
     ['overwriting changes those bytes only'],
   ],
   [
+    'a copy of what was there, behind the end of the last slot',
+    () =>
+      broken((device, storage) => {
+        const last = device.count() - 1;
+        for (const bytes of storage.kept.values()) device.write(last, bytes, Math.max(4096, device.size(last)));
+        const closeAll = (): Promise<void> => {
+          for (let slot = 0; slot < last; slot++) {
+            const bytes = all(device, slot);
+            if (storage.kept.size === 0 && Buffer.from(bytes).includes('canary')) storage.kept.set(slot, bytes);
+          }
+          return device.closeAll();
+        };
+        return { closeAll };
+      }),
+    ['a store is encrypted where it is'],
+  ],
+  [
     'writes of which 4096 bytes land, with a count of all',
     () =>
       broken((device) => ({
