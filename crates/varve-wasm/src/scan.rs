@@ -48,11 +48,12 @@ pub fn varve_scan_close(h: u32, scan: u32) -> i32 {
     })
 }
 
-/// Takes a snapshot. Returns its number, above 0; its sequence is in cells 0 and 1.
+/// Takes a snapshot, for the host itself if `of_host` is not 0. Returns its number, above 0; its sequence is in cells 0 and 1.
 #[wasm_bindgen]
-pub fn varve_snapshot_open(h: u32) -> i32 {
+pub fn varve_snapshot_open(h: u32, of_host: u32) -> i32 {
     raw(h, |open| {
-        let number = open.store.open_snapshot()?;
+        let number =
+            if of_host == 0 { open.store.open_snapshot()? } else { open.store.open_snapshot_of_host()? };
         scratch::set_out_u64(0, open.store.snapshot_sequence(number)?);
         Ok(number)
     })

@@ -120,7 +120,7 @@ export class SyncCore {
   /** Takes a snapshot; returns its number. */
   openSnapshot(): number {
     this.ensureOpen();
-    return this.host.store.check(this.fault.guarded(() => this.exports.varve_snapshot_open(this.h)));
+    return this.host.store.check(this.fault.guarded(() => this.exports.varve_snapshot_open(this.h, 0)));
   }
 
   /** Releases a snapshot, unless the store is closed. */

@@ -126,9 +126,9 @@ export class EngineStore {
     return this.#call(() => this.exports.varve_stalled(this.h)) === 1;
   }
 
-  /** Opens a snapshot; returns its number. */
+  /** Opens a snapshot for the host, under a number that no client chooses; returns the number. */
   openSnapshot(): number {
-    return this.#call(() => this.exports.varve_snapshot_open(this.h));
+    return this.#call(() => this.exports.varve_snapshot_open(this.h, 1));
   }
 
   closeSnapshot(snapshot: number): void {

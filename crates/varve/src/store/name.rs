@@ -1,7 +1,8 @@
 //! The name that a client uses for a scan or a snapshot that it has open.
 //!
 //! Invariant: a number belongs to one client. The client chooses it itself, so that it can go on using it when another
-//! process has opened the store. The store chooses the numbers of client 0 (callers in the engine's own realm).
+//! process has opened the store. For client 0, a caller in the engine's own realm, either that caller chooses them, or the
+//! store does. The host of the engine has numbers of its own.
 
 /// Names a scan or a snapshot by its client and its number there.
 ///

@@ -22,6 +22,8 @@ use crate::view::View;
 
 /// Snapshots open at once, at most: frames give their numbers 16 bits.
 const SNAPSHOTS_MAX: usize = u16::MAX as usize;
+/// The first number of a snapshot of the host. Clients choose smaller ones; 2^16 is that of a read in the past.
+const HOST_SNAPSHOTS: u32 = 1 << 17;
 
 /// The open snapshots, sorted by name.
 #[derive(Debug, Default)]
@@ -45,12 +47,11 @@ impl Snapshots {
         }
     }
 
-    /// The lowest number that no caller in this realm uses.
-    fn free_number(&self) -> u32 {
-        let mut number = 1;
-        // Those of client 0 come first.
-        while self.0.get(number as usize - 1).is_some_and(|(name, _)| *name == number.into()) {
-            number += 1;
+    /// The lowest number from `number` on that no caller in this realm uses.
+    fn free_number(&self, mut number: u32) -> u32 {
+        // They are sorted.
+        for (name, _) in &self.0 {
+            number += u32::from(*name == number.into());
         }
         number
     }
@@ -99,10 +100,20 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `Closed`; `InvalidArgument` when 65,535 are open.
     pub fn open_snapshot(&mut self) -> Result<u32> {
-        let number = self.snapshots.free_number();
+        let number = self.snapshots.free_number(1);
         if number as usize > SNAPSHOTS_MAX {
             return Err(Error::InvalidArgument("65,535 snapshots are open. Close some."));
         }
+        self.open_snapshot_as(number.into())?;
+        Ok(number)
+    }
+
+    /// Takes a snapshot for the host itself; returns its number, which no client in this realm may choose.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn open_snapshot_of_host(&mut self) -> Result<u32> {
+        let number = self.snapshots.free_number(HOST_SNAPSHOTS);
         self.open_snapshot_as(number.into())?;
         Ok(number)
     }
