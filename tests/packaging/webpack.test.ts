@@ -9,7 +9,7 @@ import { Project } from './support/project.ts';
 /** The bundler without its command line, and without a minifier, which takes longer than all else here; other builds here are minified. */
 const build = (bundler: string): string => `
   import bundler from '${bundler}';
-  const performance = { maxAssetSize: 300_000 };
+  const performance = { maxAssetSize: 310_000 };
   bundler({ mode: 'production', entry: './main.js', performance, optimization: { minimize: false } }, (error, stats) => {
     if (error) throw error;
     console.log(stats.toString({ all: false, errors: true, warnings: true }));
