@@ -112,7 +112,7 @@ const OUTSIDE = [
   // Elements, figures and errors look the same in the inspector and around it.
   { from: { path: '^demo/' }, to: { path: '^js/src/inspector/(dom|errors|format|sharing|live/svg)[.]ts$' } },
   { from: { path: '^bench/.*[.]test[.]ts$' }, to: { path: '^(bench|tests/node/support)/' } },
-  // What is tested and measured is imported from its files or as the package.
+  // They import the package, as every program does, or its files.
   { from: { path: '^(bench|tests)/' }, to: { pathNot: '^(js/src|demo|bench|tests)/' } },
   { from: { path: '^tests/' }, to: { path: '^(js/src|bench)/' } },
   { from: { path: '^scripts/' }, to: { pathNot: '^(js/src|demo|bench|tests)/' } },

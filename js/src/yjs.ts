@@ -122,7 +122,7 @@ export class VarvePersistence {
     this.#ending.abort();
     // Their errors are reported elsewhere: by `whenSynced`, and as unhandled rejections.
     await Promise.allSettled([this.#root]);
-    // What was written before it was loaded is stored from here on.
+    // Edits from before the load are stored from here on.
     await Promise.allSettled([this.#writing]);
   };
 

@@ -101,7 +101,7 @@ async function copy<K, V>(source: RemoteStore<K, V>, to: RemoteStore<K, V>, keys
   let copied = 0;
   for (let at = 0; at < missing.length; ) {
     const batch = to.batch();
-    // What is received at once can be sent at once.
+    // A part that one response could hold fits into one request.
     for (const entry of await source.getFirstEntries(missing.slice(at))) {
       const key = missing[at++] as K;
       if (entry !== undefined) batch.set(key, entry.value, { expiresAt: entry.expires, ifSequence: null });

@@ -19,7 +19,7 @@ use super::slots::{SlotError, Slots};
 const SLOTS_FIRST: u32 = 8;
 /// How the lock of a JavaScript runtime begins.
 const CLAIM: &[u8] = b"lock.";
-/// What the names of slots begin with.
+/// The names of slots begin with this.
 const SLOT: &str = "slot-";
 
 /// Slots in files that other threads can use, too: jobs write tables there, and readers read them.
