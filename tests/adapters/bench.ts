@@ -12,12 +12,18 @@ import {
 } from '@tanstack/query-persist-client-core';
 import { BrowserLevel } from 'browser-level';
 import * as oldKeyval from 'idb-keyval';
+import type { WriteTransaction } from 'replicache';
+import { ReplicacheImpl } from 'replicache/impl';
+import { createStorage, type Driver } from 'unstorage';
+import indexedDriver from 'unstorage/drivers/indexedb';
 import { open } from 'varve';
 import { VarveLevel } from 'varve/abstract-level';
 import { asyncStorage } from 'varve/async-storage';
 import { VarveStorageAdapter } from 'varve/automerge';
 import * as keyval from 'varve/idb-keyval';
+import { varveDriver } from 'varve/unstorage';
 import { VarvePersistence } from 'varve/yjs';
+import { type StoreProvider, varveStoreProvider } from 'varve/zero';
 import { IndexeddbPersistence } from 'y-indexeddb';
 import { Doc } from 'yjs';
 import type { Keyval, Note } from './encrypted.ts';
@@ -198,6 +204,66 @@ const automergeSide = (storage: () => Repository): Side => ({
   },
 });
 
+const clientOf = (name: string, kvStore: StoreProvider | 'idb') => {
+  const add = (tx: WriteTransaction, key: string) => tx.set(key, { ...noteOf(key) });
+  return new ReplicacheImpl({ name, kvStore, mutators: { add }, pullInterval: null, logLevel: 'error' });
+};
+
+type Client = ReturnType<typeof clientOf>;
+
+const countOf = (client: Client): Promise<number> =>
+  client.query(async (tx) => (await tx.scan().keys().toArray()).length);
+
+/** A client stores its mutations when it has a moment: here, after every ten. */
+async function mutate(client: Client): Promise<void> {
+  for (let start = 0; start < KEYS.length; start += 10) {
+    await Promise.all(KEYS.slice(start, start + 10).map(client.mutate.add));
+    await client.persist();
+  }
+}
+
+const mutated = (kvStore: () => StoreProvider | 'idb'): Side => ({
+  async open() {
+    const client = clientOf(crypto.randomUUID(), kvStore());
+    await countOf(client);
+    return async () => {
+      await mutate(client);
+      check((await countOf(client)) === KEYS.length, 'notes');
+    };
+  },
+});
+
+const loaded = (kvStore: () => StoreProvider | 'idb'): Side => ({
+  async fill() {
+    const client = clientOf('notes', kvStore());
+    await mutate(client);
+    await client.close();
+  },
+  open: async () => async () => check((await countOf(clientOf('notes', kvStore()))) === KEYS.length, 'notes'),
+});
+
+const clientSides = (side: (kvStore: () => StoreProvider | 'idb') => Side) => ({
+  original: side(() => 'idb'),
+  adapter: side(() => varveStoreProvider()),
+});
+
+type Items = ReturnType<typeof createStorage<Note>>;
+
+const itemSide = (driver: () => Driver, run: (storage: Items) => Promise<unknown>): Side => ({
+  fill: () => createStorage<Note>({ driver: driver() }).setItems(KEYS.map((key) => ({ key, value: noteOf(key) }))),
+  async open() {
+    const storage = createStorage<Note>({ driver: driver() });
+    await storage.getItem('absent');
+    return () => run(storage);
+  },
+});
+
+const itemContest = (work: string, run: (storage: Items) => Promise<unknown>): Contest => ({
+  work: `varve/unstorage: ${work}`,
+  original: itemSide(() => indexedDriver({}), run),
+  adapter: itemSide(() => varveDriver({ store: open('items') }), run),
+});
+
 const sides = (side: (Provider: Provider) => Side) => ({
   original: side(IndexeddbPersistence),
   adapter: side(VarvePersistence),
@@ -242,6 +308,17 @@ const contests: Contest[] = [
     original: automergeSide(() => new IndexedDBStorageAdapter()),
     adapter: automergeSide(() => new VarveStorageAdapter()),
   },
+  { work: 'varve/zero: 1,000 mutations of Replicache, stored by tens', ...clientSides(mutated) },
+  { work: 'varve/zero: 1,000 notes loaded by a new client of Replicache', ...clientSides(loaded) },
+  itemContest('1,000 items set, one by one', (items) => oneByOne((key) => items.setItem(key, noteOf(key)))),
+  itemContest('1,000 items set together', (items) => together((key) => items.setItem(key, noteOf(key)))),
+  itemContest('1,000 items got, one by one', (items) =>
+    oneByOne(async (key) => check((await items.getItem(key))?.key === key, key)),
+  ),
+  itemContest('1,000 items got together', (items) =>
+    together(async (key) => check((await items.getItem(key))?.key === key, key)),
+  ),
+  itemContest('1,000 keys listed', async (items) => check((await items.getKeys()).length === KEYS.length, 'keys')),
 ];
 
 const page = {
