@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The error of a bench.
 pub type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -39,11 +40,9 @@ pub struct Beside {
 }
 
 /// A store that is measured.
-pub trait Engine: Sized {
+pub trait Engine: Concurrent + Sized {
     /// Its name in tables.
     const NAME: &'static str;
-    /// Writers and readers may be threads of their own.
-    const THREADS: bool = true;
 
     /// Opens the store in `dir`, or makes it.
     ///
@@ -72,6 +71,34 @@ pub trait Engine: Sized {
         Ok(found)
     }
 
+    /// Reads up to `count` pairs from `from` on; returns how many there were.
+    fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize>;
+
+    /// Moves all data in memory to the disk's files.
+    fn flush(&mut self) -> Outcome;
+
+    /// Waits until no work is left in the background.
+    fn finish_jobs(&mut self) -> Outcome;
+
+    /// Merges everything, and returns room to the disk.
+    fn compact(&mut self) -> Outcome;
+
+    /// The memory use that the engine reports, in bytes: memtables, cache, indexes and filters.
+    fn memory_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// All other figures that it reports about itself, for the reader of the report.
+    fn notes(&self) -> String {
+        String::new()
+    }
+
+    /// Closes the store.
+    fn close(self) -> Outcome;
+}
+
+/// The operations that several tasks make in one store at the same time. A task is a thread, unless the file of the engine says something else.
+pub trait Concurrent {
     /// Looks up `batches` batches from each of `threads` threads; `keys` gets the thread and the batch. Returns how many keys were there.
     fn get_all_from_all(
         &mut self,
@@ -79,9 +106,6 @@ pub trait Engine: Sized {
         batches: u64,
         keys: impl Fn(u64, u64) -> Vec<[u8; 32]> + Sync,
     ) -> Outcome<u64>;
-
-    /// Reads up to `count` pairs from `from` on; returns how many there were.
-    fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize>;
 
     /// Makes the `writes` in one task while another makes `reads` until the writes are done. `writes` and `reads` return
     /// the key of their n-th operation, and the value to set.
@@ -107,32 +131,94 @@ pub trait Engine: Sized {
         each: u64,
         key: impl Fn(u64, u64) -> [u8; 16] + Sync,
     ) -> Outcome<u64>;
+}
 
-    /// Moves all data in memory to the disk's files.
-    fn flush(&mut self) -> Outcome;
+/// A store that threads share.
+pub trait Shared: Sync {
+    /// Sets a key.
+    ///
+    /// # Errors
+    /// The error that the engine returned; the other methods do the same.
+    fn set(&self, key: &[u8], value: &[u8]) -> Outcome;
 
-    /// Waits until no work is left in the background.
-    fn finish_jobs(&mut self) -> Outcome;
+    /// Whether a key is there.
+    fn has(&self, key: &[u8]) -> Outcome<bool>;
 
-    /// Merges everything, and returns room to the disk.
-    fn compact(&mut self) -> Outcome;
+    /// Looks all keys up at one read point; returns how many were there.
+    fn get_batch(&self, keys: &[[u8; 32]]) -> Outcome<u64>;
+}
 
-    /// The memory use that the engine reports, in bytes: memtables, cache, indexes and filters.
-    fn memory_bytes(&self) -> Option<u64> {
-        None
+impl<S: Shared> Concurrent for S {
+    fn get_all_from_all(
+        &mut self,
+        threads: u64,
+        batches: u64,
+        keys: impl Fn(u64, u64) -> Vec<[u8; 32]> + Sync,
+    ) -> Outcome<u64> {
+        let store = &*self;
+        all(threads, |thread| (0..batches).map(|batch| store.get_batch(&keys(thread, batch))).sum())
     }
 
-    /// All other figures that it reports about itself, for the reader of the report.
-    fn notes(&self) -> String {
-        String::new()
+    fn beside(
+        &mut self,
+        writes: u64,
+        pair: impl Fn(u64) -> ([u8; 32], [u8; 32]) + Sync,
+        key: impl Fn(u64) -> [u8; 32] + Sync,
+    ) -> Outcome<Beside> {
+        let store = &*self;
+        let write = || {
+            for number in 0..writes {
+                let (key, value) = pair(number);
+                store.set(&key, &value)?;
+            }
+            Ok(())
+        };
+        both(write, |over| {
+            let mut beside = Beside::default();
+            while !over.load(Relaxed) {
+                beside.missing += u64::from(!store.has(&key(beside.reads))?);
+                beside.reads += 1;
+            }
+            Ok(beside)
+        })
     }
 
-    /// Closes the store.
-    fn close(self) -> Outcome;
+    fn put_from_all(
+        &mut self,
+        threads: u64,
+        each: u64,
+        pair: impl Fn(u64, u64) -> ([u8; 16], [u8; 100]) + Sync,
+    ) -> Outcome {
+        let store = &*self;
+        all(threads, |thread| {
+            for number in 0..each {
+                let (key, value) = pair(thread, number);
+                store.set(&key, &value)?;
+            }
+            Ok(0)
+        })?;
+        Ok(())
+    }
+
+    fn get_from_all(
+        &mut self,
+        threads: u64,
+        each: u64,
+        key: impl Fn(u64, u64) -> [u8; 16] + Sync,
+    ) -> Outcome<u64> {
+        let store = &*self;
+        all(threads, |thread| {
+            let mut found = 0;
+            for number in 0..each {
+                found += u64::from(store.has(&key(thread, number))?);
+            }
+            Ok(found)
+        })
+    }
 }
 
 /// Runs `write` on this thread and `read` on another until it returns.
-pub fn both(
+fn both(
     write: impl FnOnce() -> Outcome,
     read: impl FnOnce(&AtomicBool) -> Outcome<Beside> + Send,
 ) -> Outcome<Beside> {
@@ -140,7 +226,7 @@ pub fn both(
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| read(&over));
         let written = write();
-        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        over.store(true, Relaxed);
         let read = reader.join().map_err(|_| "a reader panicked")?;
         written?;
         read

@@ -75,12 +75,6 @@ impl Slot {
         self.current.len()
     }
 
-    /// Whether changes wait for a flush.
-    #[must_use]
-    pub fn is_dirty(&self) -> bool {
-        !self.unsynced.is_empty()
-    }
-
     /// Whether a change waits that writes anything but zeros into a range of offsets.
     #[must_use]
     pub fn has_unsynced(&self, range: Range<usize>) -> bool {

@@ -12,6 +12,7 @@
 //! - The writes of a client are there in the order of its requests, and its reads see the writes before them and none behind.
 //! - A delete that was done reports whether its key was there, whoever answers.
 //! - A snapshot that is opened again sees what it saw, or is refused.
+//! - A transaction is not done if what it read was written since its snapshot, also one that was opened again while a job ran.
 //! - When everything is answered, nothing is kept for any client.
 
 mod client;
@@ -55,6 +56,10 @@ pub struct Totals {
     pub retries: u64,
     /// Snapshots that another leader opened again.
     pub restored: u64,
+    /// Transactions that were done.
+    pub transactions: u64,
+    /// Transactions that were refused because of a conflict.
+    pub conflicts: u64,
     /// Acknowledged writes that were lost with the power, or with a process that only had them in memory.
     pub lost: u64,
 }
@@ -68,6 +73,8 @@ impl Totals {
         self.refused += other.refused;
         self.retries += other.retries;
         self.restored += other.restored;
+        self.transactions += other.transactions;
+        self.conflicts += other.conflicts;
         self.lost += other.lost;
     }
 }
@@ -96,14 +103,17 @@ struct World {
     clients_made: u64,
     now_ms: u64,
     levels: Vec<Durability>,
-    /// Whether clients delete their keys: in every second run.
+    /// Whether clients delete their keys: in every second run, and with transactions.
     deletes: bool,
+    /// Whether clients have transactions, and come late to a new leader: in three of eight runs.
+    transacts: bool,
     totals: Totals,
 }
 
 impl World {
     fn new(seed: u64) -> Outcome<Self> {
         let mut rng = Rng::new(seed);
+        let transacts = (3..6).contains(&(seed % 8));
         let options = options(&mut rng);
         let disk =
             Disk::new(rng.within(8, 40) as u32, rng.pick(&[FullStyle::Refuses, FullStyle::Shortens]), seed);
@@ -120,7 +130,8 @@ impl World {
             clients_made: 0,
             now_ms: START_MS,
             levels,
-            deletes: seed.is_multiple_of(2),
+            deletes: transacts || seed.is_multiple_of(2),
+            transacts,
             totals: Totals::default(),
         };
         world.open(&mut Vec::new())?;
@@ -190,7 +201,7 @@ impl World {
             self.clients_made += 1;
             // Some start close to the value where the numbers of requests wrap.
             let first = self.rng.pick(&[0, 7, u32::MAX - 20]);
-            self.clients.push(Client::new(self.clients_made, first, self.deletes));
+            self.clients.push(Client::new(self.clients_made, first, self.deletes, self.transacts));
         } else if let Some(at) = self.living() {
             self.clients[at].lives = false;
             if self.rng.chance(1, 2) {
@@ -303,11 +314,34 @@ impl World {
         Ok(Store::open(SlotPool::open(self.disk.slots())?, self.options.clone(), host)?.0)
     }
 
-    /// Clients learn about the new leader: they send their snapshots first, then all unanswered frames, unchanged.
+    /// Clients learn about the new leader: they send their snapshots first, then all unanswered frames, unchanged. They may come late, when
+    /// jobs are under way.
     fn go_on(&mut self) -> Outcome {
+        let are_late = self.transacts && self.rng.chance(3, 4);
+        if are_late {
+            let everything = self.rng.chance(1, 2);
+            let store = self.store()?;
+            let asked = if everything { store.ask_for_compaction() } else { store.freeze_active() };
+            asked.map_err(|error| format!("asked for a job at once: {error}"))?;
+            let slices = self.rng.within(1, 12);
+            self.run_slices(slices)?;
+        }
         let store = self.store.as_mut().ok_or("no store")?;
         for client in self.clients.iter_mut().filter(|client| client.lives) {
             client.restore(store, &mut self.totals)?;
+        }
+        if are_late { self.run_slices(100) } else { Ok(()) }
+    }
+
+    /// Works on jobs for so many slices, or until none is due.
+    fn run_slices(&mut self, slices: u64) -> Outcome {
+        for _ in 0..slices {
+            let budget = self.rng.pick(&[1, 10, 100]);
+            match self.store()?.run_slice(budget) {
+                Ok(false) => break,
+                Ok(true) | Err(Error::StorageFull) => self.add_slots()?,
+                Err(error) => return Err(format!("a job while clients come: {error}")),
+            }
         }
         Ok(())
     }

@@ -83,6 +83,11 @@ fn snapshots_that_are_opened_again_whatever_was_dropped() {
 }
 
 #[test]
+fn snapshots_that_are_opened_again_whatever_runs() {
+    shows(Mutant::RunningJobsIgnored, "committed, though", takeovers);
+}
+
+#[test]
 fn deletes_that_find_every_key() {
     shows(Mutant::AbsentKeysFound, "whether its key was there", runs);
 }

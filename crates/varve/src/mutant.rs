@@ -27,6 +27,8 @@ pub enum Mutant {
     MergeClockAhead,
     /// A snapshot is opened again although versions that it saw were dropped.
     LostVersionsIgnored,
+    /// A snapshot is opened again although a job that runs drops newer tombstones.
+    RunningJobsIgnored,
     /// Edits of the manifest do not carry the outcomes of writes.
     OutcomesNotCarried,
     /// Outcomes of writes are not replayed from the log.

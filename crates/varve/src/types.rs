@@ -62,14 +62,6 @@ pub struct RangeTombstone {
     pub sequence: Sequence,
 }
 
-impl RangeTombstone {
-    /// Whether `key` lies in the range.
-    #[must_use]
-    pub fn covers(&self, key: &[u8]) -> bool {
-        self.start.as_slice() <= key && key < self.end.as_slice()
-    }
-}
-
 /// The purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]

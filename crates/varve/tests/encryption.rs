@@ -223,3 +223,23 @@ fn plain_segments_for_the_change_feed_go_after_the_next_opening_too() {
     let (store, _) = open(slots_of(store), encryption(&[(1, 7)], 4), 4).expect("opens");
     assert_eq!(keys(&store).len(), 12);
 }
+
+/// The story: before the keys changed, the staged writes were logged, but they were promised only after the manifest was written. It found
+/// no room. So the next refusal, of another write, rolled these back as well, and cut the memtable before what the log already had. The next
+/// write then began before the end of the log's file: its bytes counted as written, and it was acknowledged and lost.
+#[test]
+fn a_change_of_keys_that_finds_no_room_leaves_the_log_whole() {
+    let (mut store, _) = open(MemorySlots::new(40), encryption(&[(1, 7)], 1), 1).expect("a new store");
+    store.set(&name(0), &[1; 100]).expect("staged");
+    let used = store.storage().device().bytes();
+    store.storage_mut().device_mut().set_limit(Some(used));
+    // A snapshot of the manifest with these slots is longer than its file.
+    let too_long = Encryption { slots: vec![8; 1 << 20], ..encryption(&[(1, 7), (2, 9)], 2) };
+    assert_eq!(store.change_keys(too_long), Err(Error::StorageFull));
+    store.discard_staged();
+    store.storage_mut().device_mut().set_limit(None);
+    store.set(&name(1), &[2; 50]).expect("staged");
+    store.commit(Durability::Strict).expect("committed");
+    let (store, report) = open(slots_of(store), encryption(&[(1, 7)], 3), 2).expect("opens after a death");
+    assert_eq!((keys(&store), report.torn), (vec![name(0), name(1)], false), "{report:?}");
+}

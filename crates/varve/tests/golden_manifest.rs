@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use varve::Keyring;
-use varve::codec::frame::{encode_record, scan};
+use varve::codec::frame::{record_for, scan};
 use varve::codec::reader::Reader;
 use varve::error::Error;
 use varve::manifest::{ClientState, Edit, Floors, MANIFEST_HEADER_BYTES, Manifest, ManifestHeader, Version};
@@ -80,13 +80,13 @@ fn file() -> Vec<u8> {
     let mut image = ManifestHeader { rotation: 4, epoch: 3, store: STORE, salt: SALT, key: 0 }.encode();
     let mut snapshot = vec![1];
     Version::default().apply(&first_edit()).expect("fits").encode(&mut snapshot);
-    encode_record(&mut image, SALT, 0, &snapshot);
+    image.extend(record_for(0, image.len() as u64, SALT, 0, &snapshot));
     let mut edit = vec![2];
     second_edit().encode(&mut edit);
-    let upto = image.len() as u32;
-    encode_record(&mut image, SALT, upto, &edit);
-    let upto = image.len() as u32;
-    encode_record(&mut image, SALT, upto, &[3, 5, 0, 0, 0, 0, 0, 0, 0]);
+    for payload in [&edit[..], &[3, 5, 0, 0, 0, 0, 0, 0, 0]] {
+        let end = image.len();
+        image.extend(record_for(0, end as u64, SALT, end as u32, payload));
+    }
     image
 }
 

@@ -7,6 +7,8 @@ use varve::storage::{MemorySlots, SlotError, SlotPool, Slots};
 use varve::store::Stats;
 use varve::{Durability, Host, Op, Options, Store};
 
+use crate::same_as::same_as;
+
 type MemoryStore<D = MemorySlots> = Store<SlotPool<D>>;
 
 const MEMORY: usize = 256 << 10;
@@ -86,33 +88,11 @@ struct CountedSlots {
 }
 
 impl Slots for CountedSlots {
-    fn count(&self) -> u32 {
-        self.slots.count()
-    }
-
-    fn is_open(&self, slot: u32) -> bool {
-        self.slots.is_open(slot)
-    }
-
-    fn size(&self, slot: u32) -> u64 {
-        self.slots.size(slot)
-    }
+    same_as!(slots: count is_open size write flush truncate);
 
     fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
         self.read_bytes.set(self.read_bytes.get() + into.len() as u64);
         self.slots.read(slot, offset, into)
-    }
-
-    fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
-        self.slots.write(slot, offset, bytes)
-    }
-
-    fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
-        self.slots.flush(slot)
-    }
-
-    fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
-        self.slots.truncate(slot, bytes)
     }
 }
 

@@ -9,6 +9,8 @@ use varve::table::TableMeta;
 use varve::types::FileName;
 use varve::{Encryption, Keyring};
 
+use crate::same_as::same_as;
+
 const STORE: [u8; 16] = [4; 16];
 const SALT: u64 = 0x5a17;
 const QUOTA: u64 = 2 << 20;
@@ -293,17 +295,7 @@ fn room_that_is_set_aside_shares_a_slot_with_files() {
 struct Faulty(MemorySlots, Option<SlotError>);
 
 impl Slots for Faulty {
-    fn count(&self) -> u32 {
-        self.0.count()
-    }
-
-    fn is_open(&self, slot: u32) -> bool {
-        self.0.is_open(slot)
-    }
-
-    fn size(&self, slot: u32) -> u64 {
-        self.0.size(slot)
-    }
+    same_as!(0: count is_open size flush truncate);
 
     fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
         self.1.map_or_else(|| self.0.read(slot, offset, into), Err)
@@ -315,14 +307,6 @@ impl Slots for Faulty {
             Err(SlotError::Full) => Ok(0),
             done => done,
         }
-    }
-
-    fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
-        self.0.flush(slot)
-    }
-
-    fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
-        self.0.truncate(slot, bytes)
     }
 }
 

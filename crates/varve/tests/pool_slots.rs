@@ -5,6 +5,8 @@ use varve::error::Error;
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotError, SlotHeader, SlotPool, Slots, Storage};
 use varve::types::{FileName, StoreId};
 
+use crate::same_as::same_as;
+
 const STORE: StoreId = [3; 16];
 
 /// A pool that belongs to a store.
@@ -342,16 +344,10 @@ impl Doors {
 }
 
 impl Slots for Doors {
-    fn count(&self) -> u32 {
-        self.slots.count()
-    }
+    same_as!(slots: count size);
 
     fn is_open(&self, slot: u32) -> bool {
         !self.closed[slot as usize]
-    }
-
-    fn size(&self, slot: u32) -> u64 {
-        self.slots.size(slot)
     }
 
     fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use varve::frame::{Operation, header, run};
 use varve::storage::{MemorySlots, SlotPool};
-use varve::store::Name;
+use varve::store::{Dependency, Name};
 use varve::{Durability, Error, Host, Options, Store};
 
 type TestStore = Store<SlotPool<MemorySlots>>;
@@ -148,4 +148,80 @@ fn writes_that_a_snapshot_sees_are_logged_first() {
     let (status, read_point) = send(&mut store, Operation::SnapshotOpen, 0, b"", b"");
     assert_eq!((status, &read_point[..]), (0, &[2_u64.to_le_bytes(), 0_u64.to_le_bytes()].concat()[..]));
     assert_eq!(store.get(b"l"), Ok(Some(large)), "the promise stands");
+}
+
+/// The story: a client had read k in a transaction, and another one deleted k. Their leader died. The next one waited two seconds for the
+/// first client, then began a flush, and as no snapshot was open, the deletion was not needed. The client had only been frozen. It came back
+/// while the flush ran, and its snapshot was accepted: nothing was dropped so far. When the flush had ended, the deletion was nowhere, so
+/// the transaction committed, although k had changed.
+#[test]
+fn one_that_is_older_than_tombstones_that_a_running_job_drops_must_be_opened_anew() {
+    let mut store = open(MemorySlots::new(12));
+    write(&mut store, b"old");
+    store.delete(b"k").expect("staged");
+    store.commit(Durability::Relaxed).expect("committed");
+    let mut store = taken_over(store);
+    let read = [Dependency { start: b"k", end: None }];
+    let conflict = Err(Error::conflict(b"k", 0));
+
+    store.freeze_active().expect("frozen");
+    let job = store.take_job().expect("no edit").expect("a flush");
+    assert_eq!(
+        store.restore_snapshot(SNAPSHOT, 1, 1000),
+        Err(Error::Retry),
+        "the flush would drop the deletion"
+    );
+    assert_eq!(store.restore_snapshot(SNAPSHOT, 2, 1000), Ok(()), "the deletion is in it");
+    store.close_snapshot(SNAPSHOT);
+    store.fail_job(job.id, false);
+
+    // The next job knows of the snapshot, and leaves what its transaction may ask for.
+    assert_eq!(store.restore_snapshot(SNAPSHOT, 1, 1000), Ok(()));
+    store.flush().expect("flushed");
+    assert_eq!(value(&store), Some(b"old".to_vec()));
+    assert_eq!(store.check_unchanged(SNAPSHOT, &read), conflict);
+}
+
+/// The same while tables are merged. Where older versions may lie below, a flush drops no tombstone, and costs no snapshot.
+#[test]
+fn only_jobs_that_drop_tombstones_keep_snapshots_from_being_opened_again() {
+    let mut store = open(MemorySlots::new(12));
+    write(&mut store, b"old");
+    store.flush().expect("flushed");
+    store.delete(b"k").expect("staged");
+    store.freeze_active().expect("frozen");
+    let mut store = taken_over(store);
+    let job = store.take_job().expect("no edit").expect("a flush");
+    assert_eq!(store.restore_snapshot(SNAPSHOT, 1, 1000), Ok(()), "a table lies below");
+    store.close_snapshot(SNAPSHOT);
+    store.fail_job(job.id, false);
+
+    store.flush().expect("flushed");
+    let mut store = taken_over(store);
+    store.ask_for_compaction().expect("asked");
+    let merge = store.take_job().expect("no edit").expect("a job");
+    assert_eq!(store.restore_snapshot(SNAPSHOT, 1, 1000), Err(Error::Retry), "{:?}", merge.kind);
+    assert_eq!(store.restore_snapshot(SNAPSHOT, 2, 1000), Ok(()), "it is as new as all tables");
+}
+
+/// The story: k was in a table, and z only in the log when a snapshot was taken. Then k expired, and the table was merged, which asked for
+/// snapshots from behind k to be opened anew. But this one was newer: behind z, and at a time when k was there. It was accepted by the next
+/// process, where k was missing.
+#[test]
+fn one_that_is_newer_than_what_a_merge_found_expired_but_at_an_earlier_time_must_be_opened_anew() {
+    let mut store = open(MemorySlots::new(12));
+    let expiring = varve::store::Op::Set { key: b"k", value: b"v", expires: Some(2000) };
+    store.stage(&[expiring]).expect("staged");
+    store.compact().expect("merged");
+    store.set(b"z", b"v").expect("staged");
+    store.commit(Durability::Relaxed).expect("committed");
+    store.open_snapshot_as(SNAPSHOT).expect("accepted");
+    assert_eq!(store.read_point_of_snapshot(SNAPSHOT), Ok((2, 1000)));
+    store.set_now(2000);
+    while store.run_slice(1000).expect("a job") {}
+    assert_eq!(store.stats().levels.iter().map(|level| level.tables).sum::<u64>(), 0, "k is merged away");
+    assert_eq!(value(&store), Some(b"v".to_vec()), "its view has the table");
+    let mut store = taken_over(store);
+    let restored = store.restore_snapshot(SNAPSHOT, 2, 1000);
+    assert_eq!(restored, Err(Error::Retry), "k would be {:?} there", value(&store));
 }

@@ -10,6 +10,8 @@ use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotError, SlotPool, Slots}
 use varve::types::FileName;
 use varve::{Code, Durability, Error, Host, Options, RecoveryReport, Store};
 
+use crate::same_as::same_as;
+
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 const SLOTS: u32 = 20;
@@ -238,26 +240,10 @@ struct OneUnreadable {
 }
 
 impl Slots for OneUnreadable {
-    fn count(&self) -> u32 {
-        self.slots.count()
-    }
-    fn is_open(&self, slot: u32) -> bool {
-        self.slots.is_open(slot)
-    }
-    fn size(&self, slot: u32) -> u64 {
-        self.slots.size(slot)
-    }
+    same_as!(slots: count is_open size write flush truncate);
+
     fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
         if slot == self.bad { Err(SlotError::Io) } else { self.slots.read(slot, offset, into) }
-    }
-    fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
-        self.slots.write(slot, offset, bytes)
-    }
-    fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
-        self.slots.flush(slot)
-    }
-    fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
-        self.slots.truncate(slot, bytes)
     }
 }
 

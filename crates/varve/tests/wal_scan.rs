@@ -3,6 +3,7 @@
 //! A cut tail gives the records in front of it; damage to promised records is reported; and a record that was
 //! never written is never returned.
 
+use varve::codec::frame::record_for;
 use varve::error::Error;
 use varve::memtable::Memtable;
 use varve::types::{FileName, Kind, SEQUENCE_MAX};
@@ -222,7 +223,7 @@ fn a_record_whose_checksum_holds_but_not_its_contents_is_corrupt() {
     let salt = header(9).salt;
     let with = |payload: &[u8]| {
         let mut bytes = header(9).encode().to_vec();
-        varve::codec::frame::encode_record(&mut bytes, salt, 0, payload);
+        bytes.extend(record_for(0, bytes.len() as u64, salt, 0, payload));
         bytes
     };
     // client, request, first sequence, count, then entries
@@ -246,7 +247,7 @@ fn a_record_whose_checksum_holds_but_not_its_contents_is_corrupt() {
         assert_eq!(corrupt_at(scan(&with(payload))), Some(48), "{payload:?}");
     }
     let mut twice = with(&[0, 0, 5, 1, 1, 0, 0]);
-    varve::codec::frame::encode_record(&mut twice, salt, 0, &[0, 0, 5, 1, 1, 0, 0]);
+    twice.extend(record_for(0, twice.len() as u64, salt, 0, &[0, 0, 5, 1, 1, 0, 0]));
     assert_eq!(corrupt_at(scan(&twice)), Some(48 + 32), "a sequence that was already given");
 }
 

@@ -7,6 +7,8 @@ use varve::scan::{Batch, ScanOptions};
 use varve::storage::{MemorySlots, SlotError, SlotPool, Slots};
 use varve::{Durability, Host, Options, Store};
 
+use crate::same_as::same_as;
+
 const JOBS: u64 = 2000;
 const STEPS: u64 = 100_000;
 
@@ -18,17 +20,7 @@ struct Counted {
 }
 
 impl Slots for Counted {
-    fn count(&self) -> u32 {
-        self.slots.count()
-    }
-
-    fn is_open(&self, slot: u32) -> bool {
-        self.slots.is_open(slot)
-    }
-
-    fn size(&self, slot: u32) -> u64 {
-        self.slots.size(slot)
-    }
+    same_as!(slots: count is_open size truncate);
 
     fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
         self.bytes.set(self.bytes.get() + into.len() as u64);
@@ -43,10 +35,6 @@ impl Slots for Counted {
     fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
         self.flushes.set(self.flushes.get() + 1);
         self.slots.flush(slot)
-    }
-
-    fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
-        self.slots.truncate(slot, bytes)
     }
 }
 

@@ -4,12 +4,11 @@
 //! writers.
 
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
 
-use crate::engine::{Beside, Engine, Outcome, Settings, all, both};
+use crate::engine::{Engine, Outcome, Settings, Shared};
 
 /// It counts as idle after this long without work in the background.
 const QUIET: Duration = Duration::from_millis(300);
@@ -21,8 +20,15 @@ pub struct Fjall {
     buffered: bool,
 }
 
-impl Fjall {
-    /// Looks keys up at one read point; returns how many were there.
+impl Shared for Fjall {
+    fn set(&self, key: &[u8], value: &[u8]) -> Outcome {
+        Ok(self.keys.insert(key, value)?)
+    }
+
+    fn has(&self, key: &[u8]) -> Outcome<bool> {
+        Ok(self.keys.get(key)?.is_some())
+    }
+
     fn get_batch(&self, keys: &[[u8; 32]]) -> Outcome<u64> {
         let snapshot = self.db.snapshot();
         let mut found = 0;
@@ -52,7 +58,7 @@ impl Engine for Fjall {
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Outcome {
-        Ok(self.keys.insert(key, value)?)
+        self.set(key, value)
     }
 
     fn delete(&mut self, key: &[u8]) -> Outcome {
@@ -76,16 +82,6 @@ impl Engine for Fjall {
         self.get_batch(keys)
     }
 
-    fn get_all_from_all(
-        &mut self,
-        threads: u64,
-        batches: u64,
-        keys: impl Fn(u64, u64) -> Vec<[u8; 32]> + Sync,
-    ) -> Outcome<u64> {
-        let this = &*self;
-        all(threads, |thread| (0..batches).map(|batch| this.get_batch(&keys(thread, batch))).sum())
-    }
-
     fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize> {
         let mut found = 0;
         for guard in self.keys.range(from..).take(count) {
@@ -93,61 +89,6 @@ impl Engine for Fjall {
             found += 1;
         }
         Ok(found)
-    }
-
-    fn beside(
-        &mut self,
-        writes: u64,
-        pair: impl Fn(u64) -> ([u8; 32], [u8; 32]) + Sync,
-        key: impl Fn(u64) -> [u8; 32] + Sync,
-    ) -> Outcome<Beside> {
-        let keys = &self.keys;
-        let write = || {
-            for number in 0..writes {
-                let (key, value) = pair(number);
-                keys.insert(key, value)?;
-            }
-            Ok(())
-        };
-        both(write, |over| {
-            let mut beside = Beside::default();
-            while !over.load(Relaxed) {
-                beside.missing += u64::from(keys.get(key(beside.reads))?.is_none());
-                beside.reads += 1;
-            }
-            Ok(beside)
-        })
-    }
-
-    fn put_from_all(
-        &mut self,
-        threads: u64,
-        each: u64,
-        pair: impl Fn(u64, u64) -> ([u8; 16], [u8; 100]) + Sync,
-    ) -> Outcome {
-        all(threads, |thread| {
-            for number in 0..each {
-                let (key, value) = pair(thread, number);
-                self.keys.insert(key, value)?;
-            }
-            Ok(0)
-        })?;
-        Ok(())
-    }
-
-    fn get_from_all(
-        &mut self,
-        threads: u64,
-        each: u64,
-        key: impl Fn(u64, u64) -> [u8; 16] + Sync,
-    ) -> Outcome<u64> {
-        all(threads, |thread| {
-            let mut found = 0;
-            for number in 0..each {
-                found += u64::from(self.keys.get(key(thread, number))?.is_some());
-            }
-            Ok(found)
-        })
     }
 
     fn flush(&mut self) -> Outcome {

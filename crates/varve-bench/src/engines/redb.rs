@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use redb::{Database, Durability, ReadableDatabase, TableDefinition};
 
-use crate::engine::{Beside, Engine, Outcome, Settings, all, both};
+use crate::engine::{Engine, Outcome, Settings, Shared};
 
 const TABLE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("bench");
 /// Commits that are not flushed keep the pages they replaced: so one is flushed now and then.
@@ -35,7 +35,9 @@ impl Redb {
         change(&mut transaction.open_table(TABLE)?)?;
         Ok(transaction.commit()?)
     }
+}
 
+impl Shared for Redb {
     fn set(&self, key: &[u8], value: &[u8]) -> Outcome {
         self.change(|table| {
             table.insert(key, value)?;
@@ -46,10 +48,7 @@ impl Redb {
     fn has(&self, key: &[u8]) -> Outcome<bool> {
         Ok(self.db.begin_read()?.open_table(TABLE)?.get(key)?.is_some())
     }
-}
 
-impl Redb {
-    /// Looks keys up at one read point; returns how many were there.
     fn get_batch(&self, keys: &[[u8; 32]]) -> Outcome<u64> {
         let table = self.db.begin_read()?.open_table(TABLE)?;
         let mut found = 0;
@@ -102,16 +101,6 @@ impl Engine for Redb {
         self.get_batch(keys)
     }
 
-    fn get_all_from_all(
-        &mut self,
-        threads: u64,
-        batches: u64,
-        keys: impl Fn(u64, u64) -> Vec<[u8; 32]> + Sync,
-    ) -> Outcome<u64> {
-        let this = &*self;
-        all(threads, |thread| (0..batches).map(|batch| this.get_batch(&keys(thread, batch))).sum())
-    }
-
     fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize> {
         let table = self.db.begin_read()?.open_table(TABLE)?;
         let mut found = 0;
@@ -121,63 +110,6 @@ impl Engine for Redb {
             found += 1;
         }
         Ok(found)
-    }
-
-    fn beside(
-        &mut self,
-        writes: u64,
-        pair: impl Fn(u64) -> ([u8; 32], [u8; 32]) + Sync,
-        key: impl Fn(u64) -> [u8; 32] + Sync,
-    ) -> Outcome<Beside> {
-        let store = &*self;
-        let write = || {
-            for number in 0..writes {
-                let (key, value) = pair(number);
-                store.set(&key, &value)?;
-            }
-            Ok(())
-        };
-        both(write, |over| {
-            let mut beside = Beside::default();
-            while !over.load(Relaxed) {
-                beside.missing += u64::from(!store.has(&key(beside.reads))?);
-                beside.reads += 1;
-            }
-            Ok(beside)
-        })
-    }
-
-    fn put_from_all(
-        &mut self,
-        threads: u64,
-        each: u64,
-        pair: impl Fn(u64, u64) -> ([u8; 16], [u8; 100]) + Sync,
-    ) -> Outcome {
-        let store = &*self;
-        all(threads, |thread| {
-            for number in 0..each {
-                let (key, value) = pair(thread, number);
-                store.set(&key, &value)?;
-            }
-            Ok(0)
-        })?;
-        Ok(())
-    }
-
-    fn get_from_all(
-        &mut self,
-        threads: u64,
-        each: u64,
-        key: impl Fn(u64, u64) -> [u8; 16] + Sync,
-    ) -> Outcome<u64> {
-        let store = &*self;
-        all(threads, |thread| {
-            let mut found = 0;
-            for number in 0..each {
-                found += u64::from(store.has(&key(thread, number))?);
-            }
-            Ok(found)
-        })
     }
 
     fn flush(&mut self) -> Outcome {

@@ -5,11 +5,10 @@
 //! writers.
 
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
 
 use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Options, WaitForCompactOptions, WriteBatch};
 
-use crate::engine::{Beside, Engine, Outcome, Settings, all, both};
+use crate::engine::{Engine, Outcome, Settings, Shared};
 
 /// See the module.
 pub struct RocksDb {
@@ -17,8 +16,15 @@ pub struct RocksDb {
     cache: Cache,
 }
 
-impl RocksDb {
-    /// Looks keys up at one read point; returns how many were there.
+impl Shared for RocksDb {
+    fn set(&self, key: &[u8], value: &[u8]) -> Outcome {
+        Ok(self.db.put(key, value)?)
+    }
+
+    fn has(&self, key: &[u8]) -> Outcome<bool> {
+        Ok(self.db.get_pinned(key)?.is_some())
+    }
+
     fn get_batch(&self, keys: &[[u8; 32]]) -> Outcome<u64> {
         let snapshot = self.db.snapshot();
         let mut found = 0;
@@ -48,7 +54,7 @@ impl Engine for RocksDb {
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Outcome {
-        Ok(self.db.put(key, value)?)
+        self.set(key, value)
     }
 
     fn delete(&mut self, key: &[u8]) -> Outcome {
@@ -71,16 +77,6 @@ impl Engine for RocksDb {
         self.get_batch(keys)
     }
 
-    fn get_all_from_all(
-        &mut self,
-        threads: u64,
-        batches: u64,
-        keys: impl Fn(u64, u64) -> Vec<[u8; 32]> + Sync,
-    ) -> Outcome<u64> {
-        let this = &*self;
-        all(threads, |thread| (0..batches).map(|batch| this.get_batch(&keys(thread, batch))).sum())
-    }
-
     fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize> {
         let mut iterator = self.db.raw_iterator();
         iterator.seek(from);
@@ -94,63 +90,6 @@ impl Engine for RocksDb {
         }
         iterator.status()?;
         Ok(found)
-    }
-
-    fn beside(
-        &mut self,
-        writes: u64,
-        pair: impl Fn(u64) -> ([u8; 32], [u8; 32]) + Sync,
-        key: impl Fn(u64) -> [u8; 32] + Sync,
-    ) -> Outcome<Beside> {
-        let db = &self.db;
-        let write = || {
-            for number in 0..writes {
-                let (key, value) = pair(number);
-                db.put(key, value)?;
-            }
-            Ok(())
-        };
-        both(write, |over| {
-            let mut beside = Beside::default();
-            while !over.load(Relaxed) {
-                beside.missing += u64::from(db.get_pinned(key(beside.reads))?.is_none());
-                beside.reads += 1;
-            }
-            Ok(beside)
-        })
-    }
-
-    fn put_from_all(
-        &mut self,
-        threads: u64,
-        each: u64,
-        pair: impl Fn(u64, u64) -> ([u8; 16], [u8; 100]) + Sync,
-    ) -> Outcome {
-        let db = &self.db;
-        all(threads, |thread| {
-            for number in 0..each {
-                let (key, value) = pair(thread, number);
-                db.put(key, value)?;
-            }
-            Ok(0)
-        })?;
-        Ok(())
-    }
-
-    fn get_from_all(
-        &mut self,
-        threads: u64,
-        each: u64,
-        key: impl Fn(u64, u64) -> [u8; 16] + Sync,
-    ) -> Outcome<u64> {
-        let db = &self.db;
-        all(threads, |thread| {
-            let mut found = 0;
-            for number in 0..each {
-                found += u64::from(db.get_pinned(key(thread, number))?.is_some());
-            }
-            Ok(found)
-        })
     }
 
     fn flush(&mut self) -> Outcome {

@@ -9,7 +9,7 @@ use std::path::Path;
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::{Durability, Op, Options};
 
-use crate::engine::{Beside, Engine, Outcome, Settings, all};
+use crate::engine::{Beside, Concurrent, Engine, Outcome, Settings, all};
 use crate::host::{FileHost, FileStore};
 
 /// A buffered log goes to the operating system in pieces of this size, as `varve/synchronous` does.
@@ -46,7 +46,6 @@ fn set<'a>(key: &'a [u8], value: &'a [u8]) -> Op<'a> {
 
 impl Engine for Varve {
     const NAME: &'static str = "varve";
-    const THREADS: bool = false;
 
     fn open(dir: &Path, settings: &Settings) -> Outcome<Self> {
         let options = Options {
@@ -79,6 +78,64 @@ impl Engine for Varve {
         self.stage(&ops)
     }
 
+    fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize> {
+        let store = self.host.store();
+        let options =
+            ScanOptions { lower: from.to_vec(), limit: Some(count as u64), ..ScanOptions::default() };
+        let mut cursor = store.scan(options)?;
+        let mut found = 0;
+        loop {
+            self.batch.reset(true, true);
+            let progress = store.scan_next(&mut cursor, SCAN_BYTES, &mut self.batch)?;
+            found += self.batch.count() as usize;
+            if progress == Progress::Finished {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Outcome {
+        self.host.flush()
+    }
+
+    fn finish_jobs(&mut self) -> Outcome {
+        self.host.finish_jobs()
+    }
+
+    fn compact(&mut self) -> Outcome {
+        self.host.compact()
+    }
+
+    fn memory_bytes(&self) -> Option<u64> {
+        let stats = self.host.store().stats();
+        Some(stats.memtable_bytes + stats.frozen_bytes + stats.cache_bytes + stats.resident_bytes)
+    }
+
+    fn notes(&self) -> String {
+        let stats = self.host.store().stats();
+        let levels: Vec<_> =
+            stats.levels.iter().map(|level| format!("{}/{}", level.tables, level.bytes >> 20)).collect();
+        format!(
+            "levels (tables/MiB) {}, cache {}/{} KiB, hits {} misses {}, resident {} KiB, {} flushes, {} compactions, {} moves, tables written {:.2} times",
+            levels.join(" "),
+            stats.cache_bytes >> 10,
+            stats.cache_bytes_max >> 10,
+            stats.cache_hits,
+            stats.cache_misses,
+            stats.resident_bytes >> 10,
+            stats.flushes,
+            stats.compactions,
+            stats.moves,
+            stats.write_amplification(),
+        )
+    }
+
+    fn close(self) -> Outcome {
+        self.host.close()
+    }
+}
+
+impl Concurrent for Varve {
     fn get_all_from_all(
         &mut self,
         threads: u64,
@@ -95,22 +152,6 @@ impl Engine for Varve {
             }
             Ok(found)
         })
-    }
-
-    fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize> {
-        let store = self.host.store();
-        let options =
-            ScanOptions { lower: from.to_vec(), limit: Some(count as u64), ..ScanOptions::default() };
-        let mut cursor = store.scan(options)?;
-        let mut found = 0;
-        loop {
-            self.batch.reset(true, true);
-            let progress = store.scan_next(&mut cursor, SCAN_BYTES, &mut self.batch)?;
-            found += self.batch.count() as usize;
-            if progress == Progress::Finished {
-                return Ok(found);
-            }
-        }
     }
 
     fn beside(
@@ -160,45 +201,5 @@ impl Engine for Varve {
             }
         }
         Ok(found)
-    }
-
-    fn flush(&mut self) -> Outcome {
-        self.host.flush()
-    }
-
-    fn finish_jobs(&mut self) -> Outcome {
-        self.host.finish_jobs()
-    }
-
-    fn compact(&mut self) -> Outcome {
-        self.host.compact()
-    }
-
-    fn memory_bytes(&self) -> Option<u64> {
-        let stats = self.host.store().stats();
-        Some(stats.memtable_bytes + stats.frozen_bytes + stats.cache_bytes + stats.resident_bytes)
-    }
-
-    fn notes(&self) -> String {
-        let stats = self.host.store().stats();
-        let levels: Vec<_> =
-            stats.levels.iter().map(|level| format!("{}/{}", level.tables, level.bytes >> 20)).collect();
-        format!(
-            "levels (tables/MiB) {}, cache {}/{} KiB, hits {} misses {}, resident {} KiB, {} flushes, {} compactions, {} moves, tables written {:.2} times",
-            levels.join(" "),
-            stats.cache_bytes >> 10,
-            stats.cache_bytes_max >> 10,
-            stats.cache_hits,
-            stats.cache_misses,
-            stats.resident_bytes >> 10,
-            stats.flushes,
-            stats.compactions,
-            stats.moves,
-            stats.write_amplification(),
-        )
-    }
-
-    fn close(self) -> Outcome {
-        self.host.close()
     }
 }

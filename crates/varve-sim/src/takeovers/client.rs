@@ -1,6 +1,9 @@
 //! A client: what it sends, what it was answered, and what it has open.
 //!
 //! Invariant: frames are answered in their order; one that was not answered is sent again byte by byte.
+//!
+//! A transaction is a batch that has read the key of the client in a snapshot: it must not be done if a write of that key lies between the
+//! two.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -48,6 +51,8 @@ enum Ask {
     /// By its index, as are deletes.
     Write(usize),
     Delete(usize),
+    /// A write that depends on what it read in a snapshot.
+    Transaction(usize, u8),
     /// Of the key of a write, by the write's ordinal.
     Read(u64),
     /// Of the client's own key.
@@ -84,6 +89,8 @@ pub(super) struct Client {
     pub(super) writes: Vec<Write>,
     /// Whether it deletes its key.
     deletes: bool,
+    /// Whether it has transactions.
+    transacts: bool,
     first: u32,
     asked: u64,
     snapshots: BTreeMap<u8, OpenSnapshot>,
@@ -93,13 +100,14 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(id: u64, first: u32, deletes: bool) -> Self {
+    pub(super) fn new(id: u64, first: u32, deletes: bool, transacts: bool) -> Self {
         Self {
             id,
             lives: true,
             frames: VecDeque::new(),
             writes: Vec::new(),
             deletes,
+            transacts,
             first,
             asked: 0,
             snapshots: BTreeMap::new(),
@@ -150,7 +158,11 @@ impl Client {
     fn ask(&mut self, rng: &mut Rng, levels: &[Durability], ops: &mut Vec<u8>) -> Ask {
         let ordinal = self.asked;
         let number = self.request(ordinal) as usize;
-        match rng.weighted(&[10, 4, 3, 1, 3, 1, if self.deletes { 5 } else { 0 }]) {
+        let only = |weight, is_on: bool| if is_on { weight } else { 0 };
+        let transactions = only(10, self.transacts && !self.open.is_empty());
+        // More of what they need: snapshots, and tombstones behind them.
+        let (snapshots, deletes) = if self.transacts { (3, 12) } else { (1, only(5, self.deletes)) };
+        match rng.weighted(&[10, 4, 3, snapshots, 3, 1, deletes, transactions]) {
             0 => {
                 let level = rng.pick(levels);
                 let bytes = rng.pick(&[8, 8, 30, 400, 3000]);
@@ -181,6 +193,18 @@ impl Client {
                 let outcome = WriteOutcome::Open;
                 self.writes.push(Write { ordinal, operations: 1, is_delete: true, level, outcome });
                 Ask::Delete(self.writes.len() - 1)
+            }
+            7 => {
+                let (level, snapshot) = (rng.pick(levels), rng.pick(&self.open));
+                let (key, value) = (self.key_of(ordinal), ordinal.to_be_bytes());
+                let mut batch = Vec::new();
+                put_u32(&mut batch, 2);
+                put_item(&mut batch, [3, 0], &self.own_key(), b"");
+                put_item(&mut batch, [1, 0], &key, &value);
+                put(ops, number, (Operation::Batch, level as u8, snapshot), &[], &batch);
+                let outcome = WriteOutcome::Open;
+                self.writes.push(Write { ordinal, operations: 1, is_delete: false, level, outcome });
+                Ask::Transaction(self.writes.len() - 1, snapshot)
             }
             1 => {
                 let of = (ordinal + rng.below(4)).saturating_sub(rng.below(8));
@@ -281,13 +305,16 @@ impl Client {
         {
             totals.retries += 1;
             // Reads of a snapshot that was lost with an earlier leader, or never opened, get this answer too.
-            let is_of_lost = matches!(ask, Ask::ReadSnapshot(number, _) if self.snapshots.get(number).is_none_or(|snapshot| snapshot.is_lost));
+            let is_of_lost = matches!(ask, Ask::ReadSnapshot(number, _) | Ask::Transaction(_, number) if self.snapshots.get(number).is_none_or(|snapshot| snapshot.is_lost));
             if !is_repeated && !is_of_lost {
                 return Err("a request must be made again, though nothing was sent again".to_owned());
             }
         }
         match (ask, answer) {
-            (Ask::Write(at) | Ask::Delete(at), Answer::Ok(receipt) | Answer::Missing(receipt)) => {
+            (
+                Ask::Write(at) | Ask::Delete(at) | Ask::Transaction(at, _),
+                Answer::Ok(receipt) | Answer::Missing(receipt),
+            ) => {
                 let mut reader = Reader::new(&receipt);
                 let sequence = reader.u64().map_err(|Truncated| "a receipt is short")?;
                 let level = reader.u32().map_err(|Truncated| "a receipt is short")?;
@@ -298,9 +325,17 @@ impl Client {
                 write.outcome = WriteOutcome::Done(sequence);
                 totals.writes += 1;
                 totals.repeated += u64::from(is_repeated);
+                match ask {
+                    Ask::Transaction(_, number) => self.check_transaction(*number, sequence, totals),
+                    _ => Ok(()),
+                }
+            }
+            (Ask::Transaction(at, _), Answer::Conflict(..)) => {
+                self.writes[*at].outcome = WriteOutcome::Refused;
+                totals.conflicts += 1;
                 Ok(())
             }
-            (Ask::Write(at) | Ask::Delete(at), Answer::Error(code)) => {
+            (Ask::Write(at) | Ask::Delete(at) | Ask::Transaction(at, _), Answer::Error(code)) => {
                 let known = [Code::StorageFull, Code::Retry].map(|code| code as u8);
                 if !known.contains(&code) {
                     return Err(format!("refused with code {code}"));
@@ -354,6 +389,31 @@ impl Client {
         }
     }
 
+    /// Checks that nothing changed the client's key between the snapshot of a transaction and its commit, whose last sequence is given.
+    fn check_transaction(&self, number: u8, commit: u64, totals: &mut Totals) -> Outcome {
+        // If an earlier leader did it and its answers were lost, the snapshot may not be opened again to say what it saw.
+        let Some(snapshot) = self.snapshots.get(&number) else { return Ok(()) };
+        let [since, _] = snapshot.read_point;
+        let missed = self.changes_of_own().find(|(last, _)| (since + 1..commit).contains(last));
+        totals.transactions += 1;
+        match missed {
+            None => Ok(()),
+            Some((last, write)) => Err(format!(
+                "it committed, though its key was written by request {} at {last}, after its snapshot at {since}",
+                write.ordinal
+            )),
+        }
+    }
+
+    /// The writes of the client's key that were done, with their last sequences.
+    fn changes_of_own(&self) -> impl Iterator<Item = (u64, &Write)> {
+        let writes = self.writes.iter().filter(|write| write.is_delete || write.operations > 1);
+        writes.filter_map(|write| match write.outcome {
+            WriteOutcome::Done(last) => Some((last, write)),
+            _ => None,
+        })
+    }
+
     /// The ordinal of the write that set the client's key before a sequence, if it was not deleted since.
     fn own_before(&self, sequence: u64) -> Option<u64> {
         self.own_where(|_, last| last < sequence)
@@ -361,11 +421,7 @@ impl Client {
 
     /// The ordinal of the write that set the client's key, after the given writes; they get their last sequences.
     fn own_where(&self, is_before: impl Fn(&Write, u64) -> bool) -> Option<u64> {
-        let done = self.writes.iter().filter(|write| write.is_delete || write.operations > 1);
-        let done = done.filter_map(|write| match write.outcome {
-            WriteOutcome::Done(last) if is_before(write, last) => Some((last, write)),
-            _ => None,
-        });
+        let done = self.changes_of_own().filter(|(last, write)| is_before(write, *last));
         let (_, last) = done.max_by_key(|(last, _)| *last)?;
         (!last.is_delete).then_some(last.ordinal)
     }

@@ -118,13 +118,6 @@ pub(crate) fn end_record_under(
     image.resize(aligned(image.len()), 0);
 }
 
-/// Appends a whole record.
-pub fn encode_record(image: &mut Vec<u8>, salt: u64, synced_upto: u32, payload: &[u8]) {
-    let start = begin_record(image);
-    image.extend_from_slice(payload);
-    end_record(image, start, salt, synced_upto);
-}
-
 /// A whole record by itself, to be written at `offset` of its file, whose key has this number.
 #[must_use]
 pub fn record_for(key: KeyNumber, offset: u64, salt: u64, synced_upto: u32, payload: &[u8]) -> Vec<u8> {
@@ -358,6 +351,13 @@ mod tests {
 
     const SALT: u64 = 0x0123_4567_89ab_cdef;
     const START: usize = 16;
+
+    /// Appends a whole record.
+    fn encode_record(image: &mut Vec<u8>, salt: u64, synced_upto: u32, payload: &[u8]) {
+        let start = begin_record(image);
+        image.extend_from_slice(payload);
+        end_record(image, start, salt, synced_upto);
+    }
 
     /// Three records; the second and third promise all before them when `synced`.
     fn image(synced: bool) -> Vec<u8> {

@@ -98,11 +98,11 @@ impl<S: Storage> Store<S> {
     }
 
     /// Changes the data keys and what wraps them: new files are encrypted under the newest. Encrypts a store that was not encrypted.
-    /// When this returns, the manifest, both files of it, has the new keys and only these.
+    /// When this returns, the manifest, both files of it, has the new keys and only these. Staged writes are committed first.
     ///
     /// # Errors
     /// `InvalidArgument` when a key is missing that [`Store::keys_in_use`] names, or there is none; `StorageFull` and `Io` of the
-    /// storage. After every error but `Io` nothing has changed.
+    /// storage. After every error but `Io` the keys are as before.
     pub fn change_keys(&mut self, encryption: Encryption) -> Result<()> {
         self.check_writable()?;
         let keyring = &encryption.keyring;
@@ -114,6 +114,8 @@ impl<S: Storage> Store<S> {
         self.wipes |= self.manifest.keyring().current() == 0;
         if is_new {
             self.log_staged(false)?;
+            // What the log has must not be rolled back, also if there is no room for the manifest.
+            self.promise();
         }
         if self.wipes {
             self.storage.set_wiping(true);
@@ -122,7 +124,6 @@ impl<S: Storage> Store<S> {
         let changed = self.manifest.change_keys(&mut self.storage, &self.version, encryption);
         changed.map_err(|error| self.poison_unless_lack(error))?;
         if is_new {
-            self.promise();
             self.freeze();
             // Only a header and seals: a link of the chain with nothing to flush.
             self.frozen.pop_back_if(|frozen| frozen.memtable.borrow().is_empty());

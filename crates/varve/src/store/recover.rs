@@ -315,6 +315,9 @@ impl<S: Storage> Store<S> {
     /// sent nothing, and writes that they repeat later would happen again (seed 1795744118000089 of the takeovers).
     fn delete_orphans(&mut self, files: &[(FileName, u64)]) -> Result<u64> {
         let mut orphans = 0;
+        // Nothing will name them any more, and their numbers must not be used again.
+        self.version.floors.next_table = self.fresh.next_table;
+        self.version.floors.next_segment = self.fresh.next_segment;
         // They may be from before the store was encrypted.
         self.storage.set_wiping(self.manifest.keyring().current() > 0);
         for (file, _) in files {

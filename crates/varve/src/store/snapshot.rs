@@ -6,7 +6,7 @@
 //! the snapshot.
 //!
 //! A snapshot whose process died can be opened again by its sequence and its time, if no version that it saw was dropped since: a job that
-//! drops a version raises the manifest's `gc_sequence` above it.
+//! drops a version raises the manifest's `gc_sequence` above it. Nor may a job be running that drops newer tombstones.
 //!
 //! Invariant: a snapshot sees the writes that were staged when it was opened, except those that were refused later.
 
@@ -131,8 +131,8 @@ impl<S: Storage> Store<S> {
     /// (milliseconds since 1970) are the values that [`Store::read_point_of_snapshot`] returned there.
     ///
     /// # Errors
-    /// `Retry` when some of the versions that it saw are gone, or were never in the log; else as
-    /// [`Store::open_snapshot_as`].
+    /// `Retry` when some of the versions that it saw are gone, or were never in the log, or when a job that runs may drop tombstones that
+    /// are newer; else as [`Store::open_snapshot_as`].
     pub fn restore_snapshot(&mut self, name: Name, sequence: Sequence, now_ms: u64) -> Result<()> {
         self.check_open()?;
         if now_ms == 0 || sequence > self.recovered {
@@ -150,9 +150,11 @@ impl<S: Storage> Store<S> {
         self.keep_read_point(name, sequence, self.clock.now_ms)
     }
 
-    /// Keeps an earlier read point as a snapshot: every version that it saw must still be there.
+    /// Keeps an earlier read point as a snapshot: every version that it saw must still be there, and so must the tombstones since, after
+    /// the jobs that run now.
     fn keep_read_point(&mut self, name: Name, sequence: Sequence, now_ms: u64) -> Result<()> {
-        if sequence < self.version.floors.gc_sequence && !mutant::has(Mutant::LostVersionsIgnored) {
+        let is_lost = sequence < self.version.floors.gc_sequence && !mutant::has(Mutant::LostVersionsIgnored);
+        if is_lost || self.jobs.may_forget(sequence) && !mutant::has(Mutant::RunningJobsIgnored) {
             return Err(Error::Retry);
         }
         let snapshot = Cursor::new(self.view.clone(), sequence, now_ms, ScanOptions::default());
@@ -184,7 +186,8 @@ impl<S: Storage> Store<S> {
         self.jobs.look_again();
     }
 
-    /// The sequence of the oldest snapshot. A job that starts now has no newer inputs than a snapshot that is opened later.
+    /// The sequence of the oldest snapshot. A job that starts now has no newer inputs than a snapshot that is opened later, and one that is
+    /// opened again must not be older than the tombstones that the job may drop.
     pub(super) fn oldest_snapshot(&self) -> Sequence {
         if mutant::has(Mutant::TombstonesForgotten) {
             return SEQUENCE_MAX;

@@ -139,11 +139,15 @@ impl Situation<'_> {
         }
         for narrowed in [true, false] {
             for level in 0..=DEEPEST {
-                // Level 0 is merged as a whole, so tombstones there can wait.
-                let mut tables = version.level(level).iter();
-                if tables.any(
-                    |table| if narrowed { table.is_narrowed() } else { level > 0 && self.is_dense(table) },
-                ) && let Some(pick) = self.sink(level)
+                // Level 0 is merged as a whole, so tombstones there can wait. Of other levels, a table that damage keeps there is
+                // not due: another one would be merged in its place, and in the deepest level this would have no end.
+                let is_due = |table: &Shared| {
+                    let is_due =
+                        if narrowed { table.is_narrowed() } else { level > 0 && self.is_dense(table) };
+                    is_due && (level == 0 || self.can_sink(level, table))
+                };
+                if version.level(level).iter().any(is_due)
+                    && let Some(pick) = self.sink(level)
                 {
                     return Some(pick);
                 }

@@ -10,7 +10,7 @@ use crate::manifest::{Edit, Floors};
 use crate::storage::Storage;
 use crate::store::{Frozen, Store};
 use crate::table::TableMeta;
-use crate::types::FileName;
+use crate::types::{FileName, Sequence};
 
 /// A merge counts as one of overwrites if it drops more than one entry for this many entries that it keeps.
 const OVERWRITTEN_SHARE: u64 = 8;
@@ -102,7 +102,7 @@ impl<S: Storage> Store<S> {
         // Also without a log: the memtable may have been recovered from a log, and must not be recovered again.
         floors.log_floor = last;
         floors.last_sequence = floors.last_sequence.max(self.frozen[end].memtable.borrow().max_sequence());
-        raise_gc(&mut floors, &result);
+        raise_gc(&mut floors, &result, self.last_sequence);
         // The view after the edit must not contain the memtables any more: the table takes their place. One by one:
         // `drain` would add a kilobyte of wasm.
         let flushed: Vec<Frozen> = (0..=end).filter_map(|_| self.frozen.pop_front()).collect();
@@ -150,7 +150,7 @@ impl<S: Storage> Store<S> {
         if !self.fits(running, &result) {
             return Ok(false);
         }
-        raise_gc(&mut edit.floors, &result);
+        raise_gc(&mut edit.floors, &result, self.last_sequence);
         self.counters.count_compaction(&result, self.clock.now_ms);
         if running.inputs.first().is_some_and(|newest| newest.level == 0) {
             let kept: u64 = result.tables.iter().map(|table| table.entries).sum();
@@ -187,10 +187,9 @@ impl<S: Storage> Store<S> {
 }
 
 /// No snapshot from before a job's newest input may be opened again, because the job dropped entries that it might read. An
-/// expired entry was also visible to snapshots that are as new as the entry, if their time is older.
-fn raise_gc(floors: &mut Floors, result: &JobResult) {
-    if result.entries_dropped + result.entries_expired > 0 {
-        let lost = floors.last_sequence + u64::from(result.entries_expired > 0);
-        floors.gc_sequence = floors.gc_sequence.max(lost);
-    }
+/// expired entry was also visible to newer snapshots, up to the store's `last` sequence, if their time is older.
+fn raise_gc(floors: &mut Floors, result: &JobResult, last: Sequence) {
+    let dropped = if result.entries_dropped > 0 { floors.last_sequence } else { 0 };
+    let expired = if result.entries_expired > 0 { last + 1 } else { 0 };
+    floors.gc_sequence = floors.gc_sequence.max(dropped).max(expired);
 }

@@ -19,6 +19,7 @@ use crate::compact::JobKind;
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::store::Store;
+use crate::types::Sequence;
 
 /// A job for a compactor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +89,11 @@ impl Jobs {
         self.running.iter().any(|running| running.kind == JobKind::Compaction)
     }
 
+    /// Whether a job may drop a tombstone that is newer than this.
+    pub(super) fn may_forget(&self, since: Sequence) -> bool {
+        self.running.iter().any(|running| running.forgets_until > since)
+    }
+
     /// Whether a job reads this table.
     pub(super) fn read(&self, table: u64) -> bool {
         self.running.iter().any(|running| running.reads(table))
@@ -95,7 +101,8 @@ impl Jobs {
 
     fn new_running(&mut self, kind: JobKind, segments: (u64, u64), inputs: Vec<Input>, level: u8) -> Running {
         self.last_number += 1;
-        Running { id: self.last_number, kind, segments, inputs, newer: Vec::new(), level, swept: false }
+        let (id, newer) = (self.last_number, Vec::new());
+        Running { id, kind, segments, inputs, newer, level, forgets_until: 0, swept: false }
     }
 
     /// A write that found no room makes a purge due. Returns the result of the write.

@@ -9,6 +9,7 @@ use crate::mutant::{self, Mutant};
 use crate::storage::Storage;
 use crate::store::{Frozen, Store};
 use crate::table::TableMeta;
+use crate::types::Sequence;
 use crate::view::{SharedMemtable, share};
 
 /// Filter bits per key in levels 0 and 1, which most lookups pass.
@@ -59,7 +60,7 @@ impl<S: Storage> Store<S> {
     pub(super) fn flush_job(&mut self) -> Result<Option<Offer>> {
         let Some(first) = self.frozen.front().map(|oldest| oldest.segment) else { return Ok(None) };
         let Some((memtable, last)) = self.oldest_memtables() else { return Ok(None) };
-        let (image, order, entries) = {
+        let (image, order, entries, newest) = {
             let memtable = memtable.borrow();
             let order = memtable.freeze_order();
             // With room for the rest of the specification, so that the copy is the only one.
@@ -67,7 +68,7 @@ impl<S: Storage> Store<S> {
             room::reserve_exact(&mut image, memtable.image().len() + order.len() + SPEC_BYTES)?;
             image.extend_from_slice(memtable.image());
             let entries = order.len() as u64 / 8;
-            (image, order, entries)
+            (image, order, entries, memtable.max_sequence())
         };
         let bytes = image.len() as u64 + image.len() as u64 / 8 + (16 << 10);
         let bytes_hint =
@@ -81,7 +82,8 @@ impl<S: Storage> Store<S> {
         };
         let mut spec = self.job_spec(outputs_max, table_bytes, 0, bottom);
         spec.input = JobInput::Memtable { image, order };
-        let running = self.jobs.new_running(JobKind::Flush, (first, last), Vec::new(), 0);
+        let mut running = self.jobs.new_running(JobKind::Flush, (first, last), Vec::new(), 0);
+        running.forgets_until = forgets_until(&spec, newest);
         Ok(Some((spec, running, bytes_hint)))
     }
 
@@ -154,8 +156,14 @@ impl<S: Storage> Store<S> {
         let mut running = self.jobs.new_running(JobKind::Compaction, (0, 0), inputs, merge.level as u8);
         running.swept = self.jobs.sweep.is_running() && spec.above.is_empty();
         running.newer = newer;
+        running.forgets_until = forgets_until(&spec, self.version.floors.last_sequence);
         (spec, running, merge.table_bytes.min(stored) + hint_slack)
     }
+}
+
+/// The newest tombstone that a job may drop, if `newest` is as new as all its inputs.
+fn forgets_until(spec: &JobSpec, newest: Sequence) -> Sequence {
+    if spec.bottom { spec.tombstones_until.min(newest) } else { 0 }
 }
 
 /// How many tables of a size a job may write at most.

@@ -1,6 +1,7 @@
 //! A job from its offer to its result: what the store keeps of it.
 
 use crate::compact::{JobKind, JobSpec};
+use crate::types::Sequence;
 
 /// A job that is about to start: its specification, the record that the store keeps of it, and the expected bytes of an
 /// output.
@@ -26,6 +27,8 @@ pub(in crate::store) struct Running {
     /// Tables that are read only to find which entries they hide.
     pub(super) newer: Vec<u64>,
     pub(super) level: u8,
+    /// It may drop tombstones up to this sequence.
+    pub(super) forgets_until: Sequence,
     /// It is part of a sweep.
     pub(super) swept: bool,
 }
