@@ -138,6 +138,27 @@ test('no row is longer than the platform takes, and a long turn writes ahead', {
   expect(contentOf(deviceOn(sql), 0).every((byte) => byte === 1)).toBe(true);
 });
 
+// A write in place was cut short, too, once the slots had more bytes than `maxBytes`. So nothing could be deleted, and no room came back.
+test('a device with more bytes than it may have takes writes in place, and grows by the room for deletes only', async () => {
+  const sql = new FakeSql();
+  const before = deviceOn(sql, 1e6);
+  before.write(0, new Uint8Array(50_000).fill(1), 0);
+  await before.closeAll();
+  const device = deviceOn(sql, 40_000);
+  expect(device.write(1, new Uint8Array(1e6).fill(4), 0)).toBe(256 * 1024);
+  expect(device.write(0, new Uint8Array(100).fill(2), 0)).toBe(100);
+  expect(device.write(0, new Uint8Array(100).fill(3), 49_950)).toBe(50);
+  expect([device.size(0), device.size(1), device.write(2, new Uint8Array(100).fill(4), 0)]).toEqual([
+    50_000,
+    256 * 1024,
+    0,
+  ]);
+  await device.closeAll();
+  expect([...contentOf(deviceOn(sql), 0)].filter((_, at) => [99, 100, 49_949, 49_999].includes(at))).toEqual([
+    2, 1, 1, 3,
+  ]);
+});
+
 test('the gate is closed from the first write of a turn on, before anything is written', () => {
   const sql = new FakeSql();
   const device = deviceOn(sql);

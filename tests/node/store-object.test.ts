@@ -188,6 +188,28 @@ test('on a full storage no turn is lost that was neither refused nor ended the o
   expect([...again.notes.keys()]).toEqual(Array.from({ length: kept }, (_, i) => i));
 });
 
+// Story: an object's `maxBytes` is lowered below the size of its store. Nothing could be deleted any more, so it stayed full for ever.
+test('a store with more bytes than a lowered maxBytes refuses sets and takes deletes', {
+  timeout: 60_000,
+}, async () => {
+  const ctx = new FakeContext('lowered');
+  const { notes } = await construct(ctx, { memoryBytes: 2 ** 20 });
+  for (let i = 0; i < 60; i++) {
+    notes.set(i, new Uint8Array(20_000).fill(i));
+    await ctx.storage.sql.committed();
+  }
+  const again = await construct(new FakeContext('lowered', ctx.storage), { memoryBytes: 2 ** 20, maxBytes: 500_000 });
+  expect(() => again.notes.set(60, new Uint8Array(20_000))).toThrow(
+    expect.objectContaining({ code: 'VARVE_STORAGE_FULL' }),
+  );
+  for (let i = 0; i < 60; i += 2) {
+    again.notes.delete(i);
+    await ctx.storage.sql.committed();
+  }
+  const last = await construct(new FakeContext('lowered', ctx.storage), { memoryBytes: 2 ** 20 });
+  expect([...last.notes.keys()]).toEqual(Array.from({ length: 30 }, (_, i) => 2 * i + 1));
+});
+
 test('a gate that could not be closed is closed by the next write, which logs what was staged', async () => {
   const ctx = new FakeContext('gate');
   const { notes } = await construct(ctx);

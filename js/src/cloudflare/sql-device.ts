@@ -26,11 +26,13 @@ const ZEROS_MIN = 4096;
 const DIRTY_BYTES_MAX = 4 * 1024 * 1024;
 /** Chunks whose bytes stay in memory, because the next write likely goes there. */
 const CHUNKS_IN_MEMORY_MAX = 4;
+/** A store that was there may grow by this much in any case: deletes need room, also if `maxBytes` was lowered below its size. */
+const DELETE_BYTES = 256 * 1024;
 /** Microtasks without a write after which a turn counts as over. A loop that awaits ready results writes once in every few of them. */
 const PATIENCE = 8;
 
 /** Options of a device. */
-export interface SqlDeviceOptions {
+interface SqlDeviceOptions {
   /** The most bytes in all slots together. Beyond it, writes are cut short. */
   readonly maxBytes: () => number;
   /** Most slots. */
@@ -60,6 +62,7 @@ export class SqlDevice implements ManagedDevice {
   /** Chunks with bytes in memory; the last written one is at the end. */
   readonly #inMemory = new Set<Chunk>();
   #bytesUsed = 0;
+  #bytesAtFirst = 0;
   #dirtyBytes = 0;
   #isGateClosed = false;
   #isClosed = false;
@@ -77,6 +80,7 @@ export class SqlDevice implements ManagedDevice {
       slot.size = Math.max(slot.size, stored.chunk * CHUNK_BYTES + chunk.length);
     }
     for (const { size } of this.#slots) this.#bytesUsed += size;
+    this.#bytesAtFirst = this.#bytesUsed;
     this.#add(SPARE_SLOTS);
   }
 
@@ -111,7 +115,8 @@ export class SqlDevice implements ManagedDevice {
   write(slot: number, bytes: Uint8Array, at: number): number {
     const target = this.#slot(slot);
     const grownBy = Math.max(0, at + bytes.length - target.size);
-    const short = Math.max(0, this.#bytesUsed + grownBy - this.#options.maxBytes());
+    // Bytes that are there are always overwritten.
+    const short = Math.min(grownBy, Math.max(0, this.#bytesUsed + grownBy - this.#bytesMax()));
     const count = Math.max(0, bytes.length - short);
     if (count === 0) return 0;
     const isGrowth = at >= target.size && count >= ZEROS_MIN && isZero(bytes);
@@ -127,7 +132,7 @@ export class SqlDevice implements ManagedDevice {
 
   truncate(slot: number, bytes: number): void {
     const target = this.#slot(slot);
-    if (bytes > target.size && this.#bytesUsed + bytes - target.size > this.#options.maxBytes()) {
+    if (bytes > target.size && this.#bytesUsed + bytes - target.size > this.#bytesMax()) {
       throw new SlotError('full', 'The store has its maximum size.');
     }
     if (bytes < target.size) this.#cut(slot, target, bytes);
@@ -149,7 +154,7 @@ export class SqlDevice implements ManagedDevice {
   }
 
   async freeBytes(): Promise<number> {
-    return this.#options.maxBytes() - this.#bytesUsed;
+    return this.#bytesMax() - this.#bytesUsed;
   }
 
   async closeAll(): Promise<void> {
@@ -246,6 +251,11 @@ export class SqlDevice implements ManagedDevice {
   #fail(cause: unknown): void {
     this.abort();
     this.#options.onFailure(cause);
+  }
+
+  #bytesMax(): number {
+    const least = this.#bytesAtFirst > 0 ? this.#bytesAtFirst + DELETE_BYTES : 0;
+    return Math.max(least, this.#options.maxBytes());
   }
 
   #slot(slot: number): Slot {

@@ -14,7 +14,8 @@
 
 import { toWire, VarveError, type WireError } from '../errors.ts';
 import { type CheckInput, runCheck } from '../tools/check.ts';
-import type { CheckReport, ToolsProgress } from '../tools/types.ts';
+import type { CheckReport } from '../tools/types.ts';
+import type { Progress } from '../types.ts';
 
 /** Engine to checker. */
 export type CheckerRequest =
@@ -25,7 +26,7 @@ export type CheckerRequest =
 /** Checker to engine. */
 export type CheckerResponse =
   | { readonly type: 'read'; readonly slot: number; readonly offset: number; readonly length: number }
-  | { readonly type: 'progress'; readonly progress: ToolsProgress }
+  | { readonly type: 'progress'; readonly progress: Progress }
   | { readonly type: 'checked'; readonly report: CheckReport }
   | { readonly type: 'unchecked'; readonly error: WireError };
 
@@ -48,7 +49,7 @@ export class Checker {
   async #run(module: WebAssembly.Module, input: CheckInput): Promise<void> {
     try {
       const read = (slot: number, offset: number, length: number) => this.#read(slot, offset, length);
-      const onProgress = (progress: ToolsProgress) => this.#post({ type: 'progress', progress });
+      const onProgress = (progress: Progress) => this.#post({ type: 'progress', progress });
       this.#post({ type: 'checked', report: await runCheck(module, input, read, { onProgress }) });
     } catch (error) {
       this.#post({ type: 'unchecked', error: toWire(error) });

@@ -20,7 +20,7 @@ import type { CompactorRequest, CompactorResponse } from './messages.ts';
 import { CompactorOutputs } from './output.ts';
 
 /** Sends a message to the engine worker. */
-export type Post = (message: CompactorResponse | CheckerResponse, transfer: Transferable[]) => void;
+type Post = (message: CompactorResponse | CheckerResponse, transfer: Transferable[]) => void;
 
 interface Running {
   readonly urgent: boolean;

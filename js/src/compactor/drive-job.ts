@@ -14,7 +14,7 @@ const STEP_ENTRIES = 2000;
 const SLICE_MS = 8;
 
 /** The callbacks that a job works with. Offsets and sizes are in bytes of the table. */
-export interface JobHands {
+interface JobHands {
   input(table: number, offset: number, length: number): Promise<Uint8Array>;
   write(table: number, offset: number, bytes: Uint8Array): Promise<void>;
   /** A table is complete: flushes it. */

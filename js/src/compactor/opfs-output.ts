@@ -6,6 +6,7 @@
 
 import { VarveError } from '../errors.ts';
 import type { OpenOutput, OutputSlot } from '../storage/compactor-port.ts';
+import { withSlotErrors } from '../storage/device.ts';
 import { slotError } from '../storage/opfs.ts';
 import { openSlot, storeDirectory } from '../storage/opfs-directory.ts';
 
@@ -17,19 +18,11 @@ export async function opfsOutputs(store: string): Promise<OpenOutput> {
   const directory = await storeDirectory(store, { create: false });
   if (directory === undefined) throw new VarveError('VARVE_INTERNAL', 'The store that is compacted is not there.');
   return async (slot): Promise<OutputSlot> => {
-    const handle = await openSlot(directory, slot, { create: false, wait: OPEN_MS });
+    const handle = await openSlot(directory, slot, { create: false, waitMs: OPEN_MS });
     return {
-      write: (bytes, at) => withSlotErrors(() => handle.write(bytes as Uint8Array<ArrayBuffer>, { at })),
-      flush: () => withSlotErrors(() => handle.flush()),
+      write: (bytes, at) => withSlotErrors(() => handle.write(bytes as Uint8Array<ArrayBuffer>, { at }), slotError),
+      flush: () => withSlotErrors(() => handle.flush(), slotError),
       close: () => handle.close(),
     };
   };
-}
-
-function withSlotErrors<T>(call: () => T): T {
-  try {
-    return call();
-  } catch (error) {
-    throw slotError(error);
-  }
 }

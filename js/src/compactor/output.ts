@@ -10,7 +10,7 @@ import type { OpenOutput, OutputSlot } from '../storage/compactor-port.ts';
 import { SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
 
 /** Asks the engine worker for a slot for a table; resolves with its number. */
-export type Lend = (table: number) => Promise<number>;
+type Lend = (table: number) => Promise<number>;
 
 /** Output tables in progress. */
 export class CompactorOutputs {

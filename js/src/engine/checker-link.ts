@@ -9,7 +9,8 @@ import type { CheckerRequest, CheckerResponse } from '../compactor/checker.ts';
 import { toWire, VarveError } from '../errors.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import type { CheckInput } from '../tools/check.ts';
-import type { CheckReport, ToolsProgress } from '../tools/types.ts';
+import type { CheckReport } from '../tools/types.ts';
+import type { Progress } from '../types.ts';
 
 /** Runs a check in a worker of its own. */
 export function checkInWorker(
@@ -17,7 +18,7 @@ export function checkInWorker(
   module: WebAssembly.Module,
   input: CheckInput,
   read: (slot: number, offset: number, length: number) => Uint8Array<ArrayBuffer>,
-  options: { onProgress?: ((progress: ToolsProgress) => void) | undefined; signal?: AbortSignal | undefined },
+  options: { onProgress?: ((progress: Progress) => void) | undefined; signal?: AbortSignal | undefined },
 ): Promise<CheckReport> {
   const { onProgress, signal } = options;
   const worker = spawn();

@@ -23,7 +23,7 @@ import { originStorage } from '../storage/origin.ts';
 import { type CheckInput, readSlot, runCheck, survey } from '../tools/check.ts';
 import { loadTools } from '../tools/instance.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
-import type { CompactProgress, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
+import type { Progress, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
 import { encodeKeys } from '../wasm/data-keys.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import { checkInWorker } from './checker-link.ts';
@@ -183,7 +183,7 @@ export class EngineHost {
   }
 
   /** Flushes everything and merges it into one run. Writes that come meanwhile may be left out of it. */
-  async compact(onProgress?: (progress: CompactProgress) => void): Promise<void> {
+  async compact(onProgress?: (progress: Progress) => void): Promise<void> {
     await this.upkeep.compact(() => this.#ensureOpen(), onProgress);
     await this.committed();
   }

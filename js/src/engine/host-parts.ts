@@ -9,8 +9,9 @@ import type { EngineOptions } from '../protocol/messages.ts';
 import { LOCK_TIMEOUT_DEFAULT, MEMORY_BYTES_DEFAULT, type StorageAdapter } from '../storage/adapter.ts';
 import { hasCanary, plantCanary } from '../storage/canary.ts';
 import { commitFailure } from '../storage/commit-failure.ts';
+import { type Commits, commitsOf } from '../storage/commits.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
-import { type DeferredDevice, isDeferred, type ManagedDevice, SlotError } from '../storage/device.ts';
+import { isDeferred, type ManagedDevice, SlotError } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { type OpenedDevice, type OpenIndexedDb, openDevice } from '../storage/open-device.ts';
 import { HANDLES_WAIT_MS } from '../storage/opfs.ts';
@@ -20,7 +21,6 @@ import type { Engine } from '../wasm/engine.ts';
 import type { StoreSettings } from '../wasm/exports.ts';
 import { instantiate } from '../wasm/instantiate.ts';
 import { EngineStore } from '../wasm/store.ts';
-import { type Commits, commitsOf } from './commits.ts';
 import { CompactorLink, type JobsBeside } from './compactor-link.ts';
 import { DeferredJobs } from './deferred-jobs.ts';
 import type { LoadKeySlots } from './key-slots.ts';
@@ -103,9 +103,10 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
     signal?.throwIfAborted();
     const deviceSettings = { ...settings, filesMax: device.slotsMax, deferred: isDeferred(device) };
     const open = openerOf(device, engine, deviceSettings, keys);
+    const commits = commitsOf(device);
     let first = await open();
     ({ store, release } = first);
-    if (isDeferred(device) && !(await isCommitted(device))) {
+    if (!(await isCommitted(device, commits))) {
       // There is no room for the writes of recovery. They can wait: the store can be read, and they are committed with the first write.
       abort(first);
       first = await open();
@@ -116,7 +117,7 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
     const canary = await askCanary(name, opened.report.kind, store.recovery);
     const opening = {
       device,
-      commits: commitsOf(device),
+      commits,
       lock,
       storage: opened.report,
       ...canary,
@@ -142,14 +143,14 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
 }
 
 /** Commits what opening wrote. Returns false if there is no room for it; then the device went back to the committed state. */
-async function isCommitted(device: DeferredDevice): Promise<boolean> {
+async function isCommitted(device: ManagedDevice, commits: Commits): Promise<boolean> {
   try {
-    await device.committed();
+    await commits.committed();
     return true;
   } catch (error) {
     const isFull = error instanceof SlotError && error.kind === 'full';
-    if (!isFull || !device.canGoBack) throw error;
-    await device.goBack();
+    if (!isFull || !commits.canGoBack) throw error;
+    await commits.goBack();
     // A store that does not exist yet needs room.
     if (device.count() === 0) throw error;
     return false;
@@ -201,7 +202,7 @@ async function deviceOf(name: string, options: EngineHostOptions): Promise<Opene
   const { adapter, signal, lockTimeout = LOCK_TIMEOUT_DEFAULT } = options;
   if (options.device !== undefined) return { device: options.device, report: { kind: options.device.kind } };
   if (adapter === undefined)
-    return openDevice(name, options.storage, { wait: HANDLES_WAIT_MS, signal }, options.indexedDb);
+    return openDevice(name, options.storage, { waitMs: HANDLES_WAIT_MS, signal }, options.indexedDb);
   return { device: await adapter.open(name, { lockTimeout, signal }), report: { kind: adapter.kind } };
 }
 
@@ -233,7 +234,7 @@ function openerOf(
 ): () => Promise<OpenedStore> {
   const slotsIn = async (number: number): Promise<Uint8Array | undefined> => {
     const read = (): Uint8Array | undefined => EngineStore.keySlots(engine, number);
-    return isDeferred(device) ? device.resident(read) : read();
+    return commitsOf(device).resident(read);
   };
   const recover = async (number: number): Promise<EngineStore> => {
     const encryption = keys.areWanted ? await keys.forOpening(await slotsIn(number)) : undefined;

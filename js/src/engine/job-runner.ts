@@ -10,7 +10,8 @@
 
 import type { VarveError } from '../errors.ts';
 import { nextTurn } from '../runtime/turn.ts';
-import { type DeferredDevice, isDeferred, type ManagedDevice, SlotError } from '../storage/device.ts';
+import type { Commits } from '../storage/commits.ts';
+import { type ManagedDevice, SlotError } from '../storage/device.ts';
 import type { JobTicket } from '../wasm/job-ticket.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import type { JobsBeside } from './compactor-link.ts';
@@ -33,6 +34,7 @@ const DEATHS_MAX = 3;
 export class JobRunner {
   readonly #store: EngineStore;
   readonly #device: ManagedDevice;
+  readonly #commits: Commits;
   readonly #slots: SlotKeeper;
   #compactor: JobsBeside | undefined;
   readonly #running = new Set<Promise<void>>();
@@ -52,9 +54,16 @@ export class JobRunner {
   onDone: () => void = () => undefined;
 
   /** Without a compactor, jobs are run in slices on this worker. */
-  constructor(store: EngineStore, device: ManagedDevice, slots: SlotKeeper, compactor: JobsBeside | undefined) {
+  constructor(
+    store: EngineStore,
+    device: ManagedDevice,
+    commits: Commits,
+    slots: SlotKeeper,
+    compactor: JobsBeside | undefined,
+  ) {
     this.#store = store;
     this.#device = device;
+    this.#commits = commits;
     this.#slots = slots;
     this.#compactor = compactor;
   }
@@ -69,8 +78,7 @@ export class JobRunner {
     try {
       this.#start(this.#compactor);
     } catch (error) {
-      if (error instanceof SlotError && error.kind === 'pending' && isDeferred(this.#device))
-        void this.#startLater(this.#device, this.#compactor);
+      if (error instanceof SlotError && error.kind === 'pending') void this.#startLater(this.#compactor);
       else this.#failed(error as VarveError);
     }
   }
@@ -114,7 +122,7 @@ export class JobRunner {
 
   #start(compactor: JobsBeside): void {
     // On a full storage, two jobs would take the room from each other.
-    const most = isDeferred(this.#device) && this.#device.isTight ? 1 : JOBS_MAX;
+    const most = this.#commits.isTight ? 1 : JOBS_MAX;
     while (this.#running.size < most) {
       const ticket = this.#store.takeJob();
       if (ticket === undefined) return;
@@ -130,11 +138,11 @@ export class JobRunner {
   }
 
   /** Starts the jobs that are due, once the bytes that the engine needs to choose them are in memory. */
-  async #startLater(device: DeferredDevice, compactor: JobsBeside): Promise<void> {
+  async #startLater(compactor: JobsBeside): Promise<void> {
     if (this.#fetching) return;
     this.#fetching = true;
     try {
-      await device.resident(() => {
+      await this.#commits.resident(() => {
         if (!this.#stopped) this.#start(compactor);
       });
     } catch (error) {

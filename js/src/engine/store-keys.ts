@@ -13,7 +13,7 @@ import type { KeyChange } from '../protocol/messages.ts';
 import type { LoadKeySlots } from './key-slots.ts';
 
 /** Applies changed keys to the engine's store. */
-export interface KeyedStore {
+interface KeyedStore {
   changeKeys(locked: Locked): Promise<void>;
   /** The numbers of data keys that files have. */
   keysInUse(): Promise<number[]>;

@@ -6,10 +6,10 @@
 
 import { VarveError } from '../errors.ts';
 import { delay } from '../runtime/wait.ts';
+import type { Commits } from '../storage/commits.ts';
 import type { ManagedDevice } from '../storage/device.ts';
-import type { CompactProgress, StoreStats } from '../types.ts';
+import type { Progress, StoreStats } from '../types.ts';
 import type { EngineStore } from '../wasm/store.ts';
-import type { Commits } from './commits.ts';
 import type { JobsBeside } from './compactor-link.ts';
 import { Flusher } from './flusher.ts';
 import { JobRunner } from './job-runner.ts';
@@ -29,7 +29,7 @@ const MOMENT_MS = 20;
 const ATTEMPTS_MAX = 5;
 
 /** The parts of an open store that its maintenance uses. */
-export interface UpkeepParts {
+interface UpkeepParts {
   readonly store: EngineStore;
   readonly device: ManagedDevice;
   readonly commits: Commits;
@@ -64,7 +64,7 @@ export class Upkeep {
     this.#onTurn = onTurn;
     this.#flusher = new Flusher(store, () => this.#jobs.kick());
     this.#slots = new SlotKeeper(store, device);
-    this.#jobs = new JobRunner(store, device, this.#slots, compactor);
+    this.#jobs = new JobRunner(store, device, commits, this.#slots, compactor);
     this.#quota = device.freeBytes === undefined ? undefined : new Quota(store, device);
     this.#jobs.onDone = () => {
       if (device.gate === undefined) this.#flusher.idle();
@@ -177,7 +177,7 @@ export class Upkeep {
    * Flushes everything and merges it into one run, by normal jobs. Writes that come meanwhile may be left out of it. `ensureOpen` throws
    * once the store is closed.
    */
-  async compact(ensureOpen: () => void, onProgress?: (progress: CompactProgress) => void): Promise<void> {
+  async compact(ensureOpen: () => void, onProgress?: (progress: Progress) => void): Promise<void> {
     const left = { bytes: this.#bytesToMerge() };
     try {
       const refusals = this.#jobs.refusals;
@@ -199,7 +199,7 @@ export class Upkeep {
   async #mergeAll(
     ensureOpen: () => void,
     left: { bytes: number },
-    onProgress?: (progress: CompactProgress) => void,
+    onProgress?: (progress: Progress) => void,
   ): Promise<void> {
     this.#store.askForCompaction();
     this.#jobs.kickNow();

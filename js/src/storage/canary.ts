@@ -8,7 +8,8 @@
  * the note was lost before. When a browser clears the origin, as the eviction of storage does, it removes both: then the store is
  * new, and the loss cannot be detected.
  *
- * Invariant: a note never prevents anything: a failure here is silent, and means only that nothing is known.
+ * Invariant: a failure here is silent, and means only that nothing is known. Only a note that was read prevents anything: a new store in
+ * the place of one in a storage that is refused just now (`find.ts`).
  */
 
 import { hasDatabase, resultOf } from './indexeddb/names.ts';
@@ -26,18 +27,20 @@ const DIRECTORY = 'varve-canaries';
 export function plantCanary(name: string, kind: CanaryKind): Promise<void> {
   return quietly(undefined, async () => {
     if (kind === 'opfs') await inRows('readwrite', (rows) => rows.put(kind, name));
-    else await (await canaries(true))?.getDirectoryHandle(escapeName(name), { create: true });
+    else await (await canaries(true)).getDirectoryHandle(escapeName(name), { create: true });
   });
 }
 
-/** Whether a store of this name was in the storage `kind`. */
-export function hasCanary(name: string, kind: CanaryKind): Promise<boolean> {
-  return quietly(false, async () => {
+/** Whether a store of this name (without a name: any store) was in the storage `kind`; undefined if the other storage does not tell. */
+export function hasCanary(name: string | undefined, kind: CanaryKind): Promise<boolean | undefined> {
+  return quietly(undefined, async () => {
     if (kind === 'opfs') {
       return (await hasDatabase(DATABASE)) && (await inRows('readonly', (rows) => rows.count(name))) > 0;
     }
-    const directory = await canaries(false);
-    return directory !== undefined && (await directory.getDirectoryHandle(escapeName(name))) !== undefined;
+    for await (const note of (await canaries(true)).keys()) {
+      if (name === undefined || note === escapeName(name)) return true;
+    }
+    return false;
   });
 }
 
@@ -46,10 +49,10 @@ export async function removeCanaries(name: string): Promise<void> {
   await quietly(undefined, async () => {
     if (await hasDatabase(DATABASE)) await inRows('readwrite', (rows) => rows.delete(name));
   });
-  await quietly(undefined, async () => (await canaries(false))?.removeEntry(escapeName(name)));
+  await quietly(undefined, async () => (await canaries(false)).removeEntry(escapeName(name)));
 }
 
-async function canaries(create: boolean): Promise<FileSystemDirectoryHandle | undefined> {
+async function canaries(create: boolean): Promise<FileSystemDirectoryHandle> {
   return (await originDirectory()).getDirectoryHandle(DIRECTORY, { create });
 }
 

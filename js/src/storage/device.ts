@@ -151,6 +151,15 @@ export interface PinnedBytes {
   readonly index: number;
 }
 
+/** Runs a call on a slot; `slotError` makes the error to throw if it fails. */
+export function withSlotErrors<T>(call: () => T, slotError: (error: unknown) => SlotError): T {
+  try {
+    return call();
+  } catch (error) {
+    throw slotError(error);
+  }
+}
+
 /** Whether the writes of a device are committed later. */
 export function isDeferred(device: ManagedDevice): device is DeferredDevice {
   return 'committed' in device;

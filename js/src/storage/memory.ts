@@ -14,7 +14,7 @@ interface Slot {
 }
 
 /** Options of a new `MemoryDevice`. */
-export interface MemoryDeviceOptions {
+interface MemoryDeviceOptions {
   /** Slots at first (8). */
   slots?: number;
   /** Most slots (128). */

@@ -4,18 +4,17 @@
  *     OPFS  ->  IndexedDB  ->  memory
  *
  * Invariant: never silent, and never a second store beside one of the same name: a store that is in one storage is opened there,
- * or not at all. Memory replaces the others only where the browser provides neither. A locked store or a full origin is an error
- * instead, because memory would look like an empty store. A server is an error, too, because its requests would share the memory.
+ * or not at all. Memory replaces the others only where the browser provides neither. A locked store, a full origin or a storage that
+ * fails is an error instead, because memory would look like an empty store. A server is an error, too, because its requests would share the memory.
  */
 
 import { invalid, VarveError } from '../errors.ts';
 import type { StorageKind, StorageReport } from '../types.ts';
 import type { BufferedDevice } from './buffered/device.ts';
 import type { ManagedDevice } from './device.ts';
-import { databaseName, hasDatabase } from './indexeddb/names.ts';
+import { findInOpfs, insist, isInIndexedDb, isLasting } from './find.ts';
 import { MemoryDevice } from './memory.ts';
 import { OpfsDevice, type OpfsDeviceOptions } from './opfs.ts';
-import { OpfsUnavailable, storeDirectory } from './opfs-directory.ts';
 import { hasSyncHandles, outOfReach } from './opfs-realm.ts';
 import { Unavailable } from './unavailable.ts';
 
@@ -86,7 +85,7 @@ async function openWhereItIs(
       report: { kind: 'opfs' },
     }));
   }
-  if (await hasDatabase(databaseName(name))) {
+  if (await isInIndexedDb(name)) {
     return orNowhere(name, 'IndexedDB', async () => ({
       device: await openIndexedDb(name),
       report: { kind: 'indexeddb', reason: 'The store was made in IndexedDB, and stays there.' },
@@ -98,33 +97,20 @@ async function openWhereItIs(
     ['indexeddb', () => openIndexedDb(name)],
   ] as const;
   for (const [kind, open] of rungs) {
-    try {
-      const device = await open();
-      return { device, report: reasons.length === 0 ? { kind } : { kind, reason: reasons.join(' ') } };
-    } catch (error) {
+    const device = await insist<ManagedDevice>(open, (error) => {
       if (!(error instanceof Unavailable)) throw error;
+      if (kind === 'indexeddb' && !isLasting(error.cause)) return false;
       reasons.push(error.message);
-    }
+      return true;
+    });
+    if (device !== undefined)
+      return { device, report: reasons.length === 0 ? { kind } : { kind, reason: reasons.join(' ') } };
   }
   return { device: new MemoryDevice(), report: { kind: 'memory', reason: reasons.join(' ') } };
 }
 
 async function noIndexedDb(): Promise<never> {
   throw new Unavailable('IndexedDB answers later, which a synchronous store cannot wait for: use open() of "varve".');
-}
-
-/** Whether the origin private file system has a store of this name. */
-export async function isInOpfs(name: string): Promise<boolean> {
-  return (await findInOpfs(name)) !== undefined;
-}
-
-async function findInOpfs(name: string): Promise<FileSystemDirectoryHandle | undefined> {
-  try {
-    return await storeDirectory(name, { create: false });
-  } catch (error) {
-    if (error instanceof OpfsUnavailable) return undefined;
-    throw error;
-  }
 }
 
 async function orNowhere(name: string, where: string, open: () => Promise<OpenedDevice>): Promise<OpenedDevice> {

@@ -74,10 +74,10 @@ export async function removeUnwritten(name: string): Promise<void> {
 }
 
 /** How a slot is opened. */
-export interface SlotOptions {
+interface SlotOptions {
   readonly create: boolean;
   /** Milliseconds to wait for a worker that is closing it. */
-  readonly wait: number;
+  readonly waitMs: number;
   readonly signal?: AbortSignal | undefined;
   /** Its file, where that is known already: asking for it costs as much as opening it. */
   readonly file?: FileSystemFileHandle | undefined;
@@ -91,7 +91,7 @@ export async function openSlot(
 ): Promise<FileSystemSyncAccessHandle> {
   const { create } = options;
   const file = options.file ?? (await directory.getFileHandle(slotName(slot), { create }));
-  const deadline = performance.now() + options.wait;
+  const deadline = performance.now() + options.waitMs;
   for (let pause = 1; ; pause = Math.min(RETRY_MS_MAX, pause * 2)) {
     options.signal?.throwIfAborted();
     try {

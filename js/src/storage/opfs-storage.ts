@@ -16,7 +16,7 @@ export const opfsStorage: StorageAdapter = {
   async open(name: string, { lockTimeout, signal }: LockOptions): Promise<OpfsDevice> {
     const lock = await acquireLock(name, { lockTimeout, signal });
     try {
-      return await OpfsDevice.open(name, { wait: HANDLES_WAIT_MS, signal, onClosed: lock.release });
+      return await OpfsDevice.open(name, { waitMs: HANDLES_WAIT_MS, signal, onClosed: lock.release });
     } catch (error) {
       await lock.release();
       throw error;

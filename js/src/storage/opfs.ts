@@ -31,7 +31,7 @@ export const HANDLES_WAIT_MS = 5000;
 /** How an `OpfsDevice` is opened. */
 export interface OpfsDeviceOptions {
   /** Milliseconds to wait for handles that another worker is closing. */
-  wait: number;
+  waitMs: number;
   /** Stops the waiting. */
   signal?: AbortSignal | undefined;
   /** The directory of the store, where it was found already. */
@@ -178,7 +178,7 @@ export class OpfsDevice implements ManagedDevice {
 
   async retake(slot: number): Promise<void> {
     if (this.#closed || this.#handles[slot] !== undefined) return;
-    this.#keep(slot, await openSlot(this.#directory, slot, { create: false, wait: HANDLES_WAIT_MS }));
+    this.#keep(slot, await openSlot(this.#directory, slot, { create: false, waitMs: HANDLES_WAIT_MS }));
   }
 
   async freeBytes(): Promise<number | undefined> {
@@ -211,7 +211,7 @@ export class OpfsDevice implements ManagedDevice {
     const first = this.#handles.length;
     const end = Math.min(SLOTS_MAX, first + slots);
     if (this.#closed || end <= first) return 0;
-    await this.#openRange(first, end, { wait: 0 });
+    await this.#openRange(first, end, { waitMs: 0 });
     return this.#handles.length - first;
   }
 
@@ -229,7 +229,7 @@ export class OpfsDevice implements ManagedDevice {
   async #openRange(
     first: number,
     end: number,
-    { wait, signal }: OpfsDeviceOptions,
+    { waitMs, signal }: OpfsDeviceOptions,
     files: readonly (FileSystemFileHandle | undefined)[] = [],
   ): Promise<void> {
     const slots = Array.from({ length: end - first }, (_, index) => first + index);
@@ -239,7 +239,7 @@ export class OpfsDevice implements ManagedDevice {
     }
     const opening: Promise<FileSystemSyncAccessHandle>[] = [];
     for (const slot of slots) {
-      opening.push(openSlot(this.#directory, slot, { create: true, wait, signal, file: files[slot] }));
+      opening.push(openSlot(this.#directory, slot, { create: true, waitMs, signal, file: files[slot] }));
     }
     const opened = await Promise.allSettled(opening);
     let failed: PromiseRejectedResult | undefined;

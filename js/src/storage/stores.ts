@@ -7,16 +7,17 @@
 import { VarveError } from '../errors.ts';
 import { isAdapter, type LockOptions, type StorageAdapter } from './adapter.ts';
 import { removeCanaries } from './canary.ts';
-import { databaseName, deleteDatabase, listDatabases } from './indexeddb/names.ts';
+import { findRoot, isInIndexedDb, listInIndexedDb } from './find.ts';
+import { databaseName, deleteDatabase } from './indexeddb/names.ts';
 import { acquireLock } from './lock.ts';
 import { escapeName, unescapeName } from './names.ts';
-import { nameOf, OpfsUnavailable, rootDirectory } from './opfs-directory.ts';
+import { nameOf } from './opfs-directory.ts';
 
 /** Names of the stores of this origin, in any of its storages, sorted. */
 export async function listStores(adapter?: StorageAdapter): Promise<string[]> {
   if (isAdapter(adapter)) return (await adapter.list()).sort();
-  const names = new Set(await listDatabases());
-  const root = await rootOrNone();
+  const names = new Set(await listInIndexedDb());
+  const root = await findRoot();
   if (root === undefined) return [...names].sort();
   for await (const [directory, handle] of root.entries()) {
     const name = handle.kind === 'directory' ? unescapeName(directory) : undefined;
@@ -28,24 +29,26 @@ export async function listStores(adapter?: StorageAdapter): Promise<string[]> {
 /**
  * Removes a store and everything in it, from every storage that has one of this name.
  * @returns Whether it existed.
- * @throws `VARVE_LOCKED` while another tab or worker has it open; the signal's `reason` when it aborts while this waits.
+ * @throws `VARVE_LOCKED` while another tab or worker has it open; `VARVE_UNSUPPORTED`, with nothing removed, while the browser refuses a
+ * storage that may have it; the signal's `reason` when it aborts while this waits.
  */
 export async function deleteStore(name: string, lock: LockOptions, adapter?: StorageAdapter): Promise<boolean> {
   if (isAdapter(adapter)) return adapter.delete(name, lock);
   const directory = escapeName(name);
   const { release } = await acquireLock(name, lock);
   try {
+    const root = await findRoot(name);
+    const isInDatabase = await isInIndexedDb(name);
     await removeCanaries(name);
-    const wasInDatabase = await deleteDatabase(databaseName(name), lock.lockTimeout);
-    return (await removeDirectory(directory)) || wasInDatabase;
+    if (isInDatabase) await deleteDatabase(databaseName(name), lock.lockTimeout);
+    return (await removeDirectory(root, directory)) || isInDatabase === true;
   } finally {
     await release();
   }
 }
 
-async function removeDirectory(directory: string): Promise<boolean> {
+async function removeDirectory(root: FileSystemDirectoryHandle | undefined, directory: string): Promise<boolean> {
   try {
-    const root = await rootOrNone();
     await root?.removeEntry(directory, { recursive: true });
     return root !== undefined;
   } catch (cause) {
@@ -54,14 +57,5 @@ async function removeDirectory(directory: string): Promise<boolean> {
       throw new VarveError('VARVE_LOCKED', 'A file of the store is still open in another tab or worker.', { cause });
     }
     throw cause;
-  }
-}
-
-async function rootOrNone(): Promise<FileSystemDirectoryHandle | undefined> {
-  try {
-    return await rootDirectory({ create: false });
-  } catch (error) {
-    if (error instanceof OpfsUnavailable) return undefined;
-    throw error;
   }
 }

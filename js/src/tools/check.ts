@@ -14,9 +14,10 @@
 
 import { nextTurn } from '../runtime/turn.ts';
 import { type ManagedDevice, SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
+import type { Progress } from '../types.ts';
 import { Tools } from './instance.ts';
 import { filesOf, TABLE } from './slot-page.ts';
-import type { CheckReport, ToolsProgress } from './types.ts';
+import type { CheckReport } from './types.ts';
 
 /** How long a slice may take on a thread that has other work to do. */
 const SLICE_MS = 4;
@@ -28,7 +29,7 @@ interface Piece {
 }
 
 /** A slot as it was in the one turn: its first page, and its files except tables. */
-export interface SlotImage {
+interface SlotImage {
   readonly slot: number;
   /** Bytes in the slot. */
   readonly bytes: number;
@@ -102,7 +103,7 @@ export async function runCheck(
   module: WebAssembly.Module,
   { images, logEnd, keys = new Uint8Array() }: CheckInput,
   read: ReadSlot,
-  options: { onProgress?: ((progress: ToolsProgress) => void) | undefined; signal?: AbortSignal | undefined } = {},
+  options: { onProgress?: ((progress: Progress) => void) | undefined; signal?: AbortSignal | undefined } = {},
 ): Promise<CheckReport> {
   const tools = new Tools(module);
   const copied = new Map<number, readonly Piece[]>();

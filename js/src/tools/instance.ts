@@ -7,9 +7,9 @@
 
 import { VarveError } from '../errors.ts';
 import type { SlotDevice } from '../storage/device.ts';
+import type { Progress } from '../types.ts';
 import { compile, type WasmSource } from '../wasm/compile.ts';
 import { HostDevices } from '../wasm/host.ts';
-import type { ToolsProgress } from './types.ts';
 
 /** The raw exports: numbers in, numbers out; bytes through one buffer (crates/varve-tools/src/lib.rs). */
 interface ToolsExports {
@@ -51,7 +51,8 @@ export class Tools {
     return this.#exports;
   }
 
-  get progress(): ToolsProgress {
+  /** The bytes that are read, of those to read. */
+  get progress(): Progress {
     return { done: this.#exports.tools_done(), total: this.#exports.tools_total() };
   }
 

@@ -15,19 +15,19 @@ import type { RepairRequest } from '../protocol/messages.ts';
 import { nextTurn } from '../runtime/turn.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { commitFailure } from '../storage/commit-failure.ts';
+import { commitsOf } from '../storage/commits.ts';
 import { isDeferred, type ManagedDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
-import { databaseName, hasDatabase } from '../storage/indexeddb/names.ts';
+import { findInOpfs, isInIndexedDb } from '../storage/find.ts';
 import { MemoryDevice } from '../storage/memory.ts';
-import { isInOpfs } from '../storage/open-device.ts';
 import { OpfsUnavailable } from '../storage/opfs-directory.ts';
 import { opfsStorage } from '../storage/opfs-storage.ts';
 import { listStores } from '../storage/stores.ts';
-import type { Key } from '../types.ts';
+import type { Key, Progress } from '../types.ts';
 import { encodeKeys } from '../wasm/data-keys.ts';
 import { readSlot, runCheck, survey } from './check.ts';
 import { loadTools, Tools } from './instance.ts';
 import { fill, readable } from './memory-copy.ts';
-import type { CheckReport, LostPart, RepairReport, ToolsProgress } from './types.ts';
+import type { CheckReport, LostPart, RepairReport } from './types.ts';
 
 /** How long the removal of a failed new store may wait. All devices that the repair opened are closed by then. */
 const REMOVE_WAIT_MS = 5000;
@@ -37,7 +37,7 @@ const TORN_LOG = 0;
 
 /** The callback and the signal of a running repair. */
 export interface RepairWatch {
-  onProgress?: ((progress: ToolsProgress) => void) | undefined;
+  onProgress?: ((progress: Progress) => void) | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -148,7 +148,7 @@ async function checkDevice(
   user: UserKey | undefined,
   watch: RepairWatch,
 ): Promise<CheckReport> {
-  const here = async <T>(call: () => T): Promise<T> => (isDeferred(device) ? device.resident(call) : call());
+  const here = async <T>(call: () => T): Promise<T> => commitsOf(device).resident(call);
   const tools = new Tools(module, [device]);
   const keys = user && (await keysOf(user, () => here(() => tools.keySlots(0))));
   const input = { ...(await here(() => survey(device, TORN_LOG))), keys };
@@ -187,7 +187,7 @@ function keyOf(hex: string | undefined): Key | undefined {
 
 /** The storage of the origin that has the store, or else the origin private file system. */
 async function storageOf(name: string, indexedDb: StorageAdapter | undefined): Promise<StorageAdapter> {
-  if (!(await isInOpfs(name)) && (await hasDatabase(databaseName(name)))) {
+  if ((await findInOpfs(name)) === undefined && (await isInIndexedDb(name))) {
     if (indexedDb === undefined) {
       throw new VarveError(
         'VARVE_UNSUPPORTED',

@@ -19,7 +19,7 @@ const CLAIMS_MAX = 40;
 const PAGE_BYTES = 4096;
 
 /** A file in a slot, from its first byte to the byte after its last. */
-export interface FilePlace {
+interface FilePlace {
   readonly kind: number;
   readonly start: number;
   readonly end: number;

@@ -5,29 +5,18 @@
  */
 
 import type { EncryptionOptions } from '../encryption/types.ts';
-import type { Key } from '../types.ts';
+import type { Key, Progress } from '../types.ts';
 import type { WasmSource } from '../wasm/compile.ts';
 
-/** The progress of a check or a repair. */
-export interface ToolsProgress {
-  /** Bytes read so far. */
-  readonly done: number;
-  /** Bytes to read in total. */
-  readonly total: number;
-}
-
-/** The common options of `check` and `repair`. */
-export interface ToolsOptions {
-  /** Called from time to time during the work, and once at its end. */
-  onProgress?: ((progress: ToolsProgress) => void) | undefined;
+/** Options of a store's `check`, which every check and repair has. */
+export interface CheckOptions {
+  /** Called from time to time during the work, and once at its end, with the bytes that are read. */
+  onProgress?: ((progress: Progress) => void) | undefined;
   /** Ends the work. The call rejects with the signal's `reason`. */
   signal?: AbortSignal | undefined;
   /** The location of `varve-tools.wasm`, which is loaded only for this work. Default: beside the worker script. */
   tools?: WasmSource | undefined;
 }
-
-/** Options of a store's `check`. */
-export interface CheckOptions extends ToolsOptions {}
 
 /** The rough kind of a problem. */
 export type CheckProblemKind =
@@ -81,7 +70,7 @@ export interface CheckReport {
 }
 
 /** The common options of `check` and `repair` of a store that is not open. */
-export interface ClosedStoreOptions extends ToolsOptions {
+export interface ClosedStoreOptions extends CheckOptions {
   /** The key of an encrypted store. */
   encryption?: EncryptionOptions | undefined;
   /** How long to wait if the store is open elsewhere, in milliseconds. Default 5000. */

@@ -5,6 +5,8 @@
  * commit of the earlier holder fails and leaves no trace.
  */
 
+import type { SlotError } from '../device.ts';
+
 /** Names a chunk. */
 export interface ChunkName {
   readonly slot: number;
@@ -52,8 +54,11 @@ export interface ChunkReserve {
   give(need: Need): Promise<boolean>;
 }
 
+/** The bytes of a chunk; undefined if it does not exist; an error of kind `io` if the storage can read others, and not this one. */
+export type FoundChunk = Uint8Array | SlotError | undefined;
+
 /** Reads chunks that are needed soon after a takeover. */
-export type ReadAhead = (read: (name: ChunkName) => Promise<Uint8Array | undefined>) => void;
+export type ReadAhead = (read: (name: ChunkName) => Promise<FoundChunk>) => void;
 
 /** An asynchronous storage of one store. Its errors are `SlotError`: `full`, `io`, or `closed` after a takeover. */
 export interface ChunkStore {
@@ -65,12 +70,9 @@ export interface ChunkStore {
    * chunks that it names, as `read` does. Then it may call `ahead` with a function that reads a chunk as of the same point in time,
    * without making the caller wait.
    */
-  takeOver(
-    wanted: (rows: Uint8Array[]) => readonly ChunkName[],
-    ahead?: ReadAhead,
-  ): Promise<(Uint8Array | undefined)[]>;
-  /** Reads chunks as of one point in time, in order; undefined for a chunk that does not exist. */
-  read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]>;
+  takeOver(wanted: (rows: Uint8Array[]) => readonly ChunkName[], ahead?: ReadAhead): Promise<FoundChunk[]>;
+  /** Reads chunks as of one point in time, in order. Rejects if the storage fails as a whole: that ends the store. */
+  read(names: readonly ChunkName[]): Promise<FoundChunk[]>;
   commit(commit: Commit): Promise<void>;
   /**
    * The rows of the journal as the last commit left it, oldest first, read by the holder of the store. A storage that has this

@@ -10,7 +10,8 @@
  * Invariant: bytes of a chunk behind the end of its slot are zeros.
  */
 
-import { SLOT_DATA_OFFSET } from '../device.ts';
+import { SLOT_DATA_OFFSET, SlotError } from '../device.ts';
+import type { FoundChunk } from './chunk-store.ts';
 import { Spans } from './spans.ts';
 
 /** Bytes of every chunk but the first of a slot. Deno KV takes no longer value, and Chromium stores one this long in its own file. */
@@ -49,6 +50,8 @@ export class Chunk {
   readonly dirty = new Spans();
   /** The store's copy of it is older than the journal. */
   isJournaled = false;
+  /** Why the store's bytes could not be read; set until nobody needs the chunk, and so until the next read of it. */
+  failure: SlotError | undefined;
   /** How many commits under way and readers need it in memory. */
   holders = 0;
   /** Whether it was read since the last eviction pass. */
@@ -80,9 +83,13 @@ export class Chunk {
   }
 
   /** Fills in the store's bytes (`base`) wherever bytes are not known yet. */
-  complete(base: Uint8Array | undefined): void {
+  complete(base: FoundChunk): void {
     const { known } = this;
     if (known === undefined) return;
+    if (base instanceof SlotError) {
+      this.failure = base;
+      return;
+    }
     const mine: [number, Uint8Array][] = [];
     known.each((from, to) => mine.push([from, this.bytes.slice(from, to)]));
     // A chunk without any known bytes is all zeros already.

@@ -8,7 +8,8 @@
  * Invariant: at any time, the store equals the slots as they were at some earlier point: commits are whole turns, in order, one at
  * a time. `committed` resolves when everything written before it is committed; until then its host acknowledges nothing that could
  * have seen those writes. After a failed commit the device takes no more writes, and no `committed` resolves. After a commit that was
- * refused for lack of room, this lasts until `goBack` has read the contents of the store.
+ * refused for lack of room, this lasts until `goBack` has read the contents of the store. A chunk that the store cannot read fails the
+ * calls that need its bytes, each time, and nothing else.
  *
  * A full storage: a commit that is refused is sent again with room from the store's reserve. Until that reserve is whole again no slot
  * becomes longer, as in a file system without room. So the engine refuses sets, while deletes and merges go on within the present slots.
@@ -21,7 +22,7 @@
 import { soon } from '../../runtime/turn.ts';
 import { type DeferredDevice, type PinnedBytes, SLOT_DATA_OFFSET, SlotError } from '../device.ts';
 import type { Chunk } from './chunk.ts';
-import type { ChunkStore, Commit, Need } from './chunk-store.ts';
+import type { ChunkStore, Commit, FoundChunk, Need } from './chunk-store.ts';
 import { Room } from './room.ts';
 import { BufferedSlots, type Frozen } from './slots.ts';
 
@@ -340,7 +341,11 @@ export class BufferedDevice implements DeferredDevice {
         for (const chunk of this.#slots.ends()) this.#arriving.set(chunk, this.#arrive(chunk, read(chunk)));
       },
     );
-    for (const [i, chunk] of first.entries()) chunk.complete(found[i]);
+    for (const [i, chunk] of first.entries()) {
+      const base = found[i];
+      // A chunk that could not be read is fetched again by the call that needs it, which gets the error.
+      if (!(base instanceof SlotError)) chunk.complete(base);
+    }
     this.#room.begin();
     // Neither the takeover nor the last commit before it has to be strict.
     this.#isRelaxed = true;
@@ -348,7 +353,7 @@ export class BufferedDevice implements DeferredDevice {
   }
 
   /** Fills a chunk with bytes that are on their way. If they do not arrive, a read fetches them again. */
-  async #arrive(chunk: Chunk, reading: Promise<Uint8Array | undefined>): Promise<void> {
+  async #arrive(chunk: Chunk, reading: Promise<FoundChunk>): Promise<void> {
     chunk.holders++;
     try {
       chunk.complete(await reading);

@@ -12,7 +12,7 @@
 import type { ChunkName } from './chunk-store.ts';
 
 /** How a slot's length changed. */
-export interface Resize {
+interface Resize {
   readonly slot: number;
   /** The shortest length that it had in between. */
   readonly cut: number;
@@ -26,7 +26,7 @@ export interface Patch extends ChunkName {
 }
 
 /** The contents of a row. */
-export interface JournalRow {
+interface JournalRow {
   readonly resizes: readonly Resize[];
   readonly puts: readonly ChunkName[];
   readonly patches: readonly Patch[];

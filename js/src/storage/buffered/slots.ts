@@ -161,24 +161,27 @@ export class BufferedSlots {
     return index > 1 && chunkStart(index - 1) < readTo && readTo <= chunkStart(index);
   }
 
-  /** Reads; or, where bytes have to be fetched first, notes which and throws. */
+  /** Reads; or, where bytes have to be fetched first, notes which and throws. Throws also where they could not be read. */
   read(slot: number, into: Uint8Array, at: number): number {
     const place = this.#slot(slot);
     const { size, top } = place;
     const count = Math.max(0, Math.min(into.length, size - at));
     let isMissing = false;
+    let failure: SlotError | undefined;
     eachPiece(at, count, (index, from, to, offset) => {
       const chunk = this.#chunk(slot, index) ?? (chunkStart(index) < top ? this.#make(slot, index, false) : undefined);
       if (chunk === undefined) into.fill(0, offset, offset + to - from);
       else if (chunk.knows(from, to)) {
         chunk.isUsed = true;
         if (!isMissing) into.set(chunk.bytes.subarray(from, to), offset);
-      } else {
+      } else if (chunk.failure !== undefined) failure = chunk.failure;
+      else {
         isMissing = true;
         this.#missing.set(keyOf(slot, index), chunk);
       }
     });
     if (isMissing) throw missingBytes;
+    if (failure !== undefined) throw failure;
     place.readTo = at + count;
     return count;
   }
@@ -334,7 +337,7 @@ export class BufferedSlots {
 
   /** Unpins chunks that a commit or a reader pinned. */
   unpin(chunks: Iterable<Chunk>): void {
-    for (const chunk of chunks) chunk.holders--;
+    for (const chunk of chunks) if (--chunk.holders === 0) chunk.failure = undefined;
     this.#evict();
   }
 

@@ -14,7 +14,7 @@ import { asked, type ClaimOptions, isStore } from './head.ts';
 import { type Kv, type KvKey, STRONG } from './platform.ts';
 
 /** How stores are kept. */
-export interface DenoKvSettings {
+interface DenoKvSettings {
   readonly prefix: KvKey;
   readonly leaseMs: number;
 }

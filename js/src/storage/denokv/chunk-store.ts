@@ -22,7 +22,15 @@
 
 import { VarveError } from '../../errors.ts';
 import { trimmed } from '../buffered/chunk.ts';
-import type { ChunkName, ChunkPut, ChunkReserve, ChunkStore, Commit, Need } from '../buffered/chunk-store.ts';
+import type {
+  ChunkName,
+  ChunkPut,
+  ChunkReserve,
+  ChunkStore,
+  Commit,
+  FoundChunk,
+  Need,
+} from '../buffered/chunk-store.ts';
 import { EMPTY_ROW_BYTES } from '../buffered/journal-row.ts';
 import { SlotError } from '../device.ts';
 import { ChunkMap, chunksOf, runsOf, type StoredChunk } from './chunk-map.ts';
@@ -47,7 +55,7 @@ const RESERVE_VALUE_BYTES = 63 * 1024;
 const PIECES: Readonly<Record<Need, number>> = { any: 1, full: 3, small: 5 };
 
 /** Where a store is. */
-export interface StorePlace {
+interface StorePlace {
   readonly kv: Kv;
   readonly prefix: KvKey;
   readonly name: string;
@@ -81,7 +89,7 @@ export class DenoKvChunks implements ChunkStore {
     this.#options = options;
   }
 
-  async takeOver(wanted: (rows: Uint8Array[]) => readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
+  async takeOver(wanted: (rows: Uint8Array[]) => readonly ChunkName[]): Promise<FoundChunk[]> {
     if (!(await this.claim())) throw new SlotError('closed', 'There is no such store.');
     const head = this.#held();
     const rows = await this.#load();
@@ -101,8 +109,8 @@ export class DenoKvChunks implements ChunkStore {
     return this.#head !== undefined;
   }
 
-  async read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
-    const found = new Array<Uint8Array | undefined>(names.length);
+  async read(names: readonly ChunkName[]): Promise<FoundChunk[]> {
+    const found = new Array<FoundChunk>(names.length);
     let missing = names.map((_, i) => i);
     while (missing.length > 0) missing = await this.#readInto(found, names, missing);
     return found;
@@ -284,11 +292,7 @@ export class DenoKvChunks implements ChunkStore {
   }
 
   /** Reads some of the names; resolves with those whose chunks were replaced meanwhile. */
-  async #readInto(
-    found: (Uint8Array | undefined)[],
-    names: readonly ChunkName[],
-    which: readonly number[],
-  ): Promise<number[]> {
+  async #readInto(found: FoundChunk[], names: readonly ChunkName[], which: readonly number[]): Promise<number[]> {
     const generations = new Map<number, number>();
     for (const i of which) {
       const { slot, index } = names[i] as ChunkName;
@@ -306,7 +310,7 @@ export class DenoKvChunks implements ChunkStore {
       const value = values[at];
       if (value instanceof Uint8Array) found[i] = value;
       else if (this.#chunks.get(slot, index) !== generation) again.push(i);
-      else throw new SlotError('io', `Chunk ${index} of slot ${slot} is not in Deno KV any more.`);
+      else found[i] = new SlotError('io', `Chunk ${index} of slot ${slot} is not in Deno KV any more.`);
     });
     return again;
   }

@@ -58,7 +58,7 @@ interface HolderValue {
 }
 
 /** The fields of the head that its holder changes. */
-export type HeadChange = Partial<Pick<HeadValue, 'first' | 'last' | 'isErased' | 'gaveReserve'>>;
+type HeadChange = Partial<Pick<HeadValue, 'first' | 'last' | 'isErased' | 'gaveReserve'>>;
 
 const NEW: HeadValue = {
   format: FORMAT,

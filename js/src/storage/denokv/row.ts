@@ -32,7 +32,7 @@ export interface StoredRow {
 }
 
 /** Chunks that one of two outcomes leaves behind. */
-export interface Debris {
+interface Debris {
   readonly staged: readonly ChunkRun[];
   readonly replaced: readonly ChunkRun[];
 }

@@ -31,7 +31,7 @@ const MEETINGS_MAX = 10;
 const NAME = /^lock\.(\d+)\.(\d+)\.(\d+)\.([01])\.(\d+)\.[0-9a-f]+\.([\w%-]*)$/;
 
 /** A held lock. */
-export interface Claim {
+interface Claim {
   /** The directory that it is a claim on. */
   readonly place: Place;
   /** Releases the lock for the next holder. */

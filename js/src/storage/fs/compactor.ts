@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { CompactorPort, OpenOutput } from '../compactor-port.ts';
-import { SlotError } from '../device.ts';
+import { SlotError, withSlotErrors } from '../device.ts';
 import { type FileCalls, NODE_CALLS } from './calls.ts';
 import { slotError } from './errno.ts';
 import { openSlot, type Place } from './place.ts';
@@ -30,14 +30,14 @@ export async function fileOutputs(text: string, calls: FileCalls = NODE_CALLS): 
   const place = JSON.parse(text) as Place;
   const pulse = pulseOf(place);
   return async (slot) => {
-    let file: number | undefined = withSlotErrors(() => openSlot(calls, place, slot));
+    let file: number | undefined = withSlotErrors(() => openSlot(calls, place, slot), slotError);
     const use = <T>(call: (file: number) => T): T => {
       if (file === undefined) throw new SlotError('closed', `Slot ${slot} is closed again.`);
       const open = file;
       return withSlotErrors(() => {
         pulse();
         return call(open);
-      });
+      }, slotError);
     };
     return {
       write: (bytes, at) => use((open) => writeAll(calls, open, bytes, at)),
@@ -113,12 +113,4 @@ async function end(worker: Worker): Promise<void> {
 
 function script(): URL {
   return new URL('./file-compactor-worker.js', import.meta.url);
-}
-
-function withSlotErrors<T>(call: () => T): T {
-  try {
-    return call();
-  } catch (error) {
-    throw slotError(error);
-  }
 }

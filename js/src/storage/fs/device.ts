@@ -27,7 +27,7 @@ import { writeAll } from './slot-file.ts';
 const SLOTS_FIRST = 8;
 
 /** How a `FileDevice` is opened. */
-export interface FileDeviceOptions {
+interface FileDeviceOptions {
   readonly calls: FileCalls;
   readonly slotsMax: number;
   /** Called once all files are closed. */

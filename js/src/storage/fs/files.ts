@@ -17,7 +17,7 @@ import { FileDevice } from './device.ts';
 import { errnoOf, isNoDirectory, refusal } from './errno.ts';
 
 /** How a `FileStorage` keeps its stores. */
-export interface FileStorageOptions {
+interface FileStorageOptions {
   /** Most files of a store, each an open file descriptor. */
   readonly slotsMax: number;
   /** The file calls to use instead of the runtime's, for tests. */

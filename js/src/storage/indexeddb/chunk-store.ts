@@ -24,7 +24,15 @@
 
 import { unwrap } from 'idb';
 import { CHUNK_BYTES, trimmed } from '../buffered/chunk.ts';
-import type { ChunkName, ChunkReserve, ChunkStore, Commit, Need, ReadAhead } from '../buffered/chunk-store.ts';
+import type {
+  ChunkName,
+  ChunkReserve,
+  ChunkStore,
+  Commit,
+  FoundChunk,
+  Need,
+  ReadAhead,
+} from '../buffered/chunk-store.ts';
 import { BufferedDevice } from '../buffered/device.ts';
 import { SlotError, type SlotErrorKind } from '../device.ts';
 import { nameOf } from '../opfs-directory.ts';
@@ -92,10 +100,7 @@ export class IndexedDbChunks implements ChunkStore {
     this.#name = name;
   }
 
-  async takeOver(
-    wanted: (rows: Uint8Array[]) => readonly ChunkName[],
-    ahead?: ReadAhead,
-  ): Promise<(Uint8Array | undefined)[]> {
+  async takeOver(wanted: (rows: Uint8Array[]) => readonly ChunkName[], ahead?: ReadAhead): Promise<FoundChunk[]> {
     const database = unwrap(await this.#connect(true));
     // Not strict: a crash of the machine loses only the last commits, and it also ends the holder that these rows keep out.
     const transaction = database.transaction(['journal', 'chunks'], 'readwrite', { durability: 'relaxed' });
@@ -157,8 +162,9 @@ export class IndexedDbChunks implements ChunkStore {
     });
   }
 
-  async read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
-    const call = async (database: IDBDatabase): Promise<(Uint8Array | undefined)[]> => {
+  async read(names: readonly ChunkName[]): Promise<FoundChunk[]> {
+    let isAgain = false;
+    const call = async (database: IDBDatabase): Promise<FoundChunk[]> => {
       const transaction = database.transaction(['chunks', 'journal'], 'readonly');
       const chunks = transaction.objectStore('chunks');
       const requests = names.map((name) => getChunk(chunks, name));
@@ -166,6 +172,12 @@ export class IndexedDbChunks implements ChunkStore {
       const last = transaction.objectStore('journal').openKeyCursor(null, 'prev');
       await answered(transaction, last);
       if (this.#isLater(last)) throw taken();
+      const failed = requests.find(({ error }) => error !== null && LOST.includes(nameOf(error)));
+      if (failed !== undefined && !isAgain) {
+        // It may be the connection that failed, so it is made again.
+        isAgain = true;
+        throw failed.error;
+      }
       return requests.map(chunkOf);
     };
     if (this.#isTaking && this.#database !== undefined) {
@@ -367,12 +379,16 @@ export async function openIndexedDb(name: string): Promise<BufferedDevice> {
   }
 }
 
+/** Asks for a chunk. If the browser cannot read it, because its file is gone, the rest of the transaction goes on. */
 function getChunk(chunks: IDBObjectStore, { slot, index }: ChunkName): IDBRequest<Uint8Array<ArrayBuffer> | undefined> {
-  return chunks.get([slot, index]);
+  const request = chunks.get([slot, index]);
+  request.addEventListener('error', (event) => event.preventDefault());
+  return request;
 }
 
-/** The chunk that was stored. */
-function chunkOf({ result }: IDBRequest<Uint8Array<ArrayBuffer> | undefined>): Uint8Array | undefined {
+/** The chunk that was stored, or why it could not be read. */
+function chunkOf({ result, error }: IDBRequest<Uint8Array<ArrayBuffer> | undefined>): FoundChunk {
+  if (error) return new SlotError('io', error.message, { cause: error });
   return result?.length === CHUNK_BYTES ? scrambled(result) : result;
 }
 

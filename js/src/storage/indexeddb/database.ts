@@ -18,7 +18,7 @@ import { databaseName } from './names.ts';
 const VERSION = 1;
 
 /** The object stores of the database. */
-export interface StoreSchema extends DBSchema {
+interface StoreSchema extends DBSchema {
   journal: { key: [number, number]; value: Uint8Array<ArrayBuffer> };
   chunks: { key: [number, number]; value: Uint8Array<ArrayBuffer> };
 }

@@ -2,7 +2,7 @@
  * The IndexedDB databases of this origin that are stores: their names, whether there is one, removing one.
  *
  * Invariant: this module does not load the code that opens databases, so a caller that only has to find a store loads little. Where
- * IndexedDB is unavailable there are none.
+ * there is no IndexedDB there are none. Where the browser refuses to tell, the caller gets its error.
  */
 
 import { VarveError } from '../../errors.ts';
@@ -16,30 +16,35 @@ export function databaseName(store: string): string {
 
 /** Names of the stores that have a database; none where the browser does not list databases. */
 export async function listDatabases(): Promise<string[]> {
-  return (await allDatabases()).flatMap((name) => (name.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : []));
+  const names = (await allDatabases()) ?? [];
+  return names.flatMap((name) => (name.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : []));
 }
 
 /** Whether there is a database of this name. The check creates nothing. */
 export async function hasDatabase(name: string): Promise<boolean> {
-  if (typeof globalThis.indexedDB?.databases === 'function') return (await allDatabases()).includes(name);
+  const names = await allDatabases().catch(() => undefined);
+  if (names !== undefined) return names.includes(name);
   if (globalThis.indexedDB === undefined) return false;
   // A browser that lists no databases is asked by opening one, which is aborted before anything is created.
   const opening = indexedDB.open(name);
-  opening.onupgradeneeded = () => opening.transaction?.abort();
+  let isThere = true;
+  opening.onupgradeneeded = () => {
+    isThere = false;
+    opening.transaction?.abort();
+  };
   try {
     (await resultOf(opening)).close();
-    return true;
-  } catch {
-    return false;
+  } catch (error) {
+    if (isThere) throw error;
   }
+  return isThere;
 }
 
 /**
- * Removes a database that nobody has open; resolves with whether there was one.
+ * Removes a database that nobody has open.
  * @throws `VARVE_LOCKED` when a connection to it stays open for longer than `lockTimeout` milliseconds.
  */
-export async function deleteDatabase(name: string, lockTimeout: number): Promise<boolean> {
-  if (!(await hasDatabase(name))) return false;
+export async function deleteDatabase(name: string, lockTimeout: number): Promise<void> {
   const deleting = indexedDB.deleteDatabase(name);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const blocked = new Promise<never>((_, reject) => {
@@ -51,7 +56,6 @@ export async function deleteDatabase(name: string, lockTimeout: number): Promise
   });
   try {
     await Promise.race([resultOf(deleting), blocked]);
-    return true;
   } finally {
     clearTimeout(timer);
   }
@@ -65,11 +69,8 @@ export function resultOf<T>(request: IDBRequest<T>): Promise<T> {
   });
 }
 
-async function allDatabases(): Promise<string[]> {
-  try {
-    const databases = (await globalThis.indexedDB?.databases?.()) ?? [];
-    return databases.flatMap(({ name }) => (name === undefined ? [] : [name]));
-  } catch {
-    return [];
-  }
+/** Names of all databases; undefined where the browser does not list them. */
+async function allDatabases(): Promise<string[] | undefined> {
+  const databases = await globalThis.indexedDB?.databases?.();
+  return databases?.flatMap(({ name }) => (name === undefined ? [] : [name]));
 }

@@ -21,7 +21,10 @@ export const indexedDbScript: IndexedDbStores = {
     try {
       return await open(name);
     } catch (error) {
-      if (nameOf(error) === 'IndexedDbUnavailable') throw new Unavailable((error as Error).message, { cause: error });
+      if (nameOf(error) === 'IndexedDbUnavailable') {
+        const { message, cause } = error as Error;
+        throw new Unavailable(message, { cause });
+      }
       throw ownError(error);
     }
   },

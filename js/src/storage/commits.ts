@@ -4,7 +4,7 @@
  * Invariant: a device whose writes are committed at once never waits, is never short of room here, and cannot go back.
  */
 
-import { isDeferred, type ManagedDevice } from '../storage/device.ts';
+import { isDeferred, type ManagedDevice } from './device.ts';
 
 /** The commits of one device. */
 export interface Commits {
