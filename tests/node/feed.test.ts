@@ -55,7 +55,7 @@ function happen(model: FeedModel, followers: readonly Follower[], random: Random
   else if (roll < 24) model.commit();
   else if (roll < 26) model.revive();
   else if (roll < 28) model.succeed();
-  else if (roll < 29) model.stall();
+  else if (roll < 29) model.giveUp();
   else if (roll < 31) model.canLog = !model.canLog;
   else if (roll < 32) random.pick(followers).reader.end();
   else if (roll < 60) void random.pick(followers).step();

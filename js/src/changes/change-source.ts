@@ -1,8 +1,8 @@
 /**
  * The changes that the iterators of `changes()` and `watch()` return.
  *
- * Invariant: changes come in order, each once, also when `next()` is called again before the promise of the last call is resolved. It keeps one page
- * at most, and requests the next page when that one was consumed. It ends when the loop is left, on an error, and when the signal
+ * Invariant: changes come in order, each once, also when `next()` is called again before the promise of the last call is resolved. It keeps
+ * one page at most, and requests the next page when that one was consumed. It ends when the loop is left, on an error, and when the signal
  * aborts.
  */
 
@@ -11,7 +11,7 @@ import { type Feed, type Moved, Reader } from './feed.ts';
 import type { Change } from './types.ts';
 
 /** The source and the start of an iterator. */
-export interface Following<K, V> {
+interface Following<K, V> {
   readonly feed: Feed;
   readonly wanted: PageWanted;
   /** The sequence after which it begins. */

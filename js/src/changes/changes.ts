@@ -14,13 +14,13 @@ import { Feed } from './feed.ts';
 import type { Change } from './types.ts';
 
 /** The parts that the store passes in. */
-export interface ChangesParts<K, V> {
+interface ChangesParts<K, V> {
   readonly client: Client;
   readonly operations: Operations<K, V>;
 }
 
 /** The arguments of a call that follows changes. */
-export interface ChangesRequest {
+interface ChangesRequest {
   readonly range: ByteRange;
   readonly since: number | Promise<number>;
   readonly keysOnly: boolean;
@@ -47,7 +47,7 @@ export function follow<K, V>(parts: ChangesParts<K, V>, wanted: ChangesRequest):
   const { client, operations } = parts;
   const { range, since, keysOnly, signal } = wanted;
   const { keys, values } = operations;
-  const change = ({ kind, sequence, key, value, expires }: RawChange): Change<K, V> => {
+  const change = ({ kind, sequence, key, value, expiresAt }: RawChange): Change<K, V> => {
     if (kind === ChangeKind.deleteRange)
       return { type: 'deleteRange', range: deletedRange(key, value, keys), sequence };
     const name = keys.read(key, 0, key.length);
@@ -55,7 +55,7 @@ export function follow<K, V>(parts: ChangesParts<K, V>, wanted: ChangesRequest):
     // With keysOnly the caller's value type includes undefined.
     // Other readers may have the same page, so the value is copied.
     const read = keysOnly ? (undefined as V) : values.read(value.slice(), 0, value.length);
-    return { type: 'set', key: name, value: read, sequence, expires };
+    return { type: 'set', key: name, value: read, sequence, expiresAt };
   };
   return new ChangeSource({ feed: feedOf(client), wanted: pageOf(range, keysOnly), since, signal, change });
 }

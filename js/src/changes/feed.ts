@@ -15,7 +15,6 @@
 
 import type { Client } from '../client/client.ts';
 import { compareBytes } from '../codec/range.ts';
-import { hasCode } from '../errors.ts';
 import {
   ChangeKind,
   type Page,
@@ -66,11 +65,11 @@ const ALL_KEYS = pageWanted(new Uint8Array(0), new Uint8Array(0), true);
 
 /** The changes of one store. */
 export class Feed {
-  readonly #client: Pick<Client, 'submit' | 'ask'>;
+  readonly #client: Pick<Client, 'submit' | 'ask' | 'aborts'>;
   #round = roundOf(undefined);
   #isAsking = false;
 
-  constructor(client: Pick<Client, 'submit' | 'ask'>) {
+  constructor(client: Pick<Client, 'submit' | 'ask' | 'aborts'>) {
     this.#client = client;
   }
 
@@ -102,13 +101,17 @@ export class Feed {
     return isOfInterest ? this.#page(round, wanted, since) : all && { ...all, changes: [] };
   }
 
-  /** A page; undefined while the leader does not answer: the reader continues when the leader answers. */
+  /** A page; undefined if the calls of that time were given up, because the leader does not answer or its engine failed. */
   #page({ pages }: Round, { name, ...wanted }: PageWanted, since: number): Promise<Page | undefined> {
     const asked = pages.get(name);
     if (asked?.since === since) return asked.page;
+    const { aborts } = this.#client;
     const page = this.#client
       .submit(pageOperation, undefined, { ...wanted, since }, 0)
-      .catch(orStalled)
+      .catch((error: unknown) => {
+        if (this.#client.aborts === aborts) throw error;
+        return undefined;
+      })
       .finally(() => pages.get(name)?.page === page && pages.delete(name));
     pages.set(name, { since, page });
     return page;
@@ -133,9 +136,7 @@ export class Feed {
     const { state, waiters } = this.#round;
     this.#isAsking = true;
     try {
-      let next: unknown;
-      do next = await this.#client.ask({ type: 'call', method: 'after', args: [state] }).catch(orStalled);
-      while (next === undefined);
+      const next = await this.#client.ask({ type: 'call', method: 'after', args: [state] });
       this.#round = roundOf(next as StoreState);
       for (const { resolve } of waiters) resolve();
     } catch (error) {
@@ -160,9 +161,4 @@ function touches({ kind, key, value }: RawChange, { start, end }: PageWanted): b
   const isBefore = (one: Uint8Array, other: Uint8Array): boolean => compareBytes(one, other) < 0;
   if (end.length > 0 && !isBefore(key, end)) return false;
   return kind === ChangeKind.deleteRange ? isBefore(start, value) : !isBefore(key, start);
-}
-
-/** Returns undefined for the error of a leader that does not answer, which is no reason to stop following; throws any other error. */
-function orStalled(error: unknown): undefined {
-  if (!hasCode(error, 'VARVE_LEADER_STALLED')) throw error;
 }

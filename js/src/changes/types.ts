@@ -14,7 +14,7 @@ export interface SetChange<K, V> {
   /** Rises with every change; the changes of one batch have consecutive sequences. */
   readonly sequence: number;
   /** When the entry expires; undefined if it does not expire. The expiry itself is not a change. */
-  readonly expires: Date | undefined;
+  readonly expiresAt: Date | undefined;
 }
 
 /** A key was deleted, whether it was there or not. */
@@ -60,13 +60,18 @@ export interface ChangesOptions<K> extends WatchOptions, KeyRange<K> {
   since?: number | undefined;
 }
 
-/** An iterator over changes. It ends only when the loop is left, its signal aborts, or the store is closed (`VARVE_CLOSED`). */
+/** An iterator over changes. It ends only when the loop is left, its signal aborts, or the store is closed (`VARVE_CLOSED`) or has failed. */
 export type ChangeIterator<K, V> = StoreIterator<Change<K, V>>;
 
 /** A range for a live query, and what the query returns for it. */
 export interface LiveRange<K> extends Omit<ScanOptions<K>, 'signal'> {
   /** Default `entries`. */
-  as?: 'entries' | 'keys' | 'values' | 'count' | undefined;
+  as?: 'entries' | 'keys' | 'values' | undefined;
+}
+
+/** A range whose keys a live query counts. As for `count`, it has neither `reverse` nor `limit`. */
+export interface LiveCount<K> extends KeyRange<K> {
+  as: 'count';
 }
 
 /** Options of `live`. */

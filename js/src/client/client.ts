@@ -92,6 +92,8 @@ export class Client {
   keeper: ReadKeeper | undefined;
   /** End the open transaction handles, and what else must not outlast the store. */
   readonly handles = new Set<Callback>();
+  /** How often all pending calls were rejected, although later ones may succeed. */
+  aborts = 0;
   /** The name of the store, if tabs share it: then another engine may take the place of the one that it is connected to. */
   readonly shared: string | undefined;
   readonly #writer: FrameWriter;
@@ -150,10 +152,7 @@ export class Client {
 
   /** Whether a call is not answered yet. */
   get isWaiting(): boolean {
-    // A request `after` waits for the next write. It does not expect an answer soon.
-    const isAsked = [...this.#asked.values()].some(
-      ({ request }) => (request as { method?: string }).method !== 'after',
-    );
+    const isAsked = [...this.#asked.values()].some((asked) => !isAfter(asked));
     return isAsked || this.#packing.left > 0 || this.#pending.some(({ frame }) => frame !== undefined);
   }
 
@@ -270,14 +269,20 @@ export class Client {
     this.#end();
   }
 
-  /** Rejects all pending calls. The engine may have done them, or may still do them. They are not sent again. */
+  /**
+   * Rejects all pending calls. The engine may have done them, or may still do them. They are not sent again. While the client is not
+   * over, requests `after` stay: another engine can answer them, too.
+   */
   abortCalls(error: unknown): void {
     this.#send();
-    const asked = [...this.#asked.values()];
-    this.#asked.clear();
+    if (!this.#isOver) this.aborts++;
     for (const pending of this.#pending) pending.abortAll(error);
     if (this.#link === undefined) this.#pending = [];
-    for (const { reject } of asked) reject(error);
+    for (const [id, asked] of this.#asked) {
+      if (!this.#isOver && isAfter(asked)) continue;
+      this.#asked.delete(id);
+      asked.reject(error);
+    }
   }
 
   /** Handles a message or a response frame that came through the link. */
@@ -440,6 +445,11 @@ function readThen<T>({ read }: Pick<Operation<never, never, T>, 'read'>, ended: 
     ended(answer);
     return read(answer);
   };
+}
+
+/** Whether it waits for the next write. It does not expect an answer soon. */
+function isAfter({ request }: Asked): boolean {
+  return (request as { method?: string }).method === 'after';
 }
 
 function unlucky(): VarveError {

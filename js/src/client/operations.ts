@@ -15,7 +15,7 @@ import { readScanBatch, type ScanBatch, type ScanRequest, writeScanOpen } from '
 import type { DeleteReceipt, Entry, Receipt } from '../types.ts';
 
 /** The parts of entries in the batches of a scan, as requested when it is opened. */
-export interface ScanParts {
+interface ScanParts {
   readonly keys: boolean;
   readonly values: boolean;
 }
@@ -81,8 +81,8 @@ export class Operations<K, V> implements Formats<K, V> {
       value: undefined,
       read: (answer) => {
         if (answer.status === Status.missing) return undefined;
-        const { sequence, expires } = answer.entryHead();
-        return { value: read(answer.bytes, answer.start + ENTRY_HEAD_BYTES, answer.end), sequence, expires };
+        const { sequence, expiresAt } = answer.entryHead();
+        return { value: read(answer.bytes, answer.start + ENTRY_HEAD_BYTES, answer.end), sequence, expiresAt };
       },
     };
     this.has = { formats: this, code: Op.has, key, value: undefined, read: (answer) => answer.status === Status.ok };

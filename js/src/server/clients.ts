@@ -116,12 +116,14 @@ export class Clients {
   /** Closes all ports and channels of this leader. Called when there is nothing left to answer. */
   close(): void {
     this.end();
-    for (const close of this.#closers) close();
+    for (const close of this.#closers) this.#shut(close);
   }
 
   /** Returns the message handler of one port or channel. The first message must be a `join`. */
-  #reception(send: Send, close: () => void): (event: MessageEvent) => void {
+  #reception(post: Send, close: () => void): (event: MessageEvent) => void {
     this.#closers.add(close);
+    // A closed channel throws.
+    const send: Send = (message, transfer) => void (this.#closers.has(close) && post(message, transfer));
     let joined: Joined | undefined;
     send({ type: 'welcome' }, []);
     return ({ data }: MessageEvent<Incoming>) => {
@@ -152,6 +154,7 @@ export class Clients {
     if (before !== undefined) {
       before.gone.abort();
       this.#server.replace(before.connection);
+      this.#shut(before.close);
     }
     this.#joined.set(client, joined);
     whenFree(clientLock(this.#store, client), gone.signal, () => this.#leave(joined));
@@ -163,6 +166,11 @@ export class Clients {
     const { connection, close } = joined;
     if (this.#joined.get(connection.client) === joined) this.#joined.delete(connection.client);
     void this.#server.leave(connection, true);
+    this.#shut(close);
+  }
+
+  /** Closes a port or channel. From now on nothing is sent there. */
+  #shut(close: () => void): void {
     this.#closers.delete(close);
     close();
   }

@@ -46,7 +46,7 @@ interface Waiting {
 }
 
 /** The lock and the clients of a leader, for opening a store that other tabs share. */
-export interface Leadership {
+interface Leadership {
   /** The store's lock, already held. */
   readonly lock: StoreLock;
   /** Called when the store is open. Resolves when all clients of the previous leader have reopened their snapshots and scans. */
@@ -333,9 +333,7 @@ export class EngineServer implements FrameOwner {
           // That takes time for a passphrase. Others are answered meanwhile; this client sends nothing before it is answered.
           if (verifying === undefined) await this.#admit(request, from);
           else
-            void verifying
-              .then(() => this.#admit(request, from))
-              .catch((error) => from.send({ type: 'failed', id, error: toWire(error) }));
+            void verifying.then(() => this.#admit(request, from)).catch((error) => this.#refuse(request, from, error));
           return;
         }
         case 'call':
@@ -389,12 +387,23 @@ export class EngineServer implements FrameOwner {
         }
       }
     } catch (error) {
-      from.send({ type: 'failed', id, error: toWire(error) });
+      this.#refuse(request, from, error);
     }
+  }
+
+  /** Whether a join gets no answer any more: the next leader announces itself to that client. */
+  get #isClosing(): boolean {
+    return this.#isRetiring || this.#isDead;
+  }
+
+  #refuse({ type, id }: Extract<Request, { id: number }>, from: Connection, error: unknown): void {
+    if (type === 'join' && this.#isClosing) return;
+    from.send({ type: 'failed', id, error: toWire(error) });
   }
 
   /** Lets a client in. */
   async #admit(request: Extract<Request, { type: 'join' }>, from: Connection): Promise<void> {
+    if (this.#isClosing) return;
     const host = this.#opened();
     const { storage, recovery } = host;
     if (request.storage !== undefined && request.storage !== storage.kind) {

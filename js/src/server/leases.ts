@@ -16,7 +16,7 @@ import { Footprint, type PlainFootprint } from '../protocol/footprint.ts';
 import { LEASE_MARGIN_MS, LEASE_MS, ResponseFlag } from '../protocol/lease.ts';
 
 /** Asks a client to drop what it keeps of a footprint. */
-export interface Revoke {
+interface Revoke {
   readonly type: 'revoke';
   readonly revocation: number;
   readonly footprint: PlainFootprint;

@@ -13,7 +13,7 @@
 import { toWire, VarveError } from '../errors.ts';
 import type { Request, SharingOptions } from '../protocol/messages.ts';
 import { hold, holdIfFree, type Release } from '../share/locks.ts';
-import { type ChannelMessage, channelOf, leaderLock, PROTOCOL, workerLock } from '../share/names.ts';
+import { type ChannelMessage, channelOf, leaderLock, PROTOCOL, uniqueName, workerLock } from '../share/names.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import { openLock } from '../storage/lock.ts';
@@ -49,6 +49,8 @@ export class Member {
   #line: MessagePort | undefined;
   #askedAt = 0;
   #isLeading = false;
+  /** Its present or last term as the leader. A term ends with the store, and so do the connections of its clients. */
+  #term = '';
   #isVisible = true;
   #chosen: { readonly member: string; readonly at: number } | undefined;
   /** The locks that show that this worker lives and has the store open. */
@@ -181,10 +183,11 @@ export class Member {
     this.#server = server;
     this.#clients = clients;
     this.#isLeading = true;
+    this.#term = uniqueName();
     this.#send({ type: 'opening' }, []);
     clients.listen(this.#line);
     if (isSuccessor && this.#line === undefined) this.#askForLine();
-    this.#say({ type: 'lead' });
+    this.#say({ type: 'lead', term: this.#term });
     const living = clients.living();
     // If that fails, the first write waits until every lease of the former leader has ended.
     living.catch(() => undefined);
@@ -236,13 +239,13 @@ export class Member {
     switch (type) {
       case 'seek':
         if (!this.#isLeading) return;
-        this.#say({ type: 'lead' });
+        this.#say({ type: 'lead', term: this.#term });
         if (!this.#isVisible) this.#say({ type: 'dim' });
         if (this.#line === undefined) this.#askForLine();
         return;
       case 'lead':
         if (this.#isLeading || protocol !== PROTOCOL) return;
-        this.#send({ type: 'leader', member: from, hasSyncHandles: hasSyncHandles() }, []);
+        this.#send({ type: 'leader', member: from, term: message.term, hasSyncHandles: hasSyncHandles() }, []);
         return;
       case 'dim':
         if (this.#isVisible && !this.#isLeading) this.#say({ type: 'visible' });

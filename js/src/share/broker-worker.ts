@@ -27,6 +27,8 @@ scope.onconnect = ({ ports: [line] }) => {
   line.onmessage = ({ data: { type, member }, ports: [port] }: MessageEvent<{ type: string; member: string }>) => {
     if (type === 'lead') {
       lines.set(member, line);
+      // Not every browser has this event. Without it, a line stays as long as the broker.
+      line.addEventListener('close', () => lines.get(member) === line && lines.delete(member));
       for (const one of waiting.splice(0)) hand(one);
     } else if (port !== undefined) hand({ member, port });
   };

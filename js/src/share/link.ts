@@ -21,7 +21,7 @@ const PING_MS = 1000;
 const STALL_PINGS = 5;
 
 /** The first message to a leader. */
-export type Join = Extract<Request, { type: 'join' }>;
+type Join = Extract<Request, { type: 'join' }>;
 
 /** A port or a channel to the leader, before any message was sent. */
 interface Transport {
@@ -32,7 +32,7 @@ interface Transport {
 }
 
 /** The parts of its page that a link needs. */
-export interface LinkContext {
+interface LinkContext {
   readonly store: string;
   readonly client: Client;
   /** The broker, if there is one. */
@@ -41,6 +41,8 @@ export interface LinkContext {
   connect(leader: string, link: string): void;
   /** Called when the broker handed no port over in time. */
   onNoBroker(): void;
+  /** Looks for another leader. The announcement of a later one may have been missed. */
+  seek(): void;
 }
 
 /** A link to a leader, from the first attempt to reach it. */
@@ -89,7 +91,7 @@ export class LeaderLink implements Link {
         channel();
       }, BROKER_MS);
     }
-    link.#timer = setInterval(() => link.#watch(), PING_MS);
+    link.#timer = setInterval(() => link.#watch(context), PING_MS);
     return link;
   }
 
@@ -135,12 +137,15 @@ export class LeaderLink implements Link {
   }
 
   /** Counts pings without an answer, not time: a page that slept, or whose timers are throttled, may not have received the answer yet. */
-  #watch(): void {
+  #watch({ seek }: LinkContext): void {
     if (!this.#isOpen || !this.#client.isWaiting) {
       this.#silent = 0;
       return;
     }
-    if (++this.#silent > STALL_PINGS) this.#client.abortCalls(stalled());
+    if (++this.#silent > STALL_PINGS) {
+      this.#client.abortCalls(stalled());
+      seek();
+    }
     this.#transport?.post({ type: 'ping' } satisfies Request, []);
   }
 }

@@ -41,8 +41,11 @@ const WORKERS_MAX = 3;
 /** How long until a worker that did not start is started again, at most, in seconds. It begins with one second, and doubles. */
 const PAUSE_S_MAX = 30;
 
+/** The leader, as this page's own worker reports it. */
+type Leader = Extract<Response, { type: 'leader' }>;
+
 /** A store that was joined. */
-export interface Joined {
+interface Joined {
   readonly client: Client;
   readonly report: OpenReport;
   /** To be called when the store has another key; its `EngineOptions` have it already. */
@@ -56,8 +59,8 @@ export class Membership {
   #port: Port | undefined;
   #member = '';
   #link: LeaderLink | undefined;
-  /** The leader, if it is not this page's own worker. */
-  #leader: string | undefined;
+  /** The term of the leader, if it is not this page's own worker. */
+  #term: string | undefined;
   #attempt = 0;
   #channel: BroadcastChannel | undefined;
   #broker: MessagePort | undefined;
@@ -230,7 +233,8 @@ export class Membership {
         return;
       case 'leader':
         this.#found();
-        if (data.member !== this.#leader) this.#follow(data.member, data.hasSyncHandles);
+        // The same worker may lead again: its new term has new connections.
+        if (data.term !== this.#term) this.#follow(data);
         return;
       case 'retired':
         this.#isOwn = false;
@@ -254,10 +258,10 @@ export class Membership {
   }
 
   /** Joins the worker of another tab; `hasSyncHandles`: whether this page's own worker could take its place. */
-  #follow(leader: string, hasSyncHandles: boolean): void {
+  #follow({ member: leader, term, hasSyncHandles }: Leader): void {
     const { name, engine } = this.#options;
     this.#disconnect();
-    this.#leader = leader;
+    this.#term = term;
     this.client.disconnect();
     const attempt = ++this.#attempt;
     const join = {
@@ -282,6 +286,7 @@ export class Membership {
           onNoBroker: () => {
             this.#broker = undefined;
           },
+          seek: () => this.#send({ type: 'seek' }),
         };
         this.#link = LeaderLink.start(
           leader,
@@ -322,7 +327,7 @@ export class Membership {
     this.#attempt++;
     this.#link?.end();
     this.#link = undefined;
-    this.#leader = undefined;
+    this.#term = undefined;
   }
 
   /** The page's own worker may be ended at any time, without a message. The page notices when it gets the worker's lock. */
@@ -356,7 +361,7 @@ export class Membership {
     if (this.#lost > (isOpening ? OPENING_S : STALL_S)) this.client.abortCalls(stalled(this.#refusal));
     // It usually takes less than a second until a worker leads.
     if (isOpening || this.#lost < 2) return;
-    this.#leader = undefined;
+    this.#term = undefined;
     this.#send({ type: 'seek' });
   }
 

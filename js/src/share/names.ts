@@ -17,12 +17,15 @@
  * The version of all messages between tabs, frames included. Tabs of different versions do not share a store: the newer
  * one gets it, and the older one gets the error `VARVE_VERSION`.
  */
-export const PROTOCOL = 4;
+export const PROTOCOL = 5;
 
 /** The messages of workers on the channel of a store. `from` is the member that sends it. */
 export type ChannelMessage = { readonly from: string; readonly protocol: number } & (
   | /** Which worker leads? */ { readonly type: 'seek' }
-  | /** I lead, or will as soon as the store is open. */ { readonly type: 'lead' }
+  | /** I lead, or will as soon as the store is open. The name of the term is new each time that a worker leads. */ {
+      readonly type: 'lead';
+      readonly term: string;
+    }
   | /** My page is hidden. Is the page of another worker visible? */ { readonly type: 'dim' }
   | /** My page is visible. */ { readonly type: 'visible' }
   | /** I stop leading; `to` should lead next. */ { readonly type: 'yield'; readonly to: string }

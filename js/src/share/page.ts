@@ -5,7 +5,7 @@
  */
 
 /** The callbacks of `watchPage`. */
-export interface Watching {
+interface Watching {
   /** The page became visible or hidden. */
   see(isVisible: boolean): void;
   /** The page is about to be frozen, or may never come back. */

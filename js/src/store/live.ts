@@ -7,13 +7,14 @@
 
 import { feedOf, pageOf } from '../changes/changes.ts';
 import { Reader } from '../changes/feed.ts';
-import type { LiveRange } from '../changes/types.ts';
+import type { LiveCount, LiveRange } from '../changes/types.ts';
 import type { Client } from '../client/client.ts';
 import type { Operations } from '../client/operations.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { hasCode } from '../errors.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
 import { backOff } from '../transaction/retry.ts';
+import type { KeyRange } from '../types.ts';
 import type { ReadView } from './read-view.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -23,13 +24,18 @@ interface Reading {
   readonly since: number;
 }
 
+/** What a query returns for its range. A count has neither `reverse` nor `limit`. */
+export interface LiveTarget extends Omit<LiveRange<never>, 'as' | keyof KeyRange> {
+  as?: LiveRange<never>['as'] | LiveCount<never>['as'];
+}
+
 /** A query. */
 interface Query<K, V> {
   readonly client: Client;
   readonly store: ReadView<K, V> & { snapshot(): Snapshot<K, V> };
   readonly operations: Operations<K, V>;
   /** The target of its reads: a function that reads a snapshot, or the options for a range; if undefined, the value of a key. */
-  readonly target: ((view: Snapshot<K, V>) => unknown) | Pick<LiveRange<K>, 'as' | 'reverse' | 'limit'> | undefined;
+  readonly target: ((view: Snapshot<K, V>) => unknown) | LiveTarget | undefined;
   /** The bytes that it depends on: the range, or a range with only the key. */
   readonly bytes: ByteRange;
   /** Asks for the sequence of the store at the call. */
@@ -42,14 +48,19 @@ export async function keepLive<K, V>(
   emit: (value: unknown) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const feed = feedOf(query.client);
+  const { client } = query;
+  const feed = feedOf(client);
   // One change is enough to run the query again.
   const wanted = pageOf(query.bytes, true, 1);
   const read = readerOf(query);
   const reader = new Reader();
   signal.addEventListener('abort', () => reader.end(), { once: true });
   for (let attempt = 1; !signal.aborted; ) {
-    const reading = await read().catch(orAgain);
+    const { aborts } = client;
+    const reading = await read().catch((error: unknown) => {
+      // If all calls were given up meanwhile (the leader does not answer, or its engine failed), the error may come from that.
+      if (client.aborts === aborts) orAgain(error);
+    });
     if (signal.aborted) return;
     if (reading === undefined) {
       await backOff(attempt++, undefined);
@@ -62,11 +73,10 @@ export async function keepLive<K, V>(
 }
 
 /**
- * Returns undefined for errors after which the query is read again, at another read point. There are three: the read point cannot
- * answer the query (an import has put the indexes of a collection out of date), the leader is gone with its read point, or the leader
- * does not answer.
+ * Throws the error, unless another read point may answer the query: an import has put the indexes of a collection out of date, or the
+ * leader is gone.
  */
-function orAgain(error: unknown): undefined {
+function orAgain(error: unknown): void {
   if (!hasCode(error, 'VARVE_RETRY', 'VARVE_LEADER_STALLED')) throw error;
 }
 
@@ -100,16 +110,7 @@ async function keyOf<K, V>({ client, operations, bytes }: Query<K, V>): Promise<
   return (await client.submit(getEntry, bytes.lower?.key as Uint8Array, undefined, 0))?.value;
 }
 
-async function rangeOf<K, V>(
-  { store, bytes }: Query<K, V>,
-  { as, reverse, limit }: Pick<LiveRange<K>, 'as' | 'reverse' | 'limit'>,
-): Promise<unknown> {
+async function rangeOf<K, V>({ store, bytes }: Query<K, V>, { as, reverse, limit }: LiveTarget): Promise<unknown> {
   if (as === 'count') return store.countBytes(bytes);
-  return collected(store.scanBytes(as === 'keys' || as === 'values' ? as : 'entries', bytes, { reverse, limit }));
-}
-
-async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
+  return store.scanBytes(as === 'keys' || as === 'values' ? as : 'entries', bytes, { reverse, limit }).toArray();
 }

@@ -26,7 +26,7 @@ export async function* chunks(bytes: Uint8Array, size: number): AsyncGenerator<U
 export async function contents(db: Store<Key, unknown>): Promise<unknown[]> {
   const all: unknown[] = [];
   for await (const [key, value] of db) {
-    const expires = (await db.getEntry(key))?.expires;
+    const expires = (await db.getEntry(key))?.expiresAt;
     all.push([key, value, expires]);
   }
   return all;

@@ -4,7 +4,13 @@
  * Invariant: `state` changes by whole commits only; every answer comes in a later turn.
  */
 
-import type { ChunkName, ChunkStore, Commit, ReadAhead } from '../../../js/src/storage/buffered/chunk-store.ts';
+import type {
+  ChunkName,
+  ChunkStore,
+  Commit,
+  FoundChunk,
+  ReadAhead,
+} from '../../../js/src/storage/buffered/chunk-store.ts';
 import { SlotError } from '../../../js/src/storage/device.ts';
 
 /** The content that survives a crash. */
@@ -85,16 +91,16 @@ export class FakeChunks implements ChunkStore {
     return [...this.state.rows];
   }
 
-  async read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
+  async read(names: readonly ChunkName[]): Promise<FoundChunk[]> {
     this.reads++;
     this.chunksRead += names.length;
     await later();
     return this.#found(names);
   }
 
-  /** Cuts off the present holder of the state: nothing that it sends arrives any more. */
+  /** Cuts this opening off, unless another has taken the state over: nothing that it sends arrives any more. */
   die(): void {
-    this.state.owner = undefined;
+    if (this.state.owner === this) this.state.owner = undefined;
   }
 
   /** Ends after this many more commits; resolves then. */

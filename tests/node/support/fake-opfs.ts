@@ -5,6 +5,8 @@
  * Invariant: a file has at most one open handle. Bytes that were written and not flushed are gone after `losePower`.
  */
 
+import { vi } from 'vitest';
+
 interface FakeFile {
   /** The start of a larger buffer: files grow in small steps. */
   bytes: Uint8Array;
@@ -292,4 +294,11 @@ export class FakeLocks {
       } else passed.add(name);
     }
   }
+}
+
+/** Puts an OPFS and its locks in the place of the page's, until the globals are put back. */
+export function stubOpfs(opfs: FakeOpfs = new FakeOpfs(), locks: FakeLocks = new FakeLocks()): FakeOpfs {
+  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
+  vi.stubGlobal('navigator', { storage: opfs.storage, locks });
+  return opfs;
 }

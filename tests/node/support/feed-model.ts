@@ -38,7 +38,8 @@ export class FeedModel {
   #answered: { readonly after: AskedAfter; readonly state: StoreState }[] = [];
 
   /** The client that a feed calls. */
-  readonly client: Pick<Client, 'submit' | 'ask'> = {
+  readonly client: Pick<Client, 'submit' | 'ask' | 'aborts'> = {
+    aborts: 0,
     submit: (_operation, _key, value) =>
       this.#send((asked) => ({ page: { ...asked, asked: value as PageRequest } })) as Promise<never>,
     ask: (ask) => {
@@ -72,13 +73,14 @@ export class FeedModel {
     this.#reopen();
   }
 
-  /** Its leader does not answer: all requests are given up. */
-  stall(): void {
-    const stalled = Object.assign(new Error('stalled'), { code: 'VARVE_LEADER_STALLED' });
-    for (const sent of this.#sent.splice(0)) ('page' in sent ? sent.page : sent.after).reject(stalled);
-    for (const { page } of this.#pages.splice(0)) page.reject(stalled);
-    for (const after of this.#afters.splice(0)) after.reject(stalled);
-    for (const { after } of this.#answered.splice(0)) after.reject(stalled);
+  /** Its leader does not answer, or the engine there failed: all calls are given up. Requests `after` stay. */
+  giveUp(): void {
+    this.client.aborts++;
+    const failed = Object.assign(new Error('failed'), { code: 'VARVE_IO' });
+    const pages = this.#sent.flatMap((sent) => ('page' in sent ? [sent.page] : []));
+    for (const page of [...pages, ...this.#pages.map(({ page }) => page)]) page.reject(failed);
+    this.#pages = [];
+    this.#sent = this.#sent.filter((sent) => 'after' in sent);
   }
 
   /** The messages that can arrive now. */
@@ -120,7 +122,7 @@ export class FeedModel {
       const key = this.log[through++] as number;
       if (key < (start[0] ?? 0) || key >= (end[0] ?? 255)) continue;
       const [bytes, value] = [Uint8Array.of(key), new Uint8Array(0)];
-      changes.push({ sequence: through, kind: ChangeKind.set, expires: undefined, key: bytes, value });
+      changes.push({ sequence: through, kind: ChangeKind.set, expiresAt: undefined, key: bytes, value });
     }
     return { through, floor: 0, changes };
   }

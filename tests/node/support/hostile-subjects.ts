@@ -8,7 +8,7 @@ import type { Store } from '../../../js/src/store/store.ts';
 import { open, type SyncStore } from '../../../js/src/synchronous.ts';
 import type { Key } from '../../../js/src/types.ts';
 import { spawnServer, tools, wasm } from './engine.ts';
-import { collect } from './transactions.ts';
+import { collect } from './stores.ts';
 
 /** One way to write, read and delete under a key. Rejected promises and thrown errors count alike. */
 export interface Way {

@@ -9,7 +9,7 @@ import type { OpenOptions } from '../../../js/src/store/open-options.ts';
 import type { Store } from '../../../js/src/store/store.ts';
 import type { Key } from '../../../js/src/types.ts';
 import { spawnServer, wasm } from './engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './fake-opfs.ts';
+import { stubOpfs } from './fake-opfs.ts';
 
 /** A page. */
 export interface Tab {
@@ -22,8 +22,7 @@ export interface Tab {
 export const tabs: Tab[] = [];
 
 beforeEach(() => {
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-  vi.stubGlobal('navigator', { storage: new FakeOpfs().storage, locks: new FakeLocks() });
+  stubOpfs();
   vi.stubGlobal('indexedDB', new IDBFactory());
 });
 

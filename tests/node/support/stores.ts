@@ -1,4 +1,4 @@
-/** Stores of the tests of transactions, closed after each test. */
+/** Stores over the real engine that are closed after each test, and what their tests compare. */
 
 import { afterEach, expect, vi } from 'vitest';
 import type { Port } from '../../../js/src/client/client.ts';
@@ -12,16 +12,25 @@ import { held, tabs } from './two-tabs.ts';
 
 const stores: { close(): Promise<void> }[] = [];
 
+// The stores need the mocks and stubs of their test until they are closed. A file that uses this needs no cleanup for those.
 afterEach(async () => {
   for (const store of stores.splice(0)) await store.close();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
   vi.useRealTimers();
 });
 
-/** A store of `varve`; `spawn` passes the port to its worker. */
-export async function openAsync(spawn = spawnServer): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 }, spawn);
+/** The store, which is closed after the test. */
+export function closedAfterTest<S extends { close(): Promise<void> }>(store: S): S {
   stores.push(store);
   return store;
+}
+
+/** A store of `varve`; `spawn` passes the port to its worker. */
+export async function openAsync(spawn = spawnServer): Promise<Store<Key, unknown>> {
+  return closedAfterTest(
+    await openStore<Key, unknown>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 }, spawn),
+  );
 }
 
 /** One store as several tabs have it; the frames of the first tab wait for the promise of `before`. */
@@ -48,9 +57,7 @@ export async function plainExport(entries: Iterable<readonly [Key, unknown]>): P
 
 /** A store of `varve/synchronous`. */
 export async function openSync(): Promise<SyncStore<Key, unknown>> {
-  const store = await open<Key, unknown>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 });
-  stores.push(store);
-  return store;
+  return closedAfterTest(await open<Key, unknown>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 }));
 }
 
 /** All items of an iterator. */
