@@ -1,7 +1,8 @@
 /**
  * Which files of the repository are pages of the site, at which addresses, and what the sidebar lists.
  *
- * Invariant: docs/guide/README.md lists every page, except those of the reference. A link in a page is one between files of the repository, as on GitHub.
+ * Invariant: docs/guide/README.md lists every page, except those of the reference. A link in a page is one between files of the repository,
+ * as on GitHub.
  */
 
 import { readFileSync } from 'node:fs';

@@ -31,7 +31,7 @@ Deno.serve(async (request) => {
       return Response.json({ sequence }, { status: 201 });
     }
     const newest = { prefix: ['note'], reverse: true, limit: 20 };
-    return Response.json(await withStore((db) => Array.fromAsync(db.values(newest))));
+    return Response.json(await withStore((db) => db.values(newest).toArray()));
   } catch (error) {
     if (!(error instanceof VarveError && error.code === 'VARVE_LOCKED')) throw error;
     return new Response('Another isolate has the store. Try again.', { status: 503, headers: { 'retry-after': '1' } });

@@ -6,7 +6,8 @@ interface Env {
 
 export class Notes extends VarveObject<Env> {
   add(note: { title: string }): number {
-    const id = this.store.count({ prefix: ['note'] }) + 1;
+    const [last] = this.store.keys({ prefix: ['note'], reverse: true, limit: 1 }) as Iterable<[string, number]>;
+    const id = (last?.[1] ?? 0) + 1;
     this.store.set(['note', id], note); // no await, no flush: the answer leaves when this is durable
     return id;
   }
@@ -21,6 +22,6 @@ export default {
       return Response.json({ id }, { status: 201 });
     }
     const db = connect(stub); // or its store, from any Worker: get, set, batch, entries, count, ...
-    return Response.json(await Array.fromAsync(db.values({ prefix: ['note'], reverse: true, limit: 20 })));
+    return Response.json(await db.values({ prefix: ['note'], reverse: true, limit: 20 }).toArray());
   },
 };
