@@ -17,15 +17,15 @@ import {
 import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
 import { type IteratorOptions, LevelIterator, LevelSnapshot, type LevelView } from './adapters/level-iterator.ts';
 import { type Bounds, rangeOf } from './adapters/level-range.ts';
-import { type MigrateOptions as CommonMigrateOptions, type MigrationProgress, moveOnce } from './adapters/migration.ts';
+import { type MigrateOptions as CommonMigrateOptions, moveOnce } from './adapters/migration.ts';
 import { repeated } from './adapters/repeated.ts';
 import { hasCode, invalid } from './errors.ts';
 import { bytes, deleteStore, type ListOptions, listStores, type OpenOptions, open } from './index.ts';
 import { OPEN } from './store/options.ts';
 import type { ReadView } from './store/read-view.ts';
-import type { Key, WriteOptions } from './types.ts';
+import type { Key, Progress, WriteOptions } from './types.ts';
 
-export type { AnyStore, MigrationProgress, StoreOrName };
+export type { AnyStore, Progress, StoreOrName };
 
 /** Options of a database: encodings, `createIfMissing` and `errorIfExists`, and the options of Varve's `open`. */
 export interface VarveLevelOptions<K, V>

@@ -40,7 +40,7 @@ export interface Reads<K, V> {
    * The value of a key, the sequence of the write that set it, and the time when it expires. Undefined if the key is absent.
    *
    * @example
-   * const entry = await db.getEntry('etag'); // { value, sequence: 17, expires: undefined }
+   * const entry = await db.getEntry('etag'); // { value, sequence: 17, expiresAt: undefined }
    */
   getEntry(key: K, options?: WaitOptions): Eventual<Entry<V> | undefined>;
   /** Whether a key is there; its value is not transferred. */
@@ -72,8 +72,8 @@ export interface Reads<K, V> {
 export interface Writes<K, V> {
   /**
    * Writes a value; its receipt shows how durable it is. The value is encoded before the call returns, so you can change the object
-   * afterwards without an effect on the store. If it has Blobs, they are read first, and all later calls of this opening wait for that. Without a lifetime the entry never expires, even if it replaces an entry that would have
-   * expired; `update` keeps an expiry.
+   * afterwards without an effect on the store. If it has Blobs, they are read first, and all later calls of this opening wait for that.
+   * Without a lifetime the entry never expires, even if it replaces an entry that would have expired; `update` keeps an expiry.
    *
    * @example
    * await db.set(['note', 42], { title: 'Silt' }, { durability: 'strict' });

@@ -96,10 +96,8 @@ export function asyncStorage<V = string>(
     removeItem: (key) => write(key, (view) => view.delete(key)),
     entries: () =>
       repeated(async () => {
-        const found: [string, V][] = [];
-        for await (const entry of (await opening).entries({ prefix: '' }))
-          if (typeof entry[0] === 'string') found.push(entry);
-        return found;
+        const found = await (await opening).entries({ prefix: '' }).toArray();
+        return found.filter(([key]) => typeof key === 'string');
       }),
     subscribe(key: string, callback: (value: never) => void, ...absent: unknown[]) {
       const ending = new AbortController();

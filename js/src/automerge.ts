@@ -7,14 +7,14 @@
 
 import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
 import type { IdbKey } from './adapters/idb-keys.ts';
-import { type MigrateOptions as CommonMigrateOptions, type MigrationProgress, moveOnce } from './adapters/migration.ts';
+import { type MigrateOptions as CommonMigrateOptions, moveOnce } from './adapters/migration.ts';
 import { storeOf } from './adapters/named-stores.ts';
 import { repeated } from './adapters/repeated.ts';
 import { bytes } from './index.ts';
 import type { View } from './store/view.ts';
-import type { Entry, Key } from './types.ts';
+import type { Entry, Key, Progress } from './types.ts';
 
-export type { AnyStore, MigrationProgress, StoreOrName };
+export type { AnyStore, Progress, StoreOrName };
 
 /** A key of automerge-repo, such as `[documentId, 'snapshot', hash]`. */
 export type StorageKey = string[];
@@ -81,8 +81,7 @@ export class VarveStorageAdapter {
     return repeated(async () => {
       const snapshot = chunks.snapshot();
       try {
-        const keys: Key[] = [];
-        for await (const key of snapshot.keys({ prefix: keyPrefix, lt: END })) keys.push(key);
+        const keys = await snapshot.keys({ prefix: keyPrefix, lt: END }).toArray();
         const entries = await Promise.all(
           keys.map(async (key) => [key, (await snapshot.getEntry(key)) as Entry<Uint8Array>] as const),
         );

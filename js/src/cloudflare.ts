@@ -42,7 +42,7 @@ export type { StoreReply, StoreRequest } from './cloudflare/rpc.ts';
 export * from './common.ts';
 export { deriveKey } from './encryption/user-key.ts';
 export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './shards/remote-batch.ts';
-export { connect, type RemoteOptions, RemoteStore } from './shards/remote-store.ts';
+export { connect, type RemoteIterator, type RemoteOptions, RemoteStore } from './shards/remote-store.ts';
 export { SyncStore } from './synchronous/store.ts';
 export type { SyncUpgrade } from './synchronous/transaction.ts';
 export type { SyncView } from './synchronous/view.ts';

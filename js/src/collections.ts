@@ -24,6 +24,7 @@ import type { Key } from './types.ts';
 export type * from './collections/types.ts';
 export { uuid7 } from './collections/uuid7.ts';
 export { VarveError, type VarveErrorCode } from './errors.ts';
+export type { Progress } from './types.ts';
 
 /**
  * Creates a collection of documents of the type `T`. It is called in two steps, so that the other types are inferred from the

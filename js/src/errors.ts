@@ -68,7 +68,7 @@ export interface WireError {
  *
  * @example
  * try { await db.set('k', value); }
- * catch (error) { if (error instanceof VarveError && error.code === 'VARVE_STORAGE_FULL') await db.clear(); }
+ * catch (error) { if (error instanceof VarveError && error.code === 'VARVE_STORAGE_FULL') await db.deleteRange({ prefix: ['cache'] }); }
  */
 export class VarveError extends Error {
   override readonly name = 'VarveError';

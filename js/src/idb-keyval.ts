@@ -9,14 +9,14 @@
 
 import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
 import { END, fromKey, type IdbKey, toKey } from './adapters/idb-keys.ts';
-import { type MigrateOptions as CommonMigrateOptions, type MigrationProgress, moveOnce } from './adapters/migration.ts';
+import { type MigrateOptions as CommonMigrateOptions, moveOnce } from './adapters/migration.ts';
 import { storeOf } from './adapters/named-stores.ts';
 import { repeated } from './adapters/repeated.ts';
 import { hasCode } from './errors.ts';
 import type { View } from './store/view.ts';
-import type { Key } from './types.ts';
+import type { Key, Progress } from './types.ts';
 
-export type { AnyStore, IdbKey, MigrationProgress, StoreOrName };
+export type { AnyStore, IdbKey, Progress, StoreOrName };
 
 /** A store for the last argument of every function: see `createStore`. */
 export type UseStore = () => Promise<View<Key, [unknown]>>;
@@ -138,18 +138,16 @@ export async function clear(customStore: UseStore = defaultStore): Promise<void>
 /** All keys, in the order of IndexedDB. */
 export function keys<KeyType extends IdbKey>(customStore: UseStore = defaultStore): Promise<KeyType[]> {
   return repeated(async () => {
-    const found: KeyType[] = [];
-    for await (const key of (await customStore()).keys({ lt: END })) found.push(fromKey(key) as KeyType);
-    return found;
+    const found = await (await customStore()).keys({ lt: END }).toArray();
+    return found.map((key) => fromKey(key) as KeyType);
   });
 }
 
 /** All values, in the order of their keys. */
 export function values<T = any>(customStore: UseStore = defaultStore): Promise<T[]> {
   return repeated(async () => {
-    const found: T[] = [];
-    for await (const [value] of (await customStore()).values({ lt: END })) found.push(value as T);
-    return found;
+    const found = await (await customStore()).values({ lt: END }).toArray();
+    return found.map(([value]) => value as T);
   });
 }
 
@@ -158,11 +156,8 @@ export function entries<KeyType extends IdbKey, ValueType = any>(
   customStore: UseStore = defaultStore,
 ): Promise<[KeyType, ValueType][]> {
   return repeated(async () => {
-    const found: [KeyType, ValueType][] = [];
-    for await (const [key, [value]] of (await customStore()).entries({ lt: END })) {
-      found.push([fromKey(key) as KeyType, value as ValueType]);
-    }
-    return found;
+    const found = await (await customStore()).entries({ lt: END }).toArray();
+    return found.map(([key, [value]]) => [fromKey(key) as KeyType, value as ValueType]);
   });
 }
 

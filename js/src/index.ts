@@ -56,10 +56,10 @@ export interface RepairOptions extends RepairToolsOptions, ListOptions {}
  * Opens a store, and creates it if it does not exist. The types of keys and values follow from the codecs; with the default
  * codecs, the type arguments give them.
  *
- * Rejects with `VARVE_LOCKED` when another tab or worker has the store open for longer than `lockTimeout`, `VARVE_CORRUPT` when its
- * files are damaged (see `repair`), `VARVE_KEY` when its key is wrong, missing or not needed, `VARVE_VERSION` when newer code wrote them or `version` is lower than the store's version,
- * `VARVE_UNSUPPORTED` where workers are unavailable, `VARVE_INVALID_ARGUMENT` for an invalid name or option, with the
- * signal's `reason` when it aborts, and with any error that `upgrade` throws.
+ * Rejects with `VARVE_LOCKED` when who has the store alone (see `lockTimeout`) keeps it for longer than that, `VARVE_CORRUPT` when its
+ * files are damaged (see `repair`), `VARVE_KEY` when its key is wrong, missing or not needed, `VARVE_VERSION` when newer code wrote them or
+ * `version` is lower than the store's version, `VARVE_UNSUPPORTED` where workers are unavailable, `VARVE_INVALID_ARGUMENT` for an invalid
+ * name or option, with the signal's `reason` when it aborts, and with any error that `upgrade` throws.
  *
  * @example
  * const db = await open<string, number>('counters', { durability: 'strict' });
@@ -69,7 +69,7 @@ export interface RepairOptions extends RepairToolsOptions, ListOptions {}
  * const notes = await open('notes', {
  *   version: 2,
  *   async upgrade(tx, { oldVersion }) {
- *     if (oldVersion < 1) tx.set('settings', { theme: 'light' });
+ *     if (!(await tx.has('settings'))) tx.set('settings', { theme: 'light' });
  *     if (oldVersion < 2) for await (const [key, note] of tx.entries({ prefix: ['note'] })) tx.set(key, withTags(note));
  *   },
  * });
@@ -187,6 +187,7 @@ export async function check(name: string, options: CheckStoreOptions = {}): Prom
  * for (const { file, message, from, to } of lost) console.warn(file, message, from, to);
  * await deleteStore('notes');
  * await repair(store, { into: 'notes' });
+ * await deleteStore(store);
  */
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
   const spawn = spawnOf(options, REPAIR);

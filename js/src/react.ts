@@ -6,8 +6,9 @@
  */
 
 import { type DependencyList, useEffect, useMemo, useSyncExternalStore } from 'react';
-import type { Live, LiveOptions, LiveRange } from './changes/types.ts';
-import { type OpenOptions, open } from './index.ts';
+import { NamedStores } from './adapters/named-stores.ts';
+import type { Live, LiveCount, LiveOptions, LiveRange } from './changes/types.ts';
+import type { OpenOptions } from './index.ts';
 import type { Snapshot } from './store/snapshot.ts';
 import type { Store } from './store/store.ts';
 import type { View } from './store/view.ts';
@@ -56,25 +57,8 @@ function useSource({ subscribe, getSnapshot, getServerSnapshot }: ReturnType<typ
   return outcome.value;
 }
 
-interface Opening {
-  readonly promise: Promise<Store<never, unknown>>;
-  /** The store, once it is open. */
-  store: Store<never, unknown> | undefined;
-}
-
-/** The stores that `useStore` has opened, by name. */
-const openings = new Map<string, Opening>();
-
-/** The opening of a name, unless the store was closed since. */
-function openingOf(name: string): Opening | undefined {
-  const opening = openings.get(name);
-  try {
-    opening?.store?.client.ensureOpen();
-    return opening;
-  } catch {
-    return undefined;
-  }
-}
+/** The stores that `useStore` has opened. */
+const stores = new NamedStores();
 
 /**
  * A store by its name, or undefined until it is open, and on a server. It is opened once for all components, with the options of the
@@ -88,25 +72,13 @@ function openingOf(name: string): Opening | undefined {
 export function useStore<K = Key, V = unknown>(name: string, options?: OpenOptions<K, V>): Store<K, V> | undefined {
   const source = useMemo(
     () =>
-      sourceOf(undefined, openingOf(name)?.store, (next, error) => {
-        (openingOf(name) ?? openNamed(name, options as never)).promise.then(next, error);
+      sourceOf(undefined, stores.opening(name)?.store, (next, error) => {
+        stores.store(name, options as never).then(next, error);
         return () => undefined;
       }),
     [name],
   );
   return useSource(source) as Store<K, V> | undefined;
-}
-
-function openNamed(name: string, options: OpenOptions<never, unknown> | undefined): Opening {
-  const opening: Opening = { promise: open(name, options), store: undefined };
-  openings.set(name, opening);
-  opening.promise.then(
-    (store) => {
-      opening.store = store;
-    },
-    () => openings.delete(name),
-  );
-  return opening;
 }
 
 /**
@@ -129,7 +101,7 @@ export function useLive<K, V, T, I extends T | undefined = undefined>(
 ): T | Extract<I, undefined>;
 export function useLive<K, V, I extends number | undefined = undefined>(
   store: MaybeStore<K, V>,
-  query: LiveRange<K> & { as: 'count' },
+  query: LiveCount<K>,
   deps: DependencyList,
   options?: LiveOptions<I>,
 ): number | Extract<I, undefined>;

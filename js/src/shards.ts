@@ -13,5 +13,5 @@ export {
   rebalance,
 } from './shards/rebalance.ts';
 export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './shards/remote-batch.ts';
-export { RemoteStore, type ShardOptions, shards } from './shards/remote-store.ts';
+export { type RemoteIterator, RemoteStore, type ShardOptions, shards } from './shards/remote-store.ts';
 export type * from './types.ts';

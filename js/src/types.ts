@@ -182,8 +182,8 @@ export interface Entry<V> {
   readonly value: V;
   /** The sequence of the write that set this value. */
   readonly sequence: number;
-  /** When the entry expires; undefined if it does not expire. */
-  readonly expires: Date | undefined;
+  /** When the entry expires, as `set` takes it; undefined if it does not expire. */
+  readonly expiresAt: Date | undefined;
 }
 
 /** Where a store keeps its files: OPFS, IndexedDB, or memory (gone when the store closes). */
@@ -247,18 +247,18 @@ export interface LevelStats {
   readonly score: number;
 }
 
-/** Progress of a `compact()`. */
-export interface CompactProgress {
-  /** Bytes of tables read so far. */
+/** How far some work is. The option `onProgress` that gets it says the unit: bytes, documents or entries. */
+export interface Progress {
+  /** How much is done. */
   readonly done: number;
-  /** Approximate bytes to read in total. */
+  /** How much there is to do in total. */
   readonly total: number;
 }
 
 /** Options of `compact`. */
 export interface CompactOptions {
-  /** Called from time to time while it runs, and once at its end. */
-  onProgress?: ((progress: CompactProgress) => void) | undefined;
+  /** Called from time to time while it runs, and once at its end, with the bytes of tables that are read. The total is approximate. */
+  onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 /** Memtables: the newest writes, in memory. */
@@ -396,7 +396,10 @@ export interface CommonOpenOptions<K = Key, V = unknown, U = unknown> extends Wa
    * caller's realm, without a worker: on a server runtime, in a Durable Object.
    */
   storage?: StorageKind | StorageAdapter | undefined;
-  /** How long to wait while another tab or worker has the store open, in milliseconds. Default 5000. */
+  /**
+   * How long to wait for who has the store alone, in milliseconds: a worker of `varve/synchronous`, or on servers any other opening.
+   * Default 5000. Tabs share a store, and do not wait for each other.
+   */
   lockTimeout?: number | undefined;
   /**
    * Memory budget of memtables, cached blocks, indexes and filters together, in bytes. Default 32 MiB, at least 1 MiB. Indexes and
@@ -417,8 +420,8 @@ export interface CommonOpenOptions<K = Key, V = unknown, U = unknown> extends Wa
   values?: ValueCodec<V> | undefined;
   /**
    * The version of the data that you keep in the store: an integer, at least 1. A new store has version 0. A store with a lower
-   * version is upgraded; one with a higher version is refused with `VARVE_VERSION`. Tabs that have the store open with a lower version write no more: see `onVersionChange`.
-   * Default: the version is not checked or changed.
+   * version is upgraded; one with a higher version is refused with `VARVE_VERSION`. Tabs that have the store open with a lower version
+   * write no more: see `onVersionChange`. Default: the version is not checked or changed.
    */
   version?: number | undefined;
   /**
@@ -474,6 +477,13 @@ export interface RangeMoves<K, Items> {
 /** The async iterator over a range. */
 export interface RangeIterator<K, T> extends StoreIterator<T>, RangeMoves<K, Promise<T[]>> {
   [Symbol.asyncIterator](): RangeIterator<K, T>;
+  /**
+   * All items that are left, in order. They are in memory together: read a long range with `for await`.
+   *
+   * @example
+   * const notes = await db.values({ prefix: ['note'], limit: 100 }).toArray();
+   */
+  toArray(): Promise<T[]>;
 }
 
 /** The iterator over a range of a synchronous store. */

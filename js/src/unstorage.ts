@@ -128,9 +128,8 @@ export function varveDriver(options: DriverOptions): VarveDriver {
     },
     getKeys: (base = '') =>
       repeated(async () => {
-        const keys: string[] = [];
-        for await (const key of (await opening).keys({ prefix: base })) if (typeof key === 'string') keys.push(key);
-        return keys;
+        const keys = await (await opening).keys({ prefix: base }).toArray();
+        return keys.filter((key) => typeof key === 'string');
       }),
     async clear(base = '') {
       await (await opening).deleteRange({ prefix: base });

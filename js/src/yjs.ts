@@ -13,15 +13,15 @@
 import { applyUpdate, type Doc, encodeStateAsUpdate, transact } from 'yjs';
 import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
 import { type IdbKey, toKey } from './adapters/idb-keys.ts';
-import { type MigrateOptions, type MigrationProgress, moveOnce } from './adapters/migration.ts';
+import { type MigrateOptions, moveOnce } from './adapters/migration.ts';
 import { storeOf } from './adapters/named-stores.ts';
 import { repeated } from './adapters/repeated.ts';
 import { hasCode } from './errors.ts';
 import { structured } from './index.ts';
 import type { View } from './store/view.ts';
-import type { Key } from './types.ts';
+import type { Key, Progress } from './types.ts';
 
-export type { AnyStore, IdbKey, MigrateOptions, MigrationProgress, StoreOrName };
+export type { AnyStore, IdbKey, MigrateOptions, Progress, StoreOrName };
 
 /** From this many updates on, a document is stored as one state. */
 export const PREFERRED_TRIM_SIZE = 500;
@@ -274,11 +274,7 @@ function isEmpty(update: Uint8Array): boolean {
 }
 
 const entriesOf = (updates: Updates): Promise<[UpdateKey, Uint8Array][]> =>
-  repeated(async () => {
-    const found: [UpdateKey, Uint8Array][] = [];
-    for await (const entry of updates.entries()) found.push(entry);
-    return found;
-  });
+  repeated(async () => updates.entries().toArray());
 
 /**
  * Deletes a document and its custom properties. Providers that have it open end, in every tab: their documents stay, and are not stored

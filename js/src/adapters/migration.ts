@@ -7,21 +7,15 @@
 
 import { hasCode, VarveError } from '../errors.ts';
 import type { View } from '../store/view.ts';
-import type { Key } from '../types.ts';
+import type { Key, Progress } from '../types.ts';
 import type { IdbKey } from './idb-keys.ts';
-
-/** How far a move is, in entries of the old database. */
-export interface MigrationProgress {
-  readonly done: number;
-  readonly total: number;
-}
 
 /** Options of `migrate`. */
 export interface MigrateOptions {
   /** Ends the move: it rejects with the signal's `reason`. The next call begins anew. */
   signal?: AbortSignal | undefined;
-  /** Called from time to time, and once at the end. */
-  onProgress?: ((progress: MigrationProgress) => void) | undefined;
+  /** Called from time to time, and once at the end, with the entries of the old database that are moved. */
+  onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 type Entry<V> = readonly [key: Key, value: V];
@@ -29,7 +23,7 @@ type Entry<V> = readonly [key: Key, value: V];
 type Moved<V> = readonly [...Entry<V>, from: IdbKey];
 
 /** The data to move. */
-export interface Move<V> {
+interface Move<V> {
   /** The name of the database. */
   readonly database: string;
   /** The object stores to move, each with the entry that one of its entries becomes. */

@@ -124,7 +124,7 @@ export class ReadCache implements ReadKeeper {
       const start = answer.start + ENTRY_HEAD_BYTES;
       const isThere = answer.status !== Status.missing;
       if (!isThere) this.#keep(answer, ticket, { bytes: undefined });
-      else if (answer.entryHead().expires === undefined)
+      else if (answer.entryHead().expiresAt === undefined)
         this.#keep(answer, ticket, { bytes: answer.bytes.slice(start, answer.end) });
       return isThere ? values.read(answer.bytes, start, answer.end) : undefined;
     };

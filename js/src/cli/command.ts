@@ -11,13 +11,13 @@ import type { Output } from './output.ts';
 import { parseKeyText, shown } from './text.ts';
 
 /** An option of a command. */
-export interface Option {
+interface Option {
   /** The name of its value, in capitals; undefined for a flag without a value. */
   readonly value?: string;
   readonly help: string;
 }
 
-export type Options = Readonly<Record<string, Option>>;
+type Options = Readonly<Record<string, Option>>;
 
 /** One command. */
 export interface Command {

@@ -1,9 +1,5 @@
 /**
  * CSV in both directions, read and written by Papa Parse.
- *
- * A CSV file is a table: the first line names its columns. An export has the column `(key)` and a column for each field of values that
- * are objects; other values are in a column `(value)`. CSV has no types: numbers, true and false become such again only where they are
- * written as JavaScript writes them, so that 007 stays a text.
  */
 
 import { Readable } from 'node:stream';
@@ -11,17 +7,12 @@ import { inspect } from 'node:util';
 import { type ParseResult, parse, unparse } from 'papaparse';
 import { toBase64 } from '../http/base64.ts';
 import { isJson } from '../http/media.ts';
+import { KEY_COLUMN, VALUE_COLUMN } from '../rows/csv.ts';
 import type { Key } from '../types.ts';
-import { wrong } from './exit.ts';
 import { keyText } from './text.ts';
 
-/** The column of keys in an export. */
-export const KEY_COLUMN = '(key)';
-/** The column of values that are not objects. */
-export const VALUE_COLUMN = '(value)';
-
 /** A row of a CSV file. */
-export interface Record {
+interface Record {
   /** Where it begins: the number of its first line, from 1. */
   readonly line: number;
   readonly fields: readonly string[];
@@ -72,20 +63,6 @@ async function* chunksOf(texts: AsyncIterable<string>): AsyncGenerator<ParseResu
   } finally {
     stream.destroy();
   }
-}
-
-/** The names of the columns, which must differ. */
-export function headerOf({ fields }: Record): string[] {
-  const names = fields.map((name, i) => name.trim() || `column ${i + 1}`);
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined) throw wrong(`The first line has two columns ${twice}. Rename one of them.`);
-  return names;
-}
-
-/** The value of a cell. */
-export function cellValue(text: string): string | number | boolean {
-  if (text === 'true' || text === 'false') return text === 'true';
-  return text !== '' && String(Number(text)) === text && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
 /** The fields of a value: an object's own, or the value itself as one field. */

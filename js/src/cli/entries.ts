@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { keyToJson } from '../http/json-key.ts';
-import { valueToJson } from '../http/media.ts';
+import { entryToJson } from '../rows/jsonl.ts';
 import { type Call, type Command, RANGE, STORE } from './command.ts';
 import { CommandError, Exit, wrong } from './exit.ts';
 import { bytesIn, folderIn, isUrl, storageOf, withStore } from './place.ts';
@@ -46,10 +46,10 @@ export const get: Command = {
     const key = parseKeyText(args[1]!);
     const entry = await withStore(args[0]!, call, {}, (store) => store.getEntry(key, { signal }));
     if (entry === undefined) throw new CommandError(Exit.absent, `There is no key ${keyText(key)}.`);
-    const { value, sequence, expires } = entry;
+    const { value, sequence, expiresAt } = entry;
     if (flags.has('raw') && (typeof value === 'string' || value instanceof Uint8Array)) await output.bytes(value);
     else {
-      const json = { key: keyToJson(key), ...(await valueToJson(value)), sequence, expires: expires?.toISOString() };
+      const json = { ...(await entryToJson(key, value)), sequence, expiresAt: expiresAt?.toISOString() };
       await output.result(json, valueText(value));
     }
     return Exit.ok;
@@ -153,7 +153,7 @@ export const scan: Command = {
         for await (const key of store.keys(options)) await output.result(keyToJson(key), cut(keyText(key)));
       } else {
         for await (const [key, value] of store.entries(options)) {
-          if (output.isJson) await output.result({ key: keyToJson(key), ...(await valueToJson(value)) });
+          if (output.isJson) await output.result(await entryToJson(key, value));
           else await output.line(cut(`${keyText(key)}  ${valueLine(value)}`));
         }
       }

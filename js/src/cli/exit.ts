@@ -5,6 +5,7 @@
  */
 
 import { hasCode, SALVAGE, type VarveErrorCode } from '../errors.ts';
+import { Unreadable } from '../rows/typed.ts';
 
 /** Exit codes. */
 export const Exit = {
@@ -61,6 +62,7 @@ export function wrong(message: string): CommandError {
 /** The exit code for an error. */
 export function exitOf(error: unknown): number {
   if (error instanceof CommandError) return error.exit;
+  if (error instanceof Unreadable) return Exit.usage;
   return hasAnyCode(error) ? exitOfCode(error.code) : Exit.failed;
 }
 

@@ -9,9 +9,8 @@ import { chmodSync, createWriteStream, lstatSync, openSync, realpathSync, rename
 import { dirname, extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { keyToJson } from '../http/json-key.ts';
-import { valueToJson } from '../http/media.ts';
 import type { Store } from '../index.ts';
+import { entryToJson } from '../rows/jsonl.ts';
 import type { CommonOpenOptions, Key, KeyRange } from '../types.ts';
 import { type Call, type Command, EXPORT_KEY, RANGE, STORE } from './command.ts';
 import { fieldsOf, headLine, rowLine } from './csv.ts';
@@ -173,7 +172,7 @@ async function* linesOf(
     }
     for await (const [key, value] of reads.entries(range)) {
       written.entries += 1;
-      if (format === 'jsonl') yield `${JSON.stringify({ key: keyToJson(key), ...(await valueToJson(value)) })}\n`;
+      if (format === 'jsonl') yield `${JSON.stringify(await entryToJson(key, value))}\n`;
       else {
         const isNew = Object.keys(fieldsOf(value)).some((name) => !columns.has(name));
         if (isNew) throw new CommandError(Exit.failed, 'The store was changed during the export. Export it again.');

@@ -11,6 +11,7 @@ import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:
 import { addAbortSignal, type Readable } from 'node:stream';
 import { hasCode } from '../errors.ts';
 import type { Store } from '../index.ts';
+import { isExport, MAGIC } from '../portable/magic.ts';
 import type { Key, ValueCodec } from '../types.ts';
 import { type Call, type Command, EXPORT_KEY, STORE } from './command.ts';
 import { CommandError, codeOf, Exit, exitOf, Interrupted, messageOf, wrong } from './exit.ts';
@@ -19,7 +20,6 @@ import { type AnyStore, codecOf, encryptionOf, folderOf, isUrl, withFolder, with
 import { type BadRow, type KeyRule, type Row, rowsOf } from './rows.ts';
 import { parseKeyText, plural, shown, size } from './text.ts';
 
-const MAGIC = 'VRVX';
 /** A batch has at most so many rows, and about so many characters. */
 const BATCH_ROWS = 1000;
 const BATCH_CHARS = 1024 * 1024;
@@ -112,7 +112,7 @@ function formatOf({ file, bytes }: Source): Format {
   } finally {
     closeSync(descriptor);
   }
-  if (String.fromCharCode(...head) === MAGIC) return 'varve';
+  if (isExport(head)) return 'varve';
   const format = formatOfName(file);
   if (format === undefined) throw wrong(`${shown(file)} is no export of Varve. Name its format with --format.`);
   return format;

@@ -21,7 +21,7 @@ export type AnyStore = Pick<Reads<Key, unknown>, 'keys' | 'entries'> &
   Pick<Store<Key, unknown>, 'getEntry' | 'set' | 'setMany' | 'delete' | 'deleteRange' | 'count' | 'close'>;
 
 /** A store in files, by its folder. */
-export interface Folder {
+interface Folder {
   /** The folder with the store's folder in it. */
   readonly root: string;
   readonly name: string;

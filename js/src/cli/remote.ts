@@ -8,9 +8,10 @@
 import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
 import type { VarveErrorCode } from '../errors.ts';
 import { keyFromJson, keyToJson } from '../http/json-key.ts';
-import { JSON_TYPE, NDJSON_TYPE, valueFromJson, valueOfBody, valueToJson } from '../http/media.ts';
+import { JSON_TYPE, NDJSON_TYPE, valueFromJson, valueOfBody } from '../http/media.ts';
 import type { Problem } from '../http/problem.ts';
 import { NO_ENTRY } from '../http/refusal.ts';
+import { entryToJson } from '../rows/jsonl.ts';
 import type {
   CountOptions,
   DeleteKeyOptions,
@@ -56,21 +57,16 @@ export class RemoteStore {
     return {
       value: valueOfBody(type, new Uint8Array(await response.arrayBuffer())),
       sequence: Number(/\d+/.exec(response.headers.get('etag') ?? '')?.[0]),
-      expires: expires === null ? undefined : new Date(expires),
+      expiresAt: expires === null ? undefined : new Date(expires),
     };
   }
 
   async set(key: Key, value: unknown, { expiresIn, durability }: SetOptions = {}): Promise<Receipt> {
-    const set = { op: 'set', key: keyToJson(key), ...(await valueToJson(value)), expiresIn };
-    return this.#batch([set], durability);
+    return this.#batch([{ op: 'set', ...(await entryToJson(key, value)), expiresIn }], durability);
   }
 
   async setMany(entries: Iterable<readonly [Key, unknown]>): Promise<Receipt> {
-    const set = async ([key, value]: readonly [Key, unknown]) => ({
-      op: 'set',
-      key: keyToJson(key),
-      ...(await valueToJson(value)),
-    });
+    const set = async ([key, value]: readonly [Key, unknown]) => ({ op: 'set', ...(await entryToJson(key, value)) });
     return this.#batch(await Promise.all([...entries].map(set)));
   }
 

@@ -14,8 +14,9 @@ import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
 import { InexactJson, inexact, parseExactJson } from '../http/exact-json.ts';
 import { keyFromJson } from '../http/json-key.ts';
 import { valueFromJson } from '../http/media.ts';
+import { cellValue, headerOf, KEY_COLUMN, VALUE_COLUMN } from '../rows/csv.ts';
 import type { Key } from '../types.ts';
-import { cellValue, headerOf, KEY_COLUMN, recordsOf, VALUE_COLUMN } from './csv.ts';
+import { recordsOf } from './csv.ts';
 import { wrong } from './exit.ts';
 import { linesOf, textsOf } from './lines.ts';
 import { parseKeyText, shown } from './text.ts';
@@ -92,7 +93,7 @@ async function* csvRows(texts: AsyncIterable<string>, rule: KeyRule): AsyncGener
   let columns: string[] | undefined;
   for await (const record of recordsOf(texts)) {
     if (columns === undefined) {
-      columns = headerOf(record);
+      columns = headerOf(record.fields);
       checkColumns(columns, rule);
       continue;
     }

@@ -1,18 +1,16 @@
 /**
  * Keys, values and numbers as one types and reads them in a terminal.
  *
- *   word   "text"   42   true   ["note",42]   {"date":"2026-01-31T12:00:00.000Z"}
- *
- * A text that does not begin like JSON is a string, for keys and for values. Keys have the JSON form of `varve/http`.
+ * Keys have the JSON form of `varve/http`.
  *
  * Invariant: `parseKeyText` reads what `keyText` returns as the same key.
  */
 
 import { inspect } from 'node:util';
 import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
-import { InexactJson, inexact, parseExactJson } from '../http/exact-json.ts';
 import { keyFromJson, keyToJson } from '../http/json-key.ts';
 import { isJson } from '../http/media.ts';
+import { parseTyped } from '../rows/typed.ts';
 import type { Key } from '../types.ts';
 import { wrong } from './exit.ts';
 
@@ -28,17 +26,10 @@ export function parseKeyText(text: string): Key {
 
 /** The value of a text: JSON, or else the text itself. */
 export function parseText(text: string): unknown {
-  if (!/^\s*(["[{]|-?\d|(true|false|null)\s*$)/.test(text)) return text;
-  try {
-    return parseExactJson(text);
-  } catch (error) {
-    if (error instanceof InexactJson) throw wrong(inexact(error));
-    // A date or a name that begins with a digit.
-    if (/^\s*[\d-]/.test(text)) return text;
-    throw wrong(
-      `${shown(text)} is not JSON. Write a list as '["note",42]', and a text as "text" in quotes or as a bare word.`,
-    );
-  }
+  return parseTyped(
+    text,
+    `${shown(text)} is not JSON. Write a list as '["note",42]', and a text as "text" in quotes or as a bare word.`,
+  );
 }
 
 /** The text of bytes in UTF-8, without a line end behind it; for other bytes an error with this message. */

@@ -11,13 +11,13 @@ import { VarveError } from '../errors.ts';
 const SINK_BYTES_MAX = 2 ** 29;
 
 /** A Blob that has room, from `at` on: see blobs.ts. */
-export interface UnreadBlob {
+interface UnreadBlob {
   readonly at: number;
   readonly blob: Blob;
 }
 
 /** Returns a larger buffer that begins with the first `used` bytes of the old one. */
-export type Grow = (bytesMin: number, used: number, old: Uint8Array) => Uint8Array;
+type Grow = (bytesMin: number, used: number, old: Uint8Array) => Uint8Array;
 
 const doubled: Grow = (bytesMin, used, old) => {
   if (bytesMin > SINK_BYTES_MAX) {

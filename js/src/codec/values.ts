@@ -154,9 +154,9 @@ class JsonCodec extends BuiltInCodec<unknown> {
  * The default codec: primitives, Date, RegExp, Map, Set, Error (name, message, cause), ArrayBuffer, typed arrays, DataView, Blob, File,
  * plain objects and arrays, with identity and cycles kept inside one value. A Uint8Array and a string are stored as they are. The bytes
  * of a Blob are read after the call, so only the calls of asynchronous stores take Blobs; `encode` and `varve/synchronous` refuse them.
- * Functions, symbols, class instances, other platform objects and `undefined` itself give `VARVE_INVALID_VALUE`. So do objects that change while they are
- * written, and bytes whose buffer was detached. Each part is read once. For a getter, the returned value is stored; for a proxy of an
- * object or an array, the values that the proxy returns.
+ * Functions, symbols, class instances, other platform objects and `undefined` itself give `VARVE_INVALID_VALUE`. So do objects that change
+ * while they are written, and bytes whose buffer was detached. Each part is read once. For a getter, the returned value is stored; for a
+ * proxy of an object or an array, the values that the proxy returns.
  */
 export const structured: BuiltInCodec<unknown> = new StructuredCodec();
 /** Uint8Array only, stored as it is. Reads return a view of a larger buffer: `slice()` it if you keep or transfer it. */

@@ -46,7 +46,7 @@ export interface IndexEntry {
 }
 
 /** A definition after its types are checked. */
-export interface LooseDefinition {
+interface LooseDefinition {
   readonly key: unknown;
   readonly newKey?: (() => Key) | undefined;
   readonly indexes?: Readonly<Record<string, unknown>> | undefined;

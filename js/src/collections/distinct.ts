@@ -8,6 +8,7 @@
  * Invariant: all pages and counts of one walk are read from its view, so they have one read point.
  */
 
+import { allOf } from '../runtime/all-of.ts';
 import type { Key, StoreIterator } from '../types.ts';
 import type { Source, Walk } from './access.ts';
 import type { DefinedIndex } from './definition.ts';
@@ -76,11 +77,4 @@ function grouped(page: readonly Key[], at: number): [Key, number][] {
     text = same;
   }
   return counts;
-}
-
-/** All items as an array. */
-export async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
 }

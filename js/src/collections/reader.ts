@@ -6,10 +6,11 @@
 
 import { invalid } from '../errors.ts';
 import { several } from '../options.ts';
+import { allOf } from '../runtime/all-of.ts';
 import type { Key, StoreIterator, WaitOptions } from '../types.ts';
 import type { Access, Source } from './access.ts';
 import { type DefinedIndex, type Document, entryPlace, type Layout } from './definition.ts';
-import { allOf, countsOf, openPage } from './distinct.ts';
+import { countsOf, openPage } from './distinct.ts';
 import { compareKeys, textOf } from './key.ts';
 import type { Found } from './types.ts';
 import { firstIn, type LooseWhere, type PlaceRange, rangeAfter, rangeOf, VALUES, whereOf } from './where.ts';

@@ -171,7 +171,8 @@ export class StoreCollection extends Reader {
       const fill: Fill = (batch): void => {
         // This is the first condition of the batch: a later conflict over a unique value is then with another document.
         if (made === null) batch.delete(place, { ifSequence });
-        else batch.setEncoded(place, made.bytes, { ifSequence, expiresAt: made.isUpdate ? entry?.expires : undefined });
+        else
+          batch.setEncoded(place, made.bytes, { ifSequence, expiresAt: made.isUpdate ? entry?.expiresAt : undefined });
         for (const entry of gone) batch.delete(entry.key);
         addEntries(batch, added);
       };

@@ -29,7 +29,7 @@ export interface Taken {
 }
 
 /** Changes a document: undefined stands for no change. */
-export type TakenChange = (old: Document) => Promise<Document | undefined>;
+type TakenChange = (old: Document) => Promise<Document | undefined>;
 
 /** Copies documents of one collection in the format of its store. */
 export class Taker {

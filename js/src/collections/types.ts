@@ -7,11 +7,11 @@
 import type { Snapshot } from '../store/snapshot.ts';
 import type { Transaction } from '../store/transaction.ts';
 import type { View } from '../store/view.ts';
-import type { Key, ScanOptions, WaitOptions, WriteOptions } from '../types.ts';
+import type { Key, Progress, ScanOptions, WaitOptions, WriteOptions } from '../types.ts';
 
 /**
- * The store of a collection, or a view of a store: it takes any keys and any values. (`set` is repeated here as a property because the compiler compares the
- * parameters of properties, but not those of methods. It would otherwise accept a store of strings and numbers.)
+ * The store of a collection, or a view of a store: it takes any keys and any values. (`set` is repeated here as a property because the
+ * compiler compares the parameters of properties, but not those of methods. It would otherwise accept a store of strings and numbers.)
  */
 export type DocumentStore = View<Key, unknown> & { readonly set: (key: Key, value: unknown) => unknown };
 
@@ -234,18 +234,13 @@ export interface CollectionWrites<T, K, N, O> {
 /** Properties to replace, or a function of the document. */
 export type Change<T> = Partial<T> | ((document: T) => T | undefined | PromiseLike<T | undefined>);
 
-/** The progress of reading through a collection. */
-export interface BuildProgress {
-  /** Documents read so far. */
-  readonly done: number;
-  /** Number of documents at the start. */
-  readonly total: number;
-}
-
 /** Options of `ready`, `reindex` and `check`. */
 export interface ReadyOptions {
-  /** Called after each page of documents while indexes are built. `check` also calls it after each page that it compares. */
-  readonly onProgress?: ((progress: BuildProgress) => void) | undefined;
+  /**
+   * Called after each page of documents while indexes are built, with the documents that are read. The total is their number at the start.
+   * `check` also calls it after each page that it compares.
+   */
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
   /**
    * Ends the wait with the signal's `reason`. The work itself stops after its current page, unless somebody else waits for it. The next use
    * continues it.

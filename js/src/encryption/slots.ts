@@ -65,7 +65,7 @@ export async function changeKey(slots: Uint8Array, from: UserKey, to: UserKey): 
 }
 
 /** What a rotation takes into account. */
-export interface Rotation {
+interface Rotation {
   /** Removes the keys that are not given, instead of refusing. */
   readonly removeOthers: boolean;
   /** The numbers of data keys that files have. */

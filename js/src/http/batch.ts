@@ -141,7 +141,8 @@ async function runOne<K, V>(
 
 async function entryToJson(entry: Entry<unknown> | undefined): Promise<unknown> {
   if (entry === undefined) return null;
-  return { ...(await valueToJson(entry.value)), sequence: entry.sequence, expires: entry.expires?.toISOString() };
+  const { value, sequence, expiresAt } = entry;
+  return { ...(await valueToJson(value)), sequence, expiresAt: expiresAt?.toISOString() };
 }
 
 const VALUES = ['value', 'bytes', 'cbor'];

@@ -38,7 +38,7 @@ export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string |
     'cache-control': 'private, no-cache',
     vary: VARY,
   });
-  if (entry.expires !== undefined) headers.set('varve-expires', entry.expires.toISOString());
+  if (entry.expiresAt !== undefined) headers.set('varve-expires', entry.expiresAt.toISOString());
   const held = conditions.held(sequence, isOther);
   if (held !== undefined) {
     headers.set('etag', held);

@@ -28,7 +28,7 @@ export const NDJSON_TYPE = 'application/x-ndjson';
 const DEPTH_MAX = 500;
 
 /** A value inside a larger JSON body. */
-export type JsonValue = { readonly value: unknown } | { readonly bytes: string } | { readonly cbor: string };
+type JsonValue = { readonly value: unknown } | { readonly bytes: string } | { readonly cbor: string };
 
 /** A value as a part of a JSON body. */
 export async function valueToJson(value: unknown): Promise<JsonValue> {

@@ -4,7 +4,7 @@
  */
 
 /** The properties of a new element. */
-export interface Traits {
+interface Traits {
   readonly id?: string;
   readonly class?: string;
   readonly text?: string;

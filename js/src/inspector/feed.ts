@@ -1,6 +1,7 @@
 /**
  * The changes of a store, whichever tab made them, gathered for a short time so that a thousand of them are one call.
- * Invariant: no change is missed, also not while there is no leader. `onChanges` is called again only when its last call is done. Of more changes than `CHANGES_MAX` the newest are kept.
+ * Invariant: no change is missed, also not while there is no leader. `onChanges` is called again only when its last call is done. Of more
+ * changes than `CHANGES_MAX` the newest are kept.
  */
 
 import type { Change, ChangesOptions } from '../changes/types.ts';
@@ -16,7 +17,7 @@ const CHANGES_MAX = 200;
 
 export type AnyChange = Change<Key, unknown>;
 
-export interface FeedEvents {
+interface FeedEvents {
   /** @param count how many there were, those that were not kept included */
   onChanges(changes: readonly AnyChange[], count: number): void | Promise<void>;
   onError(error: unknown): void;

@@ -6,7 +6,7 @@
 import { element, submit, title } from './dom.ts';
 
 /** A question, and the words of its buttons. */
-export interface Question {
+interface Question {
   /** The ids in the dialog begin with it. */
   readonly id: string;
   readonly title: string;

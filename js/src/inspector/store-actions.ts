@@ -7,7 +7,7 @@ import { button, element, field, setText, textInput } from './dom.ts';
 import { questionDialog } from './question.ts';
 
 /** Called when the developer has agreed. */
-export interface StoreActionsOptions {
+interface StoreActionsOptions {
   onCreate(name: string): unknown;
   onDelete(): unknown;
 }

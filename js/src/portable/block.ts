@@ -17,6 +17,7 @@
 import { joined } from '../codec/joined.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { VarveError } from '../errors.ts';
+import { isExport, MAGIC } from './magic.ts';
 
 /** The format of a plain export; that of an encrypted one is the next. */
 const FORMAT_VERSION = 1;
@@ -29,13 +30,11 @@ export const ROOM_BYTES: number = DIGEST_BYTES + HEAD_BYTES;
 /** The most bytes of a body: the longest entry, 128 MiB and 64 KiB, may follow shorter entries, which are scanned 256 KiB at a time. */
 export const BODY_BYTES_MAX = 2 ** 27 + 2 ** 19;
 
-/** The first bytes of an export: `VRVX`. */
-const MAGIC = Uint8Array.of(0x56, 0x52, 0x56, 0x58);
 const HEADER_HASHED = HEADER_BYTES - DIGEST_BYTES;
 const CHECK_BYTES = 8;
 
 /** The header of an export. */
-export interface Header {
+interface Header {
   /** Random bytes that distinguish this export from any other. */
   readonly id: Uint8Array;
   /** The sequence of the last write in it. */
@@ -78,11 +77,6 @@ export async function encodeHeader({ id, sequence, version, isEncrypted }: Heade
   putU64(sink, version);
   sink.append(await sha256(sink.copy()));
   return sink.copy();
-}
-
-/** Whether bytes can be the beginning of an export. */
-export function isExport(bytes: Uint8Array): boolean {
-  return bytes.length > 0 && areEqual(bytes.subarray(0, MAGIC.length), MAGIC.subarray(0, bytes.length));
 }
 
 /** Reads a header. Throws `VARVE_CORRUPT` if the bytes are not a header, `VARVE_VERSION` if newer code wrote it. */
@@ -192,7 +186,7 @@ export async function verifyBlock(
 }
 
 /** Receives one entry of a body: its key and value in their stored form, and its expiry as the bytes of a u64. */
-export type EachEntry = (key: Uint8Array, value: Uint8Array, expires: Uint8Array | undefined) => void;
+type EachEntry = (key: Uint8Array, value: Uint8Array, expires: Uint8Array | undefined) => void;
 
 /** Reads the entries of a verified body. Throws `VARVE_CORRUPT` unless their number matches the head and they fill the body. */
 export function readEntries(body: Uint8Array, entries: number, offset: number, each: EachEntry): void {

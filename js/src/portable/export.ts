@@ -18,12 +18,12 @@ import type { RawRange, RawScan, RawStore } from './raw-store.ts';
 import type { ExportOptions } from './types.ts';
 
 /** The options of an export as they were at its call, with the range in bytes. */
-export interface ExportRequest extends Pick<ExportOptions<never>, 'signal' | 'onProgress' | 'encryption'> {
+interface ExportRequest extends Pick<ExportOptions<never>, 'signal' | 'onProgress' | 'encryption'> {
   readonly range: ByteRange;
 }
 
 /** A snapshot that the export closes. */
-export interface ExportedSnapshot {
+interface ExportedSnapshot {
   readonly number: number;
   readonly sequence: Eventual<number>;
   close(): unknown;

@@ -34,7 +34,6 @@ import {
   HEAD_BYTES,
   HEADER_BYTES,
   type Head,
-  isExport,
   notExport,
   ROOM_BYTES,
   readEnd,
@@ -44,6 +43,7 @@ import {
 import { ByteSource } from './byte-source.ts';
 import { cipherFor } from './cipher.ts';
 import { decodeRecord, encodeRecord, IMPORT_KEY, type ImportRecord } from './import-record.ts';
+import { isExport } from './magic.ts';
 import type { RawEntry, RawStore } from './raw-store.ts';
 import type { ImportOptions, ImportReport, ImportSource } from './types.ts';
 

@@ -43,7 +43,7 @@ export const ChangeKind = { delete: 0, set: 1, deleteRange: 2 } as const;
 export interface RawChange {
   readonly sequence: number;
   readonly kind: number;
-  readonly expires: Date | undefined;
+  readonly expiresAt: Date | undefined;
   readonly key: Uint8Array;
   readonly value: Uint8Array;
 }
@@ -95,7 +95,7 @@ function readPage(answer: FrameReader): Page {
     changes.push({
       sequence: answer.u64(at),
       kind: bytes[at + 8] as number,
-      expires: flags & EXPIRES ? new Date(view.getFloat64(at + 20, true)) : undefined,
+      expiresAt: flags & EXPIRES ? new Date(view.getFloat64(at + 20, true)) : undefined,
       key: bytes.subarray(keyAt, valueAt),
       value: bytes.subarray(valueAt, valueEnd),
     });

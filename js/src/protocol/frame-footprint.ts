@@ -15,7 +15,7 @@ import { ScanFlag } from './scan.ts';
 const ITEMS_MAX = 256;
 
 /** A write of a batch. */
-export interface BatchWrite {
+interface BatchWrite {
   /** A `BatchKind`. */
   readonly kind: number;
   readonly key: Uint8Array;

@@ -98,10 +98,10 @@ export class FrameReader {
   }
 
   /** The head of a getEntry payload: u64 sequence, f64 expiry in milliseconds; the value begins at byte 16. */
-  entryHead(): { sequence: number; expires: Date | undefined } {
+  entryHead(): { sequence: number; expiresAt: Date | undefined } {
     this.#need(16);
-    const expiresMs = this.#view.getFloat64(this.start + 8, true);
-    return { sequence: this.u64(this.start), expires: expiresMs === 0 ? undefined : new Date(expiresMs) };
+    const ms = this.#view.getFloat64(this.start + 8, true);
+    return { sequence: this.u64(this.start), expiresAt: ms === 0 ? undefined : new Date(ms) };
   }
 
   /** The read point of a scan or a snapshot. */

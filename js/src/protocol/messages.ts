@@ -15,7 +15,7 @@ import type { PlainFootprint } from './footprint.ts';
  * `renew` asks for more time for the client's lease, and is answered with whether it goes on. `keys` is answered with whether the
  * caller's own key does not open the store any more.
  */
-export type CallMethod = 'stats' | 'compact' | 'check' | 'stop' | 'after' | 'renew' | 'keys';
+type CallMethod = 'stats' | 'compact' | 'check' | 'stop' | 'after' | 'renew' | 'keys';
 
 /** A change of the keys of a store: the argument of `keys`. `own` is the key with which the caller opened the store. */
 export type KeyChange =
@@ -141,7 +141,7 @@ export type Response =
   /** To its own page: this worker has the lock, and opens the store. */
   | { readonly type: 'opening' }
   /** To its own page: `member` leads. `hasSyncHandles`: whether this worker could open a store in OPFS too. */
-  | { readonly type: 'leader'; readonly member: string; readonly hasSyncHandles: boolean }
+  | { readonly type: 'leader'; readonly member: string; readonly term: string; readonly hasSyncHandles: boolean }
   /** To its own page: this worker leads. */
   | { readonly type: 'leads'; readonly report: OpenReport }
   /** To its own page: this worker no longer leads. */

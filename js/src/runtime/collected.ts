@@ -6,7 +6,7 @@
  */
 
 /** The part of a `FinalizationRegistry` that is used. */
-export type Collected<Held> = Pick<FinalizationRegistry<Held>, 'register' | 'unregister'>;
+type Collected<Held> = Pick<FinalizationRegistry<Held>, 'register' | 'unregister'>;
 
 /** A registry, or a stand-in that does nothing. */
 export function whenCollected<Held>(callback: (held: Held) => void): Collected<Held> {

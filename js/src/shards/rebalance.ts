@@ -104,7 +104,7 @@ async function copy<K, V>(source: RemoteStore<K, V>, to: RemoteStore<K, V>, keys
     // A part that one response could hold fits into one request.
     for (const entry of await source.getFirstEntries(missing.slice(at))) {
       const key = missing[at++] as K;
-      if (entry !== undefined) batch.set(key, entry.value, { expiresAt: entry.expires, ifSequence: null });
+      if (entry !== undefined) batch.set(key, entry.value, { expiresAt: entry.expiresAt, ifSequence: null });
     }
     try {
       await batch.commit({ atomic: false });

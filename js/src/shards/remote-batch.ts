@@ -36,7 +36,7 @@ const SHARD_WRITE: Known<ShardWriteOptions> = { ...WRITE, atomic: 1 };
 export type ShardParts<K, V> = Map<number, BatchItem<K, V>[]>;
 
 /** The part of a store that its batches use. */
-export interface BatchTarget<K, V> {
+interface BatchTarget<K, V> {
   /** The shards that a write goes to. Throws if its key or its range is invalid. */
   shardsOf(item: BatchItem<K, V>): Iterable<number>;
   send(parts: ShardParts<K, V>, options: ShardWriteOptions): Promise<ShardReceipt[]>;

@@ -33,6 +33,7 @@ import {
   SET,
   several,
 } from '../options.ts';
+import { allOf } from '../runtime/all-of.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
 import type {
   CountOptions,
@@ -42,6 +43,7 @@ import type {
   Key,
   KeyCodec,
   KeyRange,
+  RangeIterator,
   ScanOptions,
   SetOptions,
   WaitOptions,
@@ -50,6 +52,9 @@ import type {
 import { mergedScan, type ScanSource, type ShardEntry } from './paged-scan.ts';
 import { RemoteBatch, type ShardParts, type ShardReceipt, type ShardWriteOptions } from './remote-batch.ts';
 import { Rendezvous } from './rendezvous.ts';
+
+/** The iterator over a range of such a store. */
+export type RemoteIterator<T> = AsyncGenerator<T> & Pick<RangeIterator<never, T>, 'toArray'>;
 
 /** Options of `connect` and `shards`. */
 export interface RemoteOptions<K = Key> {
@@ -172,15 +177,15 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
     });
   }
 
-  keys(options: ScanOptions<K> = {}): AsyncGenerator<K> {
+  keys(options: ScanOptions<K> = {}): RemoteIterator<K> {
     return this.#scan(options, false, ({ key }) => key);
   }
 
-  values(options: ScanOptions<K> = {}): AsyncGenerator<V> {
+  values(options: ScanOptions<K> = {}): RemoteIterator<V> {
     return this.#scan(options, true, ({ value }) => value as V);
   }
 
-  entries(options: ScanOptions<K> = {}): AsyncGenerator<[K, V]> {
+  entries(options: ScanOptions<K> = {}): RemoteIterator<[K, V]> {
     return this.#scan(options, true, ({ key, value }) => [key, value as V]);
   }
 
@@ -220,7 +225,7 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
     return this.names.length === 1 ? 0 : this.#places.shardOf(this.#keys.encode(key));
   }
 
-  #scan<T>(options: ScanOptions<K>, values: boolean, item: (entry: ShardEntry<K, V>) => T): AsyncGenerator<T> {
+  #scan<T>(options: ScanOptions<K>, values: boolean, item: (entry: ShardEntry<K, V>) => T): RemoteIterator<T> {
     encodeRange(options, this.#keys, SCAN);
     const { signal, ...range } = options;
     checkLimit(range.limit);
@@ -232,7 +237,8 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
       encode: (key) => this.#keys.encode(key),
       owner: (bytes) => this.#places.shardOf(bytes),
     };
-    return mergedScan(source, range, item);
+    const items = mergedScan(source, range, item);
+    return Object.assign(items, { toArray: () => allOf(items) });
   }
 
   async #call<R extends StoreRequest<K, V>>(

@@ -17,7 +17,7 @@ import { untilAborted } from '../runtime/until-aborted.ts';
 import { hold } from '../share/locks.ts';
 import { transactionLock } from '../share/names.ts';
 import { Turn } from '../transaction/turns.ts';
-import type { BeginOptions } from '../types.ts';
+import type { BeginOptions, Receipt } from '../types.ts';
 import { runTransaction, Transaction, type TransactionState } from './transaction.ts';
 import { untilEnded } from './until-ended.ts';
 import type { UpdateParts } from './update.ts';
@@ -30,8 +30,8 @@ interface Ending {
   commit(): void;
   /** Has no effect after `commit`. */
   rollBack(reason: unknown): void;
-  /** The outcome, when the lock is released, too. */
-  readonly ended: Promise<void>;
+  /** The outcome, when the lock is released, too: the receipt of the writes, if there are any. */
+  readonly ended: Promise<Receipt | undefined>;
 }
 
 const collected = whenCollected<Ending>(({ rollBack }) => rollBack(closedError()));
@@ -61,20 +61,21 @@ export class TransactionHandle<K, V> extends Transaction<K, V> implements AsyncD
   }
 
   /**
-   * Applies all writes, or none, and resolves when they have the durability of `begin`. Rejects with `VARVE_CONFLICT`, which names the
-   * key, if somebody else has written what the transaction has read: then nothing was written, and you can begin again. Rejects with
-   * `VARVE_RETRY` if the snapshot was lost with the tab that led the store, and with `VARVE_CLOSED` if the transaction has ended.
+   * Applies all writes, or none, and resolves with their receipt when they have the durability of `begin`; with undefined if there are no
+   * writes. Rejects with `VARVE_CONFLICT`, which names the key, if somebody else has written what the transaction has read: then nothing
+   * was written, and you can begin again. Rejects with `VARVE_RETRY` if the snapshot was lost with the tab that led the store, and with
+   * `VARVE_CLOSED` if the transaction has ended.
    *
    * @example
    * tx.set('n', 1);
-   * await tx.commit();
+   * const receipt = await tx.commit();
    */
-  async commit(): Promise<void> {
+  async commit(): Promise<Receipt | undefined> {
     if (this.#isEnded) throw new VarveError('VARVE_CLOSED', 'The transaction has ended. Begin another one.');
     this.#isEnded = true;
     this.state.work.close();
     this.#ending.commit();
-    await this.#ending.ended;
+    return this.#ending.ended;
   }
 
   /** Discards all writes; resolves when others can begin. After `commit()` it only waits for that. Never rejects. */
@@ -115,7 +116,9 @@ export async function beginTransaction<K, V>(
       outcome.then(() => state.blobs.read()),
     );
   };
-  const ended = runTransaction(parts, run, { retries: 0, signal }).finally(() => release?.());
+  const ended = runTransaction(parts, run, { retries: 0, signal })
+    .then(() => begun.state?.committed)
+    .finally(() => release?.());
   // The store was closed, or the signal aborted, before it began.
   if (begun.state === undefined) return ended as Promise<never>;
   const owner = {};

@@ -15,7 +15,8 @@ export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, 
   /**
    * Called when another tab opens the store with a higher `version`, before it upgrades the data; again if that upgrade fails
    * and another one begins. From then on this tab's writes reject with `VARVE_VERSION`, until the upgrade fails; its reads go on, and may
-   * find data of the new version. `oldVersion` is the version of this tab. It is the `versionchange` event of IndexedDB, except that the upgrade does not wait for this tab to close the store.
+   * find data of the new version. `oldVersion` is the version of this tab. It is the `versionchange` event of IndexedDB, except that the
+   * upgrade does not wait for this tab to close the store.
    *
    * @example
    * await open('notes', { version: 1, onVersionChange: () => location.reload() });

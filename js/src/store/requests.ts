@@ -9,8 +9,8 @@ import { userKeyOf } from '../encryption/user-key.ts';
 import { VarveError } from '../errors.ts';
 import { withKeyOfNow } from '../options.ts';
 import type { RepairRequest } from '../protocol/messages.ts';
-import type { CheckReport, ClosedStoreOptions, RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
-import type { WaitOptions } from '../types.ts';
+import type { CheckReport, ClosedStoreOptions, RepairOptions, RepairReport } from '../tools/types.ts';
+import type { Progress, WaitOptions } from '../types.ts';
 import { checkName, lockTimeoutOf } from './options.ts';
 import { checkRequest, repairRequest } from './repair-request.ts';
 import { ask, type Spawn, start } from './start.ts';
@@ -57,7 +57,7 @@ async function onClosed<T>(name: string, plain: RepairRequest, options: ClosedSt
   const client = start(name, options, spawn);
   const stop = (): void => void client.ask({ type: 'call', method: 'stop', args: [] }).catch(() => undefined);
   signal?.addEventListener('abort', stop, { once: true });
-  const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
+  const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as Progress));
   try {
     return (await client.ask({ type: 'repair', name, request }, progress)) as T;
   } catch (error) {

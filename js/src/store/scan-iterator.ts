@@ -49,7 +49,7 @@ const collected = whenCollected<BatchSource>((cursor) => cursor.close());
 export type Course = Pick<ScanOptions, 'reverse' | 'limit' | 'signal'>;
 
 /** The range that an iterator goes through. */
-export interface Walk<K> {
+interface Walk<K> {
   readonly range: ByteRange;
   readonly course: Course;
   readonly keys: Pick<KeyFormat<K>, 'encode'>;
@@ -107,6 +107,10 @@ export class ScanIterator<K, T> extends StepIterator<T> implements RangeIterator
       }
       return found;
     });
+  }
+
+  toArray(): Promise<T[]> {
+    return this.nextv(Number.MAX_SAFE_INTEGER);
   }
 
   seek(key: K): void {

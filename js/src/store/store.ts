@@ -13,8 +13,8 @@ import { levelNumber } from '../protocol/frame.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
-import type { CheckOptions, CheckReport, ToolsProgress } from '../tools/types.ts';
-import type { CompactOptions, CompactProgress, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
+import type { CheckOptions, CheckReport } from '../tools/types.ts';
+import type { CompactOptions, Progress, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
 import { Cursor } from './cursor.ts';
 import type { KeyCall, KeyHolder } from './key-change.ts';
 import { loaders } from './loaders.ts';
@@ -25,7 +25,7 @@ import type { Upgrade } from './transaction.ts';
 import { View } from './view.ts';
 
 /** What a store has besides its client. */
-export interface StoreEnds extends KeyHolder {
+interface StoreEnds extends KeyHolder {
   readonly onClose?: (() => void) | undefined;
 }
 
@@ -114,7 +114,7 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
     checkOptions(options, COMPACT);
     const { onProgress } = options;
     // In a separate microtask: an error that the callback throws must not reach the connection.
-    const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as CompactProgress));
+    const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as Progress));
     await this.client.ask({ type: 'call', method: 'compact', args: [] }, progress);
   }
 
@@ -186,7 +186,7 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
     const { onProgress, signal, tools } = options;
     const number = ++this.#checks;
     const request = { number, tools: tools === undefined ? undefined : wasmPlace(tools) };
-    const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
+    const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as Progress));
     const call = (method: 'check' | 'stop', ...args: unknown[]): Promise<unknown> =>
       this.client.ask({ type: 'call', method, args }, progress);
     return untilAborted(call('check', request) as Promise<CheckReport>, signal, () => call('stop', number));
@@ -200,7 +200,7 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
    *
    * @example
    * await db.export().pipeTo(await file.createWritable());
-   * await fetch('/backup', { method: 'PUT', body: db.export({ prefix: ['note'] }), duplex: 'half' });
+   * await fetch('/backup', { method: 'PUT', body: await new Response(db.export({ prefix: ['note'] })).blob() });
    */
   export(options: ExportOptions<K> = {}): ReadableStream<Uint8Array> {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();

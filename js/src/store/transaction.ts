@@ -37,6 +37,7 @@ import type {
   Lifetime,
   OldValue,
   RangeIterator,
+  Receipt,
   ScanOptions,
   TransactionOptions,
   UpdateLifetime,
@@ -62,6 +63,8 @@ export interface TransactionState<K, V> extends UpdateParts<K, V> {
   readonly reserved: Reserved;
   /** Is not garbage collected while the handle of the transaction, or a view of it, is reachable. */
   readonly owner?: object;
+  /** The receipt of its writes, from the moment when they are sent. */
+  committed?: Promise<Receipt>;
 }
 
 /** Upgrades a store from one version to another, inside a transaction. */
@@ -185,7 +188,7 @@ export class Transaction<K, V>
   /** @internal The lifetime of an entry as the transaction sees it. */
   async lifetime(key: K): Promise<Lifetime | undefined> {
     const own = this.state.work.find(key);
-    return own === undefined ? { expiresAt: (await this.#view.getEntry(key))?.expires } : own.lifetime;
+    return own === undefined ? { expiresAt: (await this.#view.getEntry(key))?.expiresAt } : own.lifetime;
   }
 
   /**
@@ -212,7 +215,7 @@ export class Transaction<K, V>
       const value = await call(() => change(own === undefined ? entry?.value : work.valueOf(own)));
       isOvertaken = work.find(same) !== own;
       if (isOvertaken) throw overtaken();
-      this.set(same, value, lifetimeOf(given, own?.lifetime ?? { expiresAt: entry?.expires }));
+      this.set(same, value, lifetimeOf(given, own?.lifetime ?? entry));
     };
     return inTurn({ owner: work.owner, key: textOfBytes(bytes) }, attempt, { is: () => isOvertaken });
   }
@@ -345,11 +348,10 @@ async function runOnce<K, V, T>(
   const blobs = new BlobSink(512);
   const work = new Workspace(operations, blobs);
   const reserved = work.reserved((key) => client.submit(getReserved, key, undefined, levelOfSnapshot(number)));
-  let committed: Promise<unknown> | undefined;
+  const state: TransactionState<K, V> = { ...parts, blobs, work, snapshot: number, reserved };
   let result: T;
   try {
-    const running = (async () =>
-      run(new Transaction({ ...parts, blobs, work, snapshot: number, reserved }), reserved))();
+    const running = (async () => run(new Transaction(state), reserved))();
     const ended = untilAborted(running, signal);
     result = await (turn === undefined ? ended : turn.during(ended));
     const batch = work.end();
@@ -357,7 +359,7 @@ async function runOnce<K, V, T>(
     if (batch !== undefined) await readBlobs(client, blobs, signal);
     // In one frame with the end of the snapshot: the engine releases the snapshot after the batch.
     if (batch !== undefined) {
-      committed = client.submit(batchOperation, undefined, batch, level | levelOfSnapshot(number), signal);
+      state.committed = client.submit(batchOperation, undefined, batch, level | levelOfSnapshot(number), signal);
     }
   } catch (error) {
     throw refusal ?? error;
@@ -365,7 +367,7 @@ async function runOnce<K, V, T>(
     work.close();
     void releaseSnapshot({ client, number });
   }
-  await Promise.all([taken, committed]);
+  await Promise.all([taken, state.committed]);
   return result;
 }
 

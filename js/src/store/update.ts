@@ -39,7 +39,7 @@ export function update<K, V>(
   const attempt = async (call: Call): Promise<Receipt> => {
     const entry = await client.submit(getEntry, key, undefined, 0, signal);
     const value = await call(() => change(entry?.value));
-    const lifetime = lifetimeOf(options, { expiresAt: entry?.expires });
+    const lifetime = lifetimeOf(options, entry);
     const sink = new BlobSink(512);
     const writer = new BatchWriter(sink);
     writer.set(rawBytes, key, operations.values, value, { ...lifetime, ifSequence: entry?.sequence ?? null });

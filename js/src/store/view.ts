@@ -7,7 +7,15 @@
  */
 
 import type { Place, Writes } from '../api.ts';
-import type { ChangeIterator, ChangesOptions, Live, LiveOptions, LiveRange, WatchOptions } from '../changes/types.ts';
+import type {
+  ChangeIterator,
+  ChangesOptions,
+  Live,
+  LiveCount,
+  LiveOptions,
+  LiveRange,
+  WatchOptions,
+} from '../changes/types.ts';
 import type { Client } from '../client/client.ts';
 import { batchOperation, deleteRange, Operations, syncOperation } from '../client/operations.ts';
 import { formatsAt } from '../codec/formats.ts';
@@ -48,6 +56,7 @@ import type {
 import { Batch } from './batch.ts';
 import type { TransactionHandle } from './begin.ts';
 import { ChangesIterator, changesNow, checkSince, type LiveRun, liveQuery } from './following.ts';
+import type { LiveTarget } from './live.ts';
 import { loaders } from './loaders.ts';
 import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
@@ -56,12 +65,13 @@ import type { UpdateParts } from './update.ts';
 
 const WATCH: Known<WatchOptions> = { ...WAIT, keysOnly: 1 };
 const CHANGES: Known<ChangesOptions<never>> = { ...RANGE, ...WATCH, since: 1 };
-const LIVE: Known<LiveRange<never>> = { ...RANGE, reverse: 1, limit: 1, as: 1 };
+const LIVE_COUNT: Known<LiveCount<never>> = { ...RANGE, as: 1 };
+const LIVE: Known<LiveRange<never>> = { ...LIVE_COUNT, reverse: 1, limit: 1 };
 const FIRST: Known<LiveOptions<unknown>> = { initial: 1 };
 const LIVE_READ: Known<KeyRange & LiveOptions<unknown>> = { ...RANGE, ...FIRST };
 
-/** The target of a live query: a key, a range, or a function that reads a snapshot. */
-type LiveTarget<K, V> = K | LiveRange<K> | ((view: Snapshot<K, V>) => unknown);
+/** The query of a live query: a key, a range, or a function that reads a snapshot. */
+type LiveGiven<K, V> = K | LiveRange<K> | LiveCount<K> | ((view: Snapshot<K, V>) => unknown);
 
 /** The module for updates and transactions, once it is loaded. */
 let loaded: typeof import('./transaction.ts') | undefined;
@@ -295,9 +305,9 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
     range?: KeyRange<K> & LiveOptions<I>,
   ): Live<T | Extract<I, undefined>, [query: (view: Snapshot<K, V>) => T | PromiseLike<T>, range?: KeyRange<K>]>;
   live<I extends number | undefined = undefined>(
-    query: LiveRange<K> & { as: 'count' },
+    query: LiveCount<K>,
     options?: LiveOptions<I>,
-  ): Live<number | Extract<I, undefined>, [query: LiveRange<K> & { as: 'count' }]>;
+  ): Live<number | Extract<I, undefined>, [query: LiveCount<K>]>;
   live<I extends K[] | undefined = undefined>(
     query: LiveRange<K> & { as: 'keys' },
     options?: LiveOptions<I>,
@@ -311,15 +321,20 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
     options?: LiveOptions<I>,
   ): Live<[K, V][] | Extract<I, undefined>, [query: LiveRange<K>]>;
   live(key: K, options?: LiveOptions<V>): Live<V | undefined, [key: K]>;
-  live(query: LiveTarget<K, V>, options?: KeyRange<K> & LiveOptions<unknown>): Live<unknown> {
-    const prepare = (given: LiveTarget<K, V>, watched: KeyRange<K> = {}): LiveRun => {
+  live(query: LiveGiven<K, V>, options?: KeyRange<K> & LiveOptions<unknown>): Live<unknown> {
+    const prepare = (given: LiveGiven<K, V>, watched: KeyRange<K> = {}): LiveRun => {
       const isFunction = typeof given === 'function';
       const isOfRange = isRange<K, LiveRange<K>>(given as K, this.formats.keys.codec, LIVE);
       if (!isFunction) checkOptions(watched, FIRST);
-      const range: LiveRange<K> = isFunction ? watched : isOfRange ? (given as LiveRange<K>) : this.#only(given as K);
+      const range: KeyRange<K> & LiveTarget = isFunction
+        ? watched
+        : isOfRange
+          ? (given as LiveRange<K> | LiveCount<K>)
+          : this.#only(given as K);
       // The range is encoded here, at the call, not when the query runs.
-      const bytes = encodeRange(range, this.formats.keys, isFunction ? LIVE_READ : LIVE);
       const { as, reverse, limit } = range;
+      const known = isFunction ? LIVE_READ : as === 'count' ? LIVE_COUNT : LIVE;
+      const bytes = encodeRange(range, this.formats.keys, known);
       const query = given as (view: Snapshot<K, V>) => unknown;
       const target = isFunction ? query : isOfRange ? { as, reverse, limit } : undefined;
       const operations = this.formats;
@@ -334,7 +349,7 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
    * renders can use it. The cache has what was read or written here shortly before: see `open({ cache })`. Throws for an invalid key.
    *
    * @example
-   * const note = db.peek(['note', id]) ?? use(db.get(['note', id]));
+   * const note = db.peek(['note', id]) ?? placeholder;
    */
   peek(key: K): V | undefined {
     return this.client.keeper?.peek(this.formats, key);

@@ -11,7 +11,7 @@ import { namedConflict } from '../protocol/conflict.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { dispose } from '../runtime/dispose.ts';
 import { lastConflict } from '../transaction/retry.ts';
-import type { BeginOptions } from '../types.ts';
+import type { BeginOptions, Receipt } from '../types.ts';
 import { SyncAttempt, SyncTransaction, type SyncTransactionParts } from './transaction.ts';
 
 const collected = whenCollected<() => void>((end) => end());
@@ -26,11 +26,11 @@ const collected = whenCollected<() => void>((end) => end());
  * tx.commit(); // without it, everything is rolled back at the end of the block
  */
 export class SyncTransactionHandle<K, V> extends SyncTransaction<K, V> implements Disposable {
-  readonly #commit: () => void;
+  readonly #commit: () => Receipt | undefined;
   readonly #end: () => void;
 
   /** @internal Made by `begin()`. */
-  constructor(attempt: SyncAttempt<K, V>, commit: () => void, end: () => void) {
+  constructor(attempt: SyncAttempt<K, V>, commit: () => Receipt | undefined, end: () => void) {
     super(attempt.work, attempt.reads, attempt.snapshot);
     this.#commit = commit;
     this.#end = end;
@@ -38,12 +38,13 @@ export class SyncTransactionHandle<K, V> extends SyncTransaction<K, V> implement
   }
 
   /**
-   * Applies all writes, or none. Throws `VARVE_CONFLICT`, which names the key, if somebody has written what the transaction has read: then
-   * nothing was written. Throws `VARVE_CLOSED` if the transaction has ended, and its signal's `reason` if that ended it.
+   * Applies all writes, or none; returns their receipt, or undefined if there are no writes. Throws `VARVE_CONFLICT`, which names the
+   * key, if somebody has written what the transaction has read: then nothing was written. Throws `VARVE_CLOSED` if the transaction has
+   * ended, and its signal's `reason` if that ended it.
    */
-  commit(): void {
+  commit(): Receipt | undefined {
     collected.unregister(this);
-    this.#commit();
+    return this.#commit();
   }
 
   /** Discards all writes. After the end of the transaction it has no effect. */
@@ -79,10 +80,10 @@ export function beginSync<K, V>(
     attempt.end();
   };
   signal?.addEventListener('abort', end);
-  const commit = (): void => {
+  const commit = (): Receipt | undefined => {
     signal?.throwIfAborted();
     try {
-      attempt.commit(durability);
+      return attempt.commit(durability);
     } catch (error) {
       throw namedConflict(error, attempt.reads.formats.keys, lastConflict(1));
     } finally {

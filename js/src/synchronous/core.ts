@@ -69,8 +69,8 @@ export class SyncCore {
       entry: (key, snapshot) => {
         if (!this.#finds(formats.keys.stored(key), snapshot)) return undefined;
         const sequence = this.memory.outU64(2);
-        const expires = this.memory.outExpires[0] ?? 0;
-        return { value: this.found(formats.values), sequence, expires: expires === 0 ? undefined : new Date(expires) };
+        const ms = this.memory.outExpires[0] ?? 0;
+        return { value: this.found(formats.values), sequence, expiresAt: ms === 0 ? undefined : new Date(ms) };
       },
       has: (key, snapshot) => this.#finds(formats.keys.stored(key), snapshot),
       at: (other) => this.readsOf(other),

@@ -50,7 +50,7 @@ export interface Opened {
 }
 
 /** The range that an iterator goes through. */
-export interface SyncWalk {
+interface SyncWalk {
   readonly range: ByteRange;
   readonly course: Course;
   /** Opens a scan of a part of the range. */

@@ -29,6 +29,7 @@ import type {
   KeyRange,
   Lifetime,
   OldValue,
+  Receipt,
   ScanOptions,
   SyncRangeIterator,
   TransactionOptions,
@@ -104,7 +105,7 @@ export class SyncTransaction<K, V> extends SyncReadView<K, V> implements Transac
       const entry = own === undefined ? this.#reads.entry(plain, this.#snapshot) : undefined;
       const value = change(own === undefined ? entry?.value : this.#work.valueOf(own));
       if (this.#work.find(plain) !== own) continue;
-      this.set(plain, value, lifetimeOf(given, own?.lifetime ?? { expiresAt: entry?.expires }));
+      this.set(plain, value, lifetimeOf(given, own?.lifetime ?? entry));
       return;
     }
     throw overtaken();
@@ -145,7 +146,7 @@ export interface SyncTransactionParts<K, V> {
   /** The bytes of a reserved key. */
   reserved(key: Uint8Array, snapshot: number): Uint8Array | undefined;
   /** Throws a conflict in the form in which the engine reports it. */
-  commit(batch: Uint8Array, snapshot: number, durability: Durability | undefined): void;
+  commit(batch: Uint8Array, snapshot: number, durability: Durability | undefined): Receipt;
 }
 
 /** One attempt of a transaction. */
@@ -162,11 +163,11 @@ export class SyncAttempt<K, V> {
     this.#parts = parts;
   }
 
-  /** Applies its writes. Throws `VARVE_CLOSED` if it has ended. */
-  commit(durability: Durability | undefined): void {
+  /** Applies its writes; returns their receipt, if there are any. Throws `VARVE_CLOSED` if it has ended. */
+  commit(durability: Durability | undefined): Receipt | undefined {
     this.work.ensureOpen();
     const batch = this.work.end();
-    if (batch !== undefined) this.#parts.commit(batch, this.snapshot, durability);
+    return batch && this.#parts.commit(batch, this.snapshot, durability);
   }
 
   /** Accepts nothing more, and releases the snapshot. Called once. */

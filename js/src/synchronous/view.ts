@@ -147,9 +147,8 @@ export class SyncView<K, V> extends SyncReadView<K, V> implements Reads<K, V>, W
     for (let attempt = 1; ; attempt++) {
       const entry = this.getEntry(plain);
       const value = change(entry?.value);
-      const lifetime = lifetimeOf(given, { expiresAt: entry?.expires });
       try {
-        const item = { ...lifetime, ifSequence: entry?.sequence ?? null };
+        const item = { ...lifetimeOf(given, entry), ifSequence: entry?.sequence ?? null };
         return this.batch().set(plain, value, item).commit({ durability, signal });
       } catch (error) {
         if (attempt === UPDATE_ATTEMPTS_MAX || !hasCode(error, 'VARVE_CONFLICT')) throw error;
@@ -288,7 +287,7 @@ export class SyncView<K, V> extends SyncReadView<K, V> implements Reads<K, V>, W
       close: (snapshot) => core.closeSnapshot(snapshot),
       reads: this.reads,
       reserved: (key, snapshot) => core.reserved(key, snapshot)?.value,
-      commit: (batch, snapshot, durability) => void core.commitBatch(batch, snapshot, durability),
+      commit: (batch, snapshot, durability) => core.commitBatch(batch, snapshot, durability),
     };
   }
 }

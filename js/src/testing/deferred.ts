@@ -5,9 +5,11 @@
  * recovers.
  */
 
+import { joined } from '../codec/joined.ts';
 import { type DeferredDevice, SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
 import { open as openSync } from '../synchronous.ts';
 import { ContractError, expect, expectBytes, expectEqual, expectRejected } from './assert.ts';
+import { soon } from './lifecycle.ts';
 import { type Clause, pattern, put, type Subject } from './subject.ts';
 
 /** More bytes than a device keeps in memory without needing them. */
@@ -25,7 +27,7 @@ export const deferredClauses: readonly Clause[] = [
         'what was written and not committed yet',
       );
       for (const what of ['a write', 'what is committed']) {
-        const first = await Promise.race([device.committed().then(() => 'committed'), later()]);
+        const first = await soon(device.committed().then(() => 'committed'));
         expectEqual(first, 'committed', `the commit of ${what}`);
       }
     },
@@ -107,10 +109,10 @@ export const deferredClauses: readonly Clause[] = [
       const again = await subject.openDeferred();
       expectBytes(
         await subject.contents(again, 0),
-        joined(pattern(1, 1000), pattern(4, 1000)),
+        joined([pattern(1, 1000), pattern(4, 1000)]),
         'what was written beside',
       );
-      const whole = joined(pattern(2, 200_000), pattern(3, 100_000));
+      const whole = joined([pattern(2, 200_000), pattern(3, 100_000)]);
       expectBytes(await subject.part(again, 1, SLOT_DATA_OFFSET, 300_000), whole, 'what was written apart');
       await again.discard(1);
       expectEqual(again.size(1), SLOT_DATA_OFFSET + 300_000, 'the size of a slot after it was discarded');
@@ -209,7 +211,7 @@ export const deferredRoomClauses: readonly Clause[] = [
       await subject.setRoom(undefined);
       const again = await subject.reopen(device);
       const parts = [pattern(1, 1000), pattern(3, 1000), pattern(4, 1000)];
-      expectBytes(await subject.contents(again, 0), parts.reduce(joined), 'what was written beside');
+      expectBytes(await subject.contents(again, 0), joined(parts), 'what was written beside');
     },
   },
   {
@@ -282,16 +284,9 @@ async function filled(subject: Subject): Promise<Filled> {
       return { device, bytes, turns };
     }
     turns++;
-    bytes = joined(bytes, more);
+    bytes = joined([bytes, more]);
   }
   throw new ContractError('Ninety-eight turns of 20,000 bytes were committed where there is room for 100,000.');
-}
-
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array<ArrayBuffer> {
-  const both = new Uint8Array(a.length + b.length);
-  both.set(a);
-  both.set(b, a.length);
-  return both;
 }
 
 /** The kind of the error with which a device refuses a call. */
@@ -310,10 +305,6 @@ function failureOf(call: Promise<unknown>): Promise<unknown> {
     (error: unknown) => error,
   );
 }
-
-const LATER_MS = 3000;
-
-const later = (): Promise<string> => new Promise((resolve) => setTimeout(() => resolve('still waiting'), LATER_MS));
 
 async function expectFailure(call: Promise<unknown>, kind: new () => Error, what: string): Promise<void> {
   const failure = await failureOf(call);

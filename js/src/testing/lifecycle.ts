@@ -21,7 +21,7 @@ const LONG_MS = 20_000;
 const WAIT_MS = 3 * LONG_MS;
 
 /** The result of a promise, unless it takes too long. */
-async function soon<T>(awaited: Promise<T>): Promise<T | 'still waiting'> {
+export async function soon<T>(awaited: Promise<T>): Promise<T | 'still waiting'> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<'still waiting'>((resolve) => {
     timer = setTimeout(() => resolve('still waiting'), LONG_MS);

@@ -82,7 +82,7 @@ export function hasPrefix(key: Uint8Array, prefix: Uint8Array): boolean {
 }
 
 /** The statement about a source, in keys of a store. */
-export interface Statement<K> {
+interface Statement<K> {
   readonly marks: readonly K[];
   readonly derived: readonly K[];
 }

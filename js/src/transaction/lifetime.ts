@@ -13,7 +13,7 @@ interface WholeLifetime extends Lifetime {
 }
 
 /** The lifetime that an update writes: the one in its options, or else the one that the entry has. */
-export function lifetimeOf({ expiresIn, expiresAt }: UpdateLifetime, kept: Lifetime): WholeLifetime {
+export function lifetimeOf({ expiresIn, expiresAt }: UpdateLifetime, kept: Lifetime = {}): WholeLifetime {
   if (expiresIn === undefined && expiresAt === undefined)
     return { expiresIn: kept.expiresIn, expiresAt: kept.expiresAt };
   return { expiresIn: expiresIn ?? undefined, expiresAt };

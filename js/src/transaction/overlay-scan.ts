@@ -28,7 +28,7 @@ export const NOTHING_THERE: ScanBatch = {
 };
 
 /** The range of a transaction's scan. */
-export interface OverlayRange {
+interface OverlayRange {
   readonly bounds: ByteRange;
   readonly reverse: boolean;
   readonly limit: number | undefined;

@@ -22,7 +22,7 @@ const TURN_MS = 1000;
 const PASSED_MAX = 3;
 
 /** The key, or the like, that a turn is for. */
-export interface Place {
+interface Place {
   /** The store or the transaction: turns of different owners have nothing to do with each other. */
   readonly owner: object;
   /** The key, or a text that stands for it. */
@@ -92,7 +92,7 @@ export type Call = <R>(run: () => R | PromiseLike<R>) => Promise<R>;
 let calling: Place | undefined;
 
 /** Recognizes the errors after which an attempt is made again. */
-export interface Conflicts {
+interface Conflicts {
   /** Whether an error of the attempt is a conflict. Errors of the caller's function are not checked. */
   is(error: unknown): boolean;
   /** Converts the error of the last attempt for the caller. Default: unchanged. */

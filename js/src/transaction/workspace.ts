@@ -17,7 +17,7 @@ import { DELETED, type Own, OwnWrites } from './own-writes.ts';
 import { ReadSet } from './read-set.ts';
 
 /** The direction of a transaction's scan, and where it stops. */
-export interface ScanOrder {
+interface ScanOrder {
   readonly reverse?: boolean | undefined;
   readonly limit?: number | undefined;
 }

@@ -11,7 +11,7 @@ import type { Engine } from './engine.ts';
 const STEPS = ['working', 'need', 'write', 'finished', 'done'] as const;
 
 /** The result of one step of a job. */
-export interface JobStep {
+interface JobStep {
   /**
    * `need`: the job needs `length` bytes of a table; `write`: it has output for `offset` of a table; `finished`: a table has `offset`
    * bytes.

@@ -10,7 +10,7 @@ import { keyText } from '../keys/key-text.ts';
 import type { BadRow, Row, Rows } from './rows.ts';
 
 /** How keys are made. */
-export interface KeyChoice {
+interface KeyChoice {
   /** The column used as the key; '' for the number of the row. */
   readonly column: string;
   /** The prefix: keys are `[prefix, key]`; '' for the key alone. */

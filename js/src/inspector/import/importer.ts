@@ -5,6 +5,7 @@
  * Invariant: nothing is written before the button is pressed. Everything reported as stored has been acknowledged.
  */
 
+import { isExport, MAGIC } from '../../portable/magic.ts';
 import type { Key } from '../../types.ts';
 import {
   button,
@@ -24,7 +25,6 @@ import { formatBytes, formatCount, formatDuration, plural } from '../format.ts';
 import { keyText } from '../keys/key-text.ts';
 import type { AnyStore } from '../store.ts';
 import { type Entries, entriesOf } from './entries.ts';
-import { isExport } from './is-export.ts';
 import { type Rows, readRows } from './rows.ts';
 
 const BATCH_ENTRIES = 500;
@@ -33,7 +33,7 @@ const BAD_SHOWN = 50;
 /** The file types that the dialog offers. */
 const KINDS = '.csv,.tsv,.json,.ndjson,.jsonl,.varve,text/csv,application/json';
 
-export interface ImporterEvents {
+interface ImporterEvents {
   /** Entries arrived, under this prefix; undefined: all over the store. */
   onImported(prefix: string | undefined): void;
 }
@@ -141,7 +141,8 @@ export class Importer {
     const running = this.#begin(`Reading ${name}, ${formatBytes(content.size)}`);
     let stays = 'nothing was written';
     try {
-      if (await isExport(content)) {
+      const head = await content.slice(0, MAGIC.length).arrayBuffer();
+      if (isExport(new Uint8Array(head))) {
         stays = 'what was imported before stays. Import the file again to continue';
         await this.#importExport(content, running.signal);
         return this.#end();

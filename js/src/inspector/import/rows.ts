@@ -1,15 +1,15 @@
 /**
  * The content of a file of rows: CSV, JSON or JSON lines. Files that the inspector or the command `varve export` wrote have keys of their
  * own: a column `(key)`, or objects of a key and a value.
- * Invariant: a row that cannot be read is reported with its place and is not among the rows; nothing is guessed for it. Numbers and
- * true/false in CSV become such only where they are written as JavaScript writes them, so that 007 stays a text. JSON is read exactly:
- * a row with a number that would be rounded cannot be read.
+ * Invariant: a row that cannot be read is reported with its place and is not among the rows; nothing is guessed for it. JSON is read
+ * exactly: a row with a number that would be rounded cannot be read.
  */
 
 import { parse as parseCsv } from 'papaparse';
 import { InexactJson, inexact, parseExactJson } from '../../http/exact-json.ts';
 import { keyToJson } from '../../http/json-key.ts';
 import { valueFromJson } from '../../http/media.ts';
+import { cellValue, headerOf, KEY_COLUMN, VALUE_COLUMN } from '../../rows/csv.ts';
 import { plural } from '../format.ts';
 import { parseKey } from '../keys/key-text.ts';
 
@@ -41,11 +41,6 @@ export interface Rows {
 
 const COLUMNS_MAX = 200;
 
-/** The column of keys in CSV. The command has the same columns. */
-export const KEY_COLUMN = '(key)';
-/** The column of values that are not objects. */
-export const VALUE_COLUMN = '(value)';
-
 /** Reads a file by its name, or, if the name does not decide, by how its text begins. Throws a sentence for any other kind of file. */
 export function readRows(name: string, text: string): Rows {
   if (text.trim() === '') throw new Error('It is empty.');
@@ -70,7 +65,7 @@ function readCsv(text: string): Rows {
     if (fields.length === 1 && fields[0]?.trim() === '') return;
     const error = errors.find(({ type }) => type !== 'Delimiter');
     if (columns === undefined) {
-      columns = header(fields);
+      columns = headerOf(fields);
     } else if (error !== undefined) bad.push({ place, why: `${error.message}.` });
     else if (fields.length !== columns.length) {
       bad.push({
@@ -89,23 +84,10 @@ function readCsv(text: string): Rows {
 
 /** A row of CSV, with its key if it has one. */
 function rowOf({ [KEY_COLUMN]: key, ...cells }: Readonly<Record<string, string>>): Omit<Row, 'place'> {
-  const value = Object.fromEntries(Object.entries(cells).map(([name, cell]) => [name, typed(cell)]));
+  const value = Object.fromEntries(Object.entries(cells).map(([name, cell]) => [name, cellValue(cell)]));
   if (key === undefined) return { value };
   const isPlain = Object.keys(value).join() === VALUE_COLUMN;
   return { key: keyToJson(parseKey(key)), value: isPlain ? value[VALUE_COLUMN] : value };
-}
-
-/** The names of the columns, which must differ. */
-function header(fields: readonly string[]): string[] {
-  const names = fields.map((name, i) => name.trim() || `column ${i + 1}`);
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined) throw new Error(`The first line has two columns "${twice}". Rename one of them.`);
-  return names;
-}
-
-function typed(text: string): string | number | boolean {
-  if (text === 'true' || text === 'false') return text === 'true';
-  return text !== '' && String(Number(text)) === text && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
 function readLines(text: string): Rows {

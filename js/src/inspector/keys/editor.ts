@@ -5,7 +5,7 @@
  */
 
 import { InexactJson, inexact, parseExactJson } from '../../http/exact-json.ts';
-import type { Key } from '../../types.ts';
+import type { Entry, Key } from '../../types.ts';
 import { button, element, errorLine, field, section, setText, statusLine, submit, textInput, title } from '../dom.ts';
 import { codeOf } from '../errors.ts';
 import { formatCount, formatDuration } from '../format.ts';
@@ -13,7 +13,7 @@ import type { AnyStore } from '../store.ts';
 import { keyText, parseKey } from './key-text.ts';
 import { valueText } from './value-text.ts';
 
-export interface EditorEvents {
+interface EditorEvents {
   /** An entry was written or deleted. */
   onChange(): void;
   onError(error: unknown): void;
@@ -46,10 +46,8 @@ export class Editor {
   readonly root = section('editor', this.#title, this.#form);
   #store: AnyStore | undefined;
   #key: Key | undefined;
-  /** The sequence of the write that made the shown value; null where there is none. */
-  #sequence: number | null = null;
-  /** When the shown entry expires. Another value does not change that. */
-  #expiresAt: Date | undefined;
+  /** The shown entry. Another value does not change when it expires. */
+  #entry: Entry<unknown> | undefined;
 
   constructor(events: EditorEvents) {
     this.#events = events;
@@ -79,8 +77,7 @@ export class Editor {
   /** Begins an entry that does not exist yet. */
   begin(): void {
     this.#key = undefined;
-    this.#sequence = null;
-    this.#expiresAt = undefined;
+    this.#entry = undefined;
     this.#keyInput.readOnly = false;
     this.#keyInput.value = '';
     this.#valueInput.readOnly = false;
@@ -103,8 +100,7 @@ export class Editor {
       if (entry === undefined) return this.#say('', `${keyText(key)} is not there any more.`);
       const { text, isExact } = valueText(entry.value);
       this.#key = key;
-      this.#sequence = entry.sequence;
-      this.#expiresAt = entry.expires;
+      this.#entry = entry;
       this.#keyInput.value = keyText(key);
       this.#keyInput.readOnly = true;
       this.#valueInput.value = text;
@@ -112,13 +108,18 @@ export class Editor {
       this.#save.disabled = !isExact;
       this.#delete.hidden = false;
       setText(this.#title, 'Entry');
-      const expires = entry.expires === undefined ? '' : `, expires ${entry.expires.toLocaleString('en')}`;
+      const expires = entry.expiresAt === undefined ? '' : `, expires ${entry.expiresAt.toLocaleString('en')}`;
       const shown = isExact ? '' : '. JSON cannot express this value, so it is shown but cannot be edited';
       setText(this.#facts, `Written by sequence ${formatCount(entry.sequence)}${expires}; read in ${took}${shown}.`);
       this.#say('');
     } catch (error) {
       this.#events.onError(error);
     }
+  }
+
+  /** The sequence of the write that made the shown value; null where there is none. */
+  get #sequence(): number | null {
+    return this.#entry?.sequence ?? null;
   }
 
   async #write(): Promise<void> {
@@ -135,7 +136,7 @@ export class Editor {
     }
     try {
       const start = performance.now();
-      await store.set(key, value, { ifSequence: this.#sequence, expiresAt: this.#expiresAt });
+      await store.set(key, value, { ifSequence: this.#sequence, expiresAt: this.#entry?.expiresAt });
       const took = formatDuration(performance.now() - start);
       await this.show(key);
       this.#say('', `Saved in ${took}`);

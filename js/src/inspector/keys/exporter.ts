@@ -1,24 +1,27 @@
 /**
  * Saves the entries of a range as a file: in Varve's own format, which keeps everything, or as JSON, JSON lines or CSV.
- * Invariant: a file contains one read point of the range. Values that a format cannot express are counted and reported.
+ * Invariant: a file contains one read point of the range. JSON has the objects of JSON lines in a list, and both keep all keys and
+ * values. Values that CSV cannot express are counted and reported.
  */
 
 import { unparse } from 'papaparse';
-import { keyToJson } from '../../http/json-key.ts';
+import { KEY_COLUMN, VALUE_COLUMN } from '../../rows/csv.ts';
+import { entryToJson } from '../../rows/jsonl.ts';
 import type { Key, KeyRange } from '../../types.ts';
 import { element, inline, select, setText, statusLine, submit } from '../dom.ts';
 import { formatBytes, plural } from '../format.ts';
-import { KEY_COLUMN, VALUE_COLUMN } from '../import/rows.ts';
 import type { AnyStore } from '../store.ts';
 import { keyText } from './key-text.ts';
 import { isExact, nearestJson } from './value-text.ts';
 
-type Format = 'varve' | 'json' | 'ndjson' | 'csv';
+/** The formats of text. */
+type TextFormat = 'json' | 'jsonl' | 'csv';
+type Format = 'varve' | TextFormat;
 
 const KINDS: Readonly<Record<Format, string>> = {
   varve: 'application/octet-stream',
   json: 'application/json',
-  ndjson: 'application/x-ndjson',
+  jsonl: 'application/x-ndjson',
   csv: 'text/csv',
 };
 
@@ -33,7 +36,7 @@ export class Exporter {
   readonly #format = select('export-format', {
     varve: 'an export of Varve',
     json: 'JSON',
-    ndjson: 'JSON lines',
+    jsonl: 'JSON lines',
     csv: 'CSV',
   });
   readonly #button = submit('export-save', 'Save');
@@ -67,7 +70,7 @@ export class Exporter {
       const not =
         inexact === 0
           ? ''
-          : ` This format cannot express ${plural(inexact, 'value', 'values')} exactly. An export of Varve can.`;
+          : ` CSV cannot express ${plural(inexact, 'value', 'values')} exactly. The other formats can.`;
       setText(this.status, `${plural(entries, 'entry', 'entries')} saved, ${formatBytes(blob.size)}.${not}`);
     } catch (error) {
       setText(this.status, '');
@@ -88,18 +91,14 @@ export class Exporter {
     return { parts: [await new Response(bytes).blob()], entries, inexact: 0 };
   }
 
-  async #text(store: AnyStore, range: KeyRange, format: Format): Promise<Saved> {
-    const rows: [Key, unknown][] = [];
-    let inexact = 0;
-    for await (const [key, value] of store.entries(range)) {
-      if (!isExact(value)) inexact += 1;
-      rows.push([key, value]);
+  async #text(store: AnyStore, range: KeyRange, format: TextFormat): Promise<Saved> {
+    const rows: Row[] = [];
+    for await (const row of store.entries(range)) {
+      rows.push(row);
       if (rows.length % 5000 === 0) setText(this.status, plural(rows.length, 'entry', 'entries'));
     }
-    if (format === 'csv') return { parts: [csvOf(rows)], entries: rows.length, inexact };
-    const lines = rows.map(([key, value]) => lineOf(key, value));
-    const text = format === 'json' ? `[\n${lines.join(',\n')}\n]\n` : lines.map((line) => `${line}\n`).join('');
-    return { parts: [text], entries: rows.length, inexact };
+    const inexact = format === 'csv' ? rows.filter(([, value]) => !isExact(value)).length : 0;
+    return { parts: [await textOf(rows, format)], entries: rows.length, inexact };
   }
 }
 
@@ -110,13 +109,18 @@ interface Saved {
   readonly inexact: number;
 }
 
-/** An entry as JSON in one line, as the import takes it. */
-function lineOf(key: Key, value: unknown): string {
-  return JSON.stringify({ key: keyToJson(key), value: nearestJson(value) });
+type Row = readonly [key: Key, value: unknown];
+
+/** Entries as the text of a file. */
+export async function textOf(rows: readonly Row[], format: TextFormat): Promise<string> {
+  if (format === 'csv') return csvOf(rows);
+  const lines: string[] = [];
+  for (const [key, value] of rows) lines.push(JSON.stringify(await entryToJson(key, value)));
+  return format === 'json' ? `[\n${lines.join(',\n')}\n]\n` : lines.map((line) => `${line}\n`).join('');
 }
 
 /** Keys and, as columns, the fields of values that are objects; other values have a separate column. */
-function csvOf(rows: readonly [Key, unknown][]): string {
+function csvOf(rows: readonly Row[]): string {
   const columns = new Set<string>();
   const lines = rows.map(([key, value]) => {
     const json = nearestJson(value);

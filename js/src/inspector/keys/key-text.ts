@@ -10,8 +10,8 @@
  */
 
 import { KEY_BYTES_MAX } from '../../codec/plain-key.ts';
-import { InexactJson, inexact, parseExactJson } from '../../http/exact-json.ts';
 import { keyFromJson, keyToJson } from '../../http/json-key.ts';
+import { parseTyped } from '../../rows/typed.ts';
 import type { Key } from '../../types.ts';
 
 /** A key as text, in one line. */
@@ -22,18 +22,9 @@ export function keyText(key: Key): string {
 
 /** The key that the visitor typed. Throws a sentence for text that is no key. */
 export function parseKey(text: string): Key {
-  const trimmed = text.trim();
-  if (!/^(["[{]|-?\d|true$|false$)/.test(trimmed)) return trimmed;
-  let json: unknown;
-  try {
-    json = parseExactJson(trimmed);
-  } catch (error) {
-    if (error instanceof InexactJson) throw new Error(inexact(error));
-    // A date or a name that begins with a digit.
-    if (/^[\d-]/.test(trimmed)) return trimmed;
-    throw new Error(
-      'This is not JSON. Write a list of keys as ["note", 42], and a text "in quotes" or as one word without quotes.',
-    );
-  }
+  const json = parseTyped(
+    text.trim(),
+    'This is not JSON. Write a list of keys as ["note", 42], and a text "in quotes" or as one word without quotes.',
+  );
   return keyFromJson(json, KEY_BYTES_MAX);
 }

@@ -18,7 +18,7 @@ const PAUSE_MS = 1000;
 
 type Row = readonly [key: Key, value: unknown];
 
-export interface ListingEvents {
+interface ListingEvents {
   onChoose(key: Key): void;
   onError(error: unknown): void;
 }
@@ -125,10 +125,9 @@ export class Listing {
     this.#running = running;
     const start = performance.now();
     try {
-      const rows: Row[] = [];
       // One entry more than is shown: it reveals whether there are more.
-      for await (const row of store.entries({ ...range, reverse, limit: PAGE_ROWS + 1, signal: running.signal }))
-        rows.push(row);
+      const asked = { ...range, reverse, limit: PAGE_ROWS + 1, signal: running.signal };
+      const rows: Row[] = await store.entries(asked).toArray();
       const hasMore = rows.length > PAGE_ROWS;
       rows.length = Math.min(rows.length, PAGE_ROWS);
       if (isBack) rows.reverse();

@@ -3,8 +3,10 @@
  * Invariant: `isExact` is true only for text that reads back as the same value. No value of a store makes it fail.
  */
 
+import { isJson } from '../../http/media.ts';
+
 /** A value as text. */
-export interface ValueText {
+interface ValueText {
   readonly text: string;
   /** Whether JSON expresses all of it. */
   readonly isExact: boolean;
@@ -12,7 +14,7 @@ export interface ValueText {
 
 /** A value as JSON in several lines. */
 export function valueText(value: unknown): ValueText {
-  return { text: JSON.stringify(nearestJson(value), null, 2), isExact: isJson(value, new Set()) };
+  return { text: JSON.stringify(nearestJson(value), null, 2), isExact: isJson(value) };
 }
 
 /** A value in one line, at most `length` characters of it. */
@@ -23,7 +25,7 @@ export function valueLine(value: unknown, length: number): string {
 
 /** Whether JSON expresses all of a value. */
 export function isExact(value: unknown): boolean {
-  return isJson(value, new Set());
+  return isJson(value);
 }
 
 /** The JSON value nearest to a value. */
@@ -42,16 +44,4 @@ export function nearestJson(value: unknown, above: readonly unknown[] = []): unk
   if (ArrayBuffer.isView(value)) return { [value.constructor.name]: `${value.byteLength} bytes` };
   if (value instanceof ArrayBuffer) return { ArrayBuffer: `${value.byteLength} bytes` };
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, inner(item)]));
-}
-
-/** Whether a value consists only of types that JSON has. */
-function isJson(value: unknown, above: Set<object>): boolean {
-  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
-  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0);
-  if (typeof value !== 'object' || above.has(value)) return false;
-  above.add(value);
-  const plain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
-  const isKept = plain && Object.values(value).every((item) => isJson(item, above));
-  above.delete(value);
-  return isKept;
 }

@@ -7,7 +7,7 @@ import type { Box } from './layout.ts';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-export type Attributes = Readonly<Record<string, string | number>>;
+type Attributes = Readonly<Record<string, string | number>>;
 
 /** Makes an element of a picture. */
 export function svg<T extends keyof SVGElementTagNameMap>(

@@ -10,11 +10,11 @@ import { codeOf, isPassing } from '../errors.ts';
 const AGAIN_MS = 1000;
 
 /** Any store with figures. */
-export interface Watched {
+interface Watched {
   stats(): Promise<StoreStats>;
 }
 
-export interface WatchEvents {
+interface WatchEvents {
   onLook(stats: StoreStats): void;
   onError(error: unknown): void;
 }
