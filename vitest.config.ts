@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { EXPORTED } from './scripts/entries.mjs';
 
 // Vitest's reporter of failures uses Map.groupBy, which Node 20 does not have yet.
 Map.groupBy ??= <K, T>(items: Iterable<T>, keyOf: (item: T, index: number) => K): Map<K, T[]> => {
@@ -48,23 +49,10 @@ const alias = [
   { find: /^cloudflare:workers$/, replacement: path('tests/node/support/workers.ts') },
   // The build of Solid for pages: the one for servers follows nothing.
   { find: /^solid-js$/, replacement: path('node_modules/solid-js/dist/solid.js') },
-  { find: /^varve$/, replacement: path('js/src/index.ts') },
-  { find: /^varve\/inline$/, replacement: path('js/src/inline.ts') },
-  { find: /^varve\/synchronous$/, replacement: path('js/src/synchronous.ts') },
-  { find: /^varve\/fs$/, replacement: path('js/src/fs.ts') },
-  { find: /^varve\/deno-kv$/, replacement: path('js/src/deno-kv.ts') },
-  { find: /^varve\/testing$/, replacement: path('js/src/testing.ts') },
-  { find: /^varve\/http$/, replacement: path('js/src/http.ts') },
-  { find: /^varve\/collections$/, replacement: path('js/src/collections.ts') },
-  { find: /^varve\/react$/, replacement: path('js/src/react.ts') },
-  { find: /^varve\/async-storage$/, replacement: path('js/src/async-storage.ts') },
-  { find: /^varve\/unstorage$/, replacement: path('js/src/unstorage.ts') },
-  { find: /^varve\/abstract-level$/, replacement: path('js/src/abstract-level.ts') },
-  { find: /^varve\/idb-keyval$/, replacement: path('js/src/idb-keyval.ts') },
-  { find: /^varve\/yjs$/, replacement: path('js/src/yjs.ts') },
-  { find: /^varve\/automerge$/, replacement: path('js/src/automerge.ts') },
-  { find: /^varve\/zero$/, replacement: path('js/src/zero.ts') },
-  { find: /^varve\/inspector$/, replacement: path('js/src/inspector.ts') },
+  ...EXPORTED.map(([name, file]) => ({
+    find: new RegExp(`^varve${name.slice(1)}$`),
+    replacement: path(`js/src/${file}`),
+  })),
 ];
 
 export default defineConfig({

@@ -136,13 +136,13 @@ export class Gazetteer {
     let call = '';
     let matches: number | undefined;
     if (letters <= TOP_LETTERS) {
-      keys = await collect(this.store.keys({ prefix: ['top', prefix], limit, signal }));
+      keys = await this.store.keys({ prefix: ['top', prefix], limit, signal }).toArray();
       call = `db.keys({ prefix: ['top', '${prefix}'], limit: ${limit} })`;
     }
     if (keys.length < limit) {
       // Every name that begins like this: only its keys are read, and the largest of them are kept.
       const range = { gte: ['name', prefix], lt: ['name', prefix + LAST] };
-      keys = await collect(this.store.keys({ ...range, limit: MATCHES_MAX, signal }));
+      keys = await this.store.keys({ ...range, limit: MATCHES_MAX, signal }).toArray();
       call = `db.keys({ gte: ['name', '${prefix}'], lt: ['name', '${prefix}\\u{10ffff}'] })`;
       matches = keys.length;
       keys.sort((a, b) => Number(part(a, 2)) - Number(part(b, 2)));
@@ -210,9 +210,8 @@ export class Gazetteer {
   }
 
   async #rows(range: KeyRange, page: Page, rowOf: (summary: Summary, key: Key) => Row): Promise<Row[]> {
-    const rows: Row[] = [];
-    for await (const [key, value] of this.store.entries(onPage(range, page))) rows.push(rowOf(value as Summary, key));
-    return rows;
+    const found = await this.store.entries(onPage(range, page)).toArray();
+    return found.map(([key, value]) => rowOf(value as Summary, key));
   }
 }
 
@@ -255,10 +254,4 @@ async function count(tx: CityTransaction, changes: Iterable<readonly [string, nu
 /** An element of a tuple key. */
 function part(key: Key, index: number): Key | undefined {
   return Array.isArray(key) ? (key as readonly Key[])[index] : undefined;
-}
-
-async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
 }

@@ -18,6 +18,7 @@ import { basename, join, relative } from 'node:path';
 import { build as esbuild, transform } from 'esbuild';
 import { rolldown } from 'rolldown';
 import { tidyDeclarations } from './declarations.mjs';
+import { EXPORTED } from './entries.mjs';
 import { setup } from './setup.mjs';
 import { buildSite } from './site.mjs';
 import { CLOSURES, printSizes } from './sizes.mjs';
@@ -36,23 +37,11 @@ const STAMP = join(root, 'build', 'wasm.stamp');
 /** `VARVE_NAMES=1` keeps the names of functions in the engine, for profiles: some hundred KB that never ship. */
 const NAMED = Boolean(process.env['VARVE_NAMES']);
 
+const isWorker = (/** @type {string} */ name) => name.endsWith('.js');
 /** The entry points of the package: files of js/src. */
-const ENTRIES = [
-  ...['index.ts', 'inline.ts', 'synchronous.ts', 'fs.ts', 'deno-kv.ts', 'cloudflare.ts', 'shards.ts'],
-  ...['storage-adapter.ts', 'testing.ts', 'http.ts', 'collections.ts', 'react.ts'],
-  ...['async-storage.ts', 'unstorage.ts', 'idb-keyval.ts', 'abstract-level.ts', 'yjs.ts', 'automerge.ts', 'zero.ts'],
-  'inspector.ts',
-];
+const ENTRIES = EXPORTED.filter(([name]) => !isWorker(name)).map(([, file]) => file);
 /** The scripts that workers are started from, and those that the engine worker loads later: one file each. */
-const WORKERS = [
-  'server/engine-worker.ts',
-  'compactor/compactor-worker.ts',
-  'compactor/file-compactor-worker.ts',
-  'share/broker-worker.ts',
-  'engine/encryption-worker.ts',
-  'storage/indexeddb/indexeddb-worker.ts',
-  'tools/repair-worker.ts',
-];
+const WORKERS = EXPORTED.filter(([name]) => isWorker(name)).map(([, file]) => file);
 
 /** How the scripts of the package are written. Rolldown writes them some 4 % shorter than esbuild, after gzip. */
 const WRITTEN = { minify: true, sourcemap: true, comments: { legal: false } };
@@ -269,7 +258,7 @@ function chunkOf(id, context) {
       : 'chunk-client';
   }
   if (loads('cache/read-cache.ts')) return loads('http.ts', 'collections.ts') ? 'chunk-common' : 'chunk-cache';
-  if (loads('http.ts', 'collections.ts')) return loads('inline.ts') ? 'chunk-turns' : null;
+  if (loads('http.ts', 'collections.ts', 'inspector/panel.ts')) return loads('inline.ts') ? 'chunk-turns' : null;
   if (loads('deno-kv.ts')) return loads('inline.ts') ? 'chunk-journal' : null;
   if (loads('server/inline.ts')) return loads('synchronous.ts', 'cloudflare.ts') ? 'chunk-engine' : 'chunk-inline';
   if (loads('inline.ts')) return loads('synchronous.ts', 'cloudflare.ts') ? 'chunk-transaction' : 'chunk-later';

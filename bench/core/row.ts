@@ -43,7 +43,10 @@ export interface Row {
   readonly opsPerSecond: number;
   /** Megabytes (10^6) of keys and values a second, at that median. */
   readonly megabytesPerSecond: number;
-  /** Microseconds of a call, over all rounds. With a groupSize above 1: of the means of groups; in flight: of waves. Of fewer than 20, p95 is the max; of fewer than 100, p99. */
+  /**
+   * Microseconds of a call, over all rounds. With a groupSize above 1: of the means of groups; in flight: of waves. Of fewer than 20, p95
+   * is the max; of fewer than 100, p99.
+   */
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;

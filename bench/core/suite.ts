@@ -1,5 +1,6 @@
 /**
- * The interface of a suite, and the lists of all suites and engines. A suite registers itself when its file is loaded; `suites/all.ts` loads all files.
+ * The interface of a suite, and the lists of all suites and engines. A suite registers itself when its file is loaded; `suites/all.ts`
+ * loads all files.
  *
  * Invariant: nothing here knows a suite or an engine. A suite checks the values that it reads, and closes its stores however it ends.
  */

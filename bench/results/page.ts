@@ -33,7 +33,7 @@ export function publishedOf(results: Results): Published {
     ([first]) => first ?? [],
   );
   return {
-    where: whereText(results).replaceAll('`', ''),
+    where: whereText(results),
     groups: everydayOf(comparisons),
     count: countText(comparisons),
     slowest: comparisonTable('Where Varve is slower', worst.slice(0, SLOWEST)),
@@ -41,10 +41,9 @@ export function publishedOf(results: Results): Published {
 }
 
 function whereText({ machine, browser, runs }: Results): string {
-  const unique = (texts: readonly string[]): string => new Intl.ListFormat('en').format(new Set(texts));
-  const days = unique(runs.map(({ date }) => date.slice(0, 10)));
-  const commits = unique(runs.map(({ source }) => commitOf(source)));
-  return `${machine.processor}, ${machine.cores} cores, ${browser}, ${days}, commit ${commits}.`;
+  const days = runs.map(({ date }) => date.slice(0, 10)).sort();
+  const span = new Set([days[0], days.at(-1)]);
+  return `${machine.processor}, ${machine.cores} cores, ${browser}, ${[...span].join(' to ')}.`;
 }
 
 export function comparisonsIn({ rows }: Pick<Results, 'rows'>): Comparison[] {

@@ -1,19 +1,14 @@
 // The files of a closed store in OPFS, only as far as needed to damage one: where its largest table lies.
 //
-//     page of 4 KiB, four copies of a header, 1 KiB each (FORMAT.md, "Slot files"):
-//     "VRVP" | u16 version 2 | .. | u64 number of claims, at 24 | u64 generation, at 32 | .. | claim * number, from 48 on
-//     claim of 24 B: u64 file number, its highest byte 3 for a table | u64 generation | u32 first page | u32 pages, 0: to the end
-//
-// Invariant: only read here; the newest of the copies states what a slot contains.
+// Invariant: only read here; the newest copy of a slot's header states what the slot contains.
+
+import { filesOf as placesOf, TABLE } from '../../js/src/tools/slot-page.ts';
 
 const PAGE_BYTES = 4096;
+/** The first page of a slot has four copies of a header (FORMAT.md, "Slot files"). */
 const COPY_BYTES = 1024;
-const MAGIC = 0x56_52_56_50;
-const NUMBER_AT = 24;
+/** The place of the generation in a copy. */
 const GENERATION_AT = 32;
-const CLAIMS_AT = 48;
-const CLAIM_BYTES = 24;
-const TABLE = 3;
 
 /** A table of a store. */
 export interface SlotFile {
@@ -43,36 +38,24 @@ export async function largestTable(store: string): Promise<SlotFile> {
   let largest: SlotFile | undefined;
   for (const handle of await handlesOf(store)) {
     const file = await handle.getFile();
-    for (const { start, end } of tablesOf(await file.slice(0, PAGE_BYTES).arrayBuffer())) {
-      const size = Math.min(end, file.size);
-      if (largest === undefined || size - start > largest.size - largest.start) largest = { handle, start, size };
+    for (const { start, end } of tablesOf(await file.slice(0, PAGE_BYTES).arrayBuffer(), file.size)) {
+      if (largest === undefined || end - start > largest.size - largest.start) largest = { handle, start, size: end };
     }
   }
   if (largest === undefined) throw new Error(`The store "${store}" has no tables.`);
   return largest;
 }
 
-/** Where the tables of a slot lie. */
-function tablesOf(page: ArrayBuffer): { start: number; end: number }[] {
+/** Where the tables of a slot of `bytes` bytes lie. */
+function tablesOf(page: ArrayBuffer, bytes: number): { start: number; end: number }[] {
   if (page.byteLength < PAGE_BYTES) return [];
-  const view = new DataView(page);
-  let newest: number | undefined;
-  for (let at = 0; at < PAGE_BYTES; at += COPY_BYTES) {
-    const isNewer = newest === undefined || generationOf(view, at) > generationOf(view, newest);
-    if (view.getUint32(at) === MAGIC && isNewer) newest = at;
+  let newest = 0;
+  for (let at = COPY_BYTES; at < PAGE_BYTES; at += COPY_BYTES) {
+    if (generationOf(page, at) > generationOf(page, newest)) newest = at;
   }
-  if (newest === undefined) return [];
-  const first = newest + CLAIMS_AT;
-  const claims = Array.from({ length: view.getUint32(newest + NUMBER_AT, true) }, (_, i) => first + i * CLAIM_BYTES);
-  return claims
-    .filter((claim) => view.getUint8(claim + 7) === TABLE)
-    .map((claim) => {
-      const start = view.getUint32(claim + 16, true) * PAGE_BYTES;
-      const pages = view.getUint32(claim + 20, true);
-      return { start, end: pages === 0 ? Number.POSITIVE_INFINITY : start + pages * PAGE_BYTES };
-    });
+  return placesOf(new Uint8Array(page, newest, COPY_BYTES), bytes).filter(({ kind }) => kind === TABLE);
 }
 
-function generationOf(view: DataView, copy: number): bigint {
-  return view.getBigUint64(copy + GENERATION_AT, true);
+function generationOf(page: ArrayBuffer, copy: number): bigint {
+  return new DataView(page).getBigUint64(copy + GENERATION_AT, true);
 }

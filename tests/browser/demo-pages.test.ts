@@ -117,12 +117,12 @@ test('an export is imported again unchanged, in each format', async () => {
   await page.click('#import-write');
   await untilText(page, '#keys-count', '3 in all');
   const json = await save(page, 'json');
-  const lines = await save(page, 'ndjson');
+  const lines = await save(page, 'jsonl');
   const own = await save(page, 'varve');
   const csv = await save(page, 'csv');
   expect(csv.toString().split(/\r?\n/).slice(0, 2)).toEqual(['(key),id,name,km', '"[""rivers"", 10]",10,Rhine,1233']);
 
-  for (const [name, content] of Object.entries({ 'a.json': json, 'a.ndjson': lines, 'a.varve': own })) {
+  for (const [name, content] of Object.entries({ 'a.json': json, 'a.jsonl': lines, 'a.varve': own })) {
     await chooseStore(page, 'scratch');
     await untilText(page, '#keys-status', 'No such keys');
     await chooseFile(page, name, content);

@@ -82,7 +82,7 @@ test('closed it loads nothing; opened with the keyboard it shows, follows and ch
   await page.keyboard.press('Enter');
   await page.locator('#editor-status', { hasText: 'Saved' }).waitFor();
   const saved = await app.page.evaluate(() => (globalThis as unknown as { db: Db }).db.getEntry(['note', 2]));
-  expect(saved).toMatchObject({ value: 'gravel', expires: new Date(Date.UTC(2100)) });
+  expect(saved).toMatchObject({ value: 'gravel', expiresAt: new Date(Date.UTC(2100)) });
 
   // The button deletes the keys of the list, whatever the form says meanwhile.
   await page.selectOption('#range-kind', 'prefix');

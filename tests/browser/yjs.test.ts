@@ -1,4 +1,5 @@
-// `varve/yjs` in two tabs, also below an editor, and `migrate` of it and of `varve/idb-keyval` in tabs that are closed in its midst, over real stores.
+// `varve/yjs` in two tabs, also below an editor, and `migrate` of it and of `varve/idb-keyval` in tabs that are closed in its midst, over
+// real stores.
 
 import type { Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';

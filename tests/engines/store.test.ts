@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { History } from '../support/history.ts';
 import { runSeed } from '../support/seed.ts';
 import type { Rung, Tab } from './support/engine.ts';
-import { ENGINES, rest, Session } from './support/engines.ts';
+import { ENGINES, leftOpen, rest, Session } from './support/engines.ts';
 
 const seed = runSeed('engines', 'store');
 /** Where a store of these tests is: where `open` puts it, or in IndexedDB because the test asked for that. */
@@ -64,9 +64,9 @@ describe.each(ENGINES)('$name', (engine) => {
           await db.flush();
         },
         name,
-        options,
+        leftOpen(engine, options),
       );
-      await rest(engine);
+      await rest(engine, tab);
       await tab.reload();
       const wrong = await tab.evaluate(async (store) => {
         const db = await varve.open(store, { lockTimeout: 60_000 });
@@ -112,9 +112,9 @@ describe.each(ENGINES)('$name', (engine) => {
           return found;
         },
         name,
-        options,
+        leftOpen(engine, options),
       );
-      await rest(engine);
+      await rest(engine, tab);
       await tab.reload();
       const after = await tab.evaluate(async (store) => {
         const db = await varve.open<[string, number], string>(store, { lockTimeout: 60_000 });
@@ -148,9 +148,9 @@ describe.each(ENGINES)('$name', (engine) => {
         await db.set(4, Uint8Array.of(4), { durability: 'strict' });
       },
       name,
-      options,
+      leftOpen(engine, options),
     );
-    await rest(engine);
+    await rest(engine, tab);
     await tab.reload();
     const found = await tab.evaluate(async (store) => {
       const db = await varve.open<number, Uint8Array>(store, { lockTimeout: 60_000 });
@@ -221,14 +221,14 @@ describe.each(ENGINES)('$name', (engine) => {
       const history = new History();
       const name = `history ${place}`;
       for (let round = 0; round < 3; round++) {
-        const open = () => tab.evaluate((store, given) => writer.open(store, given), name, options);
+        const open = () => tab.evaluate((store, given) => writer.open(store, given), name, leftOpen(engine, options));
         history.expect(await open());
         const plan = { seed, round, sequence: history.sequence };
         const groups = await tab.evaluate((store, what) => writer.write(store, what, 2000), name, plan);
         // The store is closed, or its page is left while the store is open, or both remain as they are.
         if (round === 0) await tab.evaluate((store) => writer.close(store), name);
         else if (round === 1) {
-          await rest(engine);
+          await rest(engine, tab);
           await tab.reload();
         } else {
           history.survive(plan, groups, await tab.evaluate((store) => writer.read(store), name));

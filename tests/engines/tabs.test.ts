@@ -4,13 +4,13 @@
 import type { Store } from 'varve';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Tab } from './support/engine.ts';
-import { ENGINES, rest, Session } from './support/engines.ts';
+import { ENGINES, leftOpen, rest, Session } from './support/engines.ts';
 
 const PLACES = [
   { place: 'where open puts it', options: {} },
   { place: 'in IndexedDB', options: { storage: 'indexeddb' } },
 ] as const;
-type Options = (typeof PLACES)[number]['options'];
+type Options = (typeof PLACES)[number]['options'] & { worker?: string };
 
 const TEN = Array.from({ length: 10 }, (_, i) => `value ${i}`);
 
@@ -80,7 +80,7 @@ describe.each(ENGINES)('$name', (engine) => {
     /** Opens a store in both tabs, runs `end` on the first, which leads, and expects the second to continue. */
     async function inherit(what: string, end: () => Promise<unknown>): Promise<void> {
       const name = `${what} ${place}`;
-      await openAndWrite(first, name, options);
+      await openAndWrite(first, name, leftOpen(engine, options));
       await openIn(second, name);
       expect(await readAll(second)).toEqual(TEN);
       await end();
@@ -110,10 +110,10 @@ describe.each(ENGINES)('$name', (engine) => {
       inherit('closed', () => first.evaluate(() => db.close())));
 
     test('the second tab continues when the first is loaded again', () =>
-      inherit('reloaded', () => rest(engine).then(() => first.reload())));
+      inherit('reloaded', () => rest(engine, first).then(() => first.reload())));
 
     test('the second tab continues when the first is closed', async () => {
-      await inherit('left', () => rest(engine).then(() => first.close()));
+      await inherit('left', () => rest(engine, first).then(() => first.close()));
       first = await session.browser.openTab();
     });
 

@@ -7,7 +7,7 @@ import suite from 'abstract-level/test';
 import { BrowserLevel } from 'browser-level';
 import { IDBFactory, IDBKeyRange } from 'fake-indexeddb';
 import { afterAll, describe, expect, expectTypeOf, test, vi } from 'vitest';
-import { type MigrationProgress, migrate, VarveLevel } from '../../js/src/abstract-level.ts';
+import { migrate, type Progress, VarveLevel } from '../../js/src/abstract-level.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { files } from '../../js/src/fs.ts';
 import { listStores, open } from '../../js/src/index.ts';
@@ -167,7 +167,7 @@ test('a database of browser-level is copied once; a copy that is cut off is made
   const ending = new AbortController();
   const cut = migrate(level, { location: 'old', signal: ending.signal, onProgress: () => ending.abort() });
   await expect(cut).rejects.toMatchObject({ name: 'AbortError' });
-  const seen: MigrationProgress[] = [];
+  const seen: Progress[] = [];
   expect(await migrate(level, { location: 'old', onProgress: (progress) => seen.push(progress) })).toBe(152);
   expect(seen.at(-1)).toEqual({ done: 152, total: 152 });
   expect(await level.get('key 7')).toBe('newer');

@@ -7,7 +7,7 @@ import { QueryClient } from '@tanstack/query-core';
 import { experimental_createQueryPersister, type PersistedQuery } from '@tanstack/query-persist-client-core';
 import { atom, createStore as createJotai } from 'jotai/vanilla';
 import { atomWithStorage, createJSONStorage as jotaiJson } from 'jotai/vanilla/utils';
-import { afterEach, expect, expectTypeOf, test, vi } from 'vitest';
+import { expect, expectTypeOf, test, vi } from 'vitest';
 import { createJSONStorage, persist, type StorageValue } from 'zustand/middleware';
 import { createStore } from 'zustand/vanilla';
 import { asyncStorage } from '../../js/src/async-storage.ts';
@@ -17,17 +17,10 @@ import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { spawnServer, wasm } from './support/engine.ts';
 import { goneOnce } from './support/gone.ts';
-
-const stores: Store<Key, unknown>[] = [];
-
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-});
+import { closedAfterTest } from './support/stores.ts';
 
 async function open(): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory' }, spawnServer);
-  stores.push(store);
-  return store;
+  return closedAfterTest(await openStore<Key, unknown>('test', { wasm, storage: 'memory' }, spawnServer));
 }
 
 test('strings are set, read, listed and removed; an absent key is null, or the second argument', async () => {
@@ -125,8 +118,8 @@ test('a subscription hears of changes from elsewhere only, and of none that this
 });
 
 test('a write that fails hides no change; a callback that throws ends nothing', async () => {
-  const storage = asyncStorage<unknown>(await open());
-  const others = asyncStorage<unknown>(stores[0] as Store<Key, unknown>);
+  const db = await open();
+  const [storage, others] = [asyncStorage<unknown>(db), asyncStorage<unknown>(db)];
   const heard: unknown[] = [];
   const unhandled = vi.fn();
   process.once('uncaughtException', unhandled);
@@ -236,5 +229,4 @@ test('reads whose read point is gone, because another tab leads the store, are m
   expect(await storage.getItem('a')).toBe('one');
   expect(await storage.entries()).toEqual([['a', 'one']]);
   expect(failed()).toBe(2);
-  vi.restoreAllMocks();
 });

@@ -9,7 +9,7 @@ import { runStorageAdapterTests } from '@automerge/automerge-repo/helpers/tests/
 import { IndexedDBStorageAdapter } from '@automerge/automerge-repo-storage-indexeddb';
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, expect, expectTypeOf, test, vi } from 'vitest';
-import { type MigrationProgress, migrate, VarveStorageAdapter } from '../../js/src/automerge.ts';
+import { migrate, type Progress, VarveStorageAdapter } from '../../js/src/automerge.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import { Snapshot } from '../../js/src/store/snapshot.ts';
@@ -126,7 +126,7 @@ test('data of the adapter for IndexedDB is moved once; data that is there alread
   const aborting = new AbortController();
   const onProgress = () => aborting.abort('cut off');
   await expect(migrate({ ...names, signal: aborting.signal, onProgress }, view)).rejects.toBe('cut off');
-  const seen: MigrationProgress[] = [];
+  const seen: Progress[] = [];
   expect(await migrate({ ...names, onProgress: (progress) => seen.push(progress) }, view)).toBe(151);
   expect(seen.at(-1)).toEqual({ done: 151, total: 151 });
   expect(await adapter.loadRange([])).toHaveLength(151);

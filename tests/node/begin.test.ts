@@ -9,8 +9,8 @@ import type { Store } from '../../js/src/store/store.ts';
 import type { SyncStore } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { spawnServer, wasm } from './support/engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
-import { add, code, collect, conflict, openAsync, openSync } from './support/transactions.ts';
+import { FakeLocks, stubOpfs } from './support/fake-opfs.ts';
+import { add, code, collect, conflict, openAsync, openSync } from './support/stores.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
@@ -32,7 +32,7 @@ describe.each([
 ])('a handle of the %s store', (_, openEither) => {
   test('reads its snapshot and its own writes, and commits all of them', async () => {
     const db = await openEither();
-    await db.set('a', 1);
+    const { durability } = await db.set('a', 1);
     const [tx, reader] = [await db.begin(), await db.begin()];
     tx.set('b', 2);
     tx.at(['part']).set('c', 3);
@@ -43,10 +43,10 @@ describe.each([
       [['part', 'c'], 3],
     ]);
     expect(await collect(db.keys())).toStrictEqual(['a']);
-    await tx.commit();
+    expect(await tx.commit(), 'the receipt of three writes').toStrictEqual({ sequence: 4, durability });
     expect(await collect(db.keys())).toStrictEqual(['b', ['part', 'c']]);
     expect(await collect(reader.entries())).toStrictEqual([['a', 1]]);
-    await reader.commit();
+    expect(await reader.commit(), 'it has written nothing').toBeUndefined();
     expect((await db.stats()).snapshots).toBe(0);
   });
 
@@ -168,9 +168,7 @@ describe('in several tabs', () => {
 
   beforeEach(() => {
     locks = new FakeLocks();
-    vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-    vi.stubGlobal('navigator', { storage: new FakeOpfs().storage, locks });
-    return () => vi.unstubAllGlobals();
+    stubOpfs(undefined, locks);
   });
 
   const openTab = (name = 'tabs'): Promise<Store<Key, unknown>> =>
@@ -294,7 +292,6 @@ test('a handle that is forgotten is rolled back when it is collected', async () 
   expect(await tx.get('a')).toBe(undefined);
   await tx.rollback();
   await db.close();
-  vi.unstubAllGlobals();
 });
 
 describe.each([

@@ -1,7 +1,7 @@
 // The change feed of the asynchronous store, over the real engine: which changes it reports, from which sequence on, and how it ends.
 
 import { inspect } from 'node:util';
-import { afterEach, describe, expect, expectTypeOf, test } from 'vitest';
+import { describe, expect, expectTypeOf, test } from 'vitest';
 import { deletedRange } from '../../js/src/changes/deleted-range.ts';
 import type { Change, ChangeIterator, ChangesOptions } from '../../js/src/changes/types.ts';
 import { KeyFormat } from '../../js/src/codec/key-format.ts';
@@ -15,22 +15,17 @@ import { applied, inOrder } from './support/applied.ts';
 import { spawnServer, tools, wasm } from './support/engine.ts';
 import { KeptDevices } from './support/kept-devices.ts';
 import { Random } from './support/random.ts';
+import { closedAfterTest } from './support/stores.ts';
 import { tabs } from './support/two-tabs.ts';
 
-const stores: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-});
-
 async function opened(options: OpenOptions<Key, unknown> = {}, spawn = spawnServer): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>(
-    'test',
-    { wasm, storage: 'memory', memoryBytes: 2 ** 20, cache: false, ...options },
-    spawn,
+  return closedAfterTest(
+    await openStore<Key, unknown>(
+      'test',
+      { wasm, storage: 'memory', memoryBytes: 2 ** 20, cache: false, ...options },
+      spawn,
+    ),
   );
-  stores.push(store);
-  return store;
 }
 
 /** The next changes. */
@@ -66,15 +61,15 @@ test('every kind of change is reported from the call on, a batch with sequences 
   const seen = await take(changes, 6);
   const [, , , , expiring] = seen;
   expect(seen).toEqual([
-    { type: 'set', key: 'a', value: { n: 1 }, sequence, expires: undefined },
+    { type: 'set', key: 'a', value: { n: 1 }, sequence, expiresAt: undefined },
     { type: 'delete', key: 'b', sequence: sequence + 1 },
-    { type: 'set', key: 'c', value: 'text', sequence: sequence + 2, expires: undefined },
+    { type: 'set', key: 'c', value: 'text', sequence: sequence + 2, expiresAt: undefined },
     { type: 'deleteRange', range: { gte: 'x', lt: 'z' }, sequence: sequence + 3 },
-    { type: 'set', key: 'd', value: 1, sequence: sequence + 4, expires: expect.any(Date) },
+    { type: 'set', key: 'd', value: 1, sequence: sequence + 4, expiresAt: expect.any(Date) },
     { type: 'deleteRange', range: {}, sequence: sequence + 5 },
   ]);
   if (expiring?.type !== 'set') throw new Error('not what was set');
-  expect(Number(expiring.expires) - Date.now()).toBeGreaterThan(30_000);
+  expect(Number(expiring.expiresAt) - Date.now()).toBeGreaterThan(30_000);
 });
 
 test('changes begin at the call, not at the first read, and are reported to every tab', async () => {
@@ -128,7 +123,7 @@ test('a range, a prefix and a key narrow the reported changes; values can be lef
     [['note', 2], ['note', 3], 'deleteRange', 'deleteRange'],
   ]);
   const [change] = await take(db.changes({ since: 1, keysOnly: true }), 1);
-  expect(change).toEqual({ type: 'set', key: ['note', 2], value: undefined, sequence: 2, expires: undefined });
+  expect(change).toEqual({ type: 'set', key: ['note', 2], value: undefined, sequence: 2, expiresAt: undefined });
 });
 
 test('changes can be resumed after the store was closed', async () => {
@@ -138,15 +133,13 @@ test('changes can be resumed after the store was closed', async () => {
   await db.compact();
   const { sequence } = await db.set(10, 10);
   await db.close();
-  const again = await open('kept', { storage, wasm, historyBytes: 2 ** 20 });
-  stores.push(again);
+  const again = closedAfterTest(await open('kept', { storage, wasm, historyBytes: 2 ** 20 }));
   const seen = await behind(again, 3, sequence);
   expect(seen.map((change) => change.type === 'set' && change.value)).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
   expect(await again.check({ tools })).toMatchObject({ ok: true, problems: [] });
   await again.close();
   // A store that is opened without history drops the history.
-  const last = await open('kept', { storage, wasm, historyBytes: 0 });
-  stores.push(last);
+  const last = closedAfterTest(await open('kept', { storage, wasm, historyBytes: 0 }));
   expect(await take(last.changes({ since: 3 }), 1)).toMatchObject([{ type: 'gap', since: 3 }]);
 });
 

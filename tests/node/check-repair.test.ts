@@ -1,6 +1,6 @@
 /** check() and repair() through both APIs, over slot files that the tests damage. */
 
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { open } from '../../js/src/index.ts';
 import { repair as repairInline } from '../../js/src/inline.ts';
 import { SLOT_DATA_OFFSET, SlotError } from '../../js/src/storage/device.ts';
@@ -15,34 +15,23 @@ import { filesOf as placesOf, TABLE } from '../../js/src/tools/slot-page.ts';
 import type { Key } from '../../js/src/types.ts';
 import { ChunkAdapter } from './support/chunk-adapter.ts';
 import { randomFrom, spawnServer, tools, wasm } from './support/engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { type FakeOpfs, stubOpfs } from './support/fake-opfs.ts';
 import { KeptDevices } from './support/kept-devices.ts';
+import { closedAfterTest } from './support/stores.ts';
 
 const PAGE_BYTES = 4096;
-const stores: { close(): Promise<void> }[] = [];
 let opfs: FakeOpfs;
 
 beforeEach(() => {
-  opfs = new FakeOpfs();
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
-});
-
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-  vi.unstubAllGlobals();
+  opfs = stubOpfs();
 });
 
 async function openTest(name = 'test', options: OpenOptions<Key, unknown> = {}): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>(name, { wasm, ...options }, spawnServer);
-  stores.push(store);
-  return store;
+  return closedAfterTest(await openStore<Key, unknown>(name, { wasm, ...options }, spawnServer));
 }
 
 async function openSyncTest(options: object = {}): Promise<SyncStore<Key, unknown>> {
-  const store = await openSync<Key, unknown>('test', { wasm, compactor: false, ...options });
-  stores.push(store);
-  return store;
+  return closedAfterTest(await openSync<Key, unknown>('test', { wasm, compactor: false, ...options }));
 }
 
 const textOf = (number: number): string => `value of ${number} `.repeat(20);
@@ -125,8 +114,7 @@ test('tables that a compaction replaces meanwhile are checked as they were', asy
  * failed with "This snapshot is closed or unknown". Seed 74668201 of the API's fuzz, over files.
  */
 test('a check leaves alone the snapshots that are taken while it runs', async () => {
-  const store = await open<Key, number>('own realm', { wasm, storage: new KeptDevices() });
-  stores.push(store);
+  const store = closedAfterTest(await open<Key, number>('own realm', { wasm, storage: new KeptDevices() }));
   await store.setMany(Array.from({ length: 50_000 }, (_, i): [Key, number] => [i, i]));
   await store.compact();
   let isChecking = true;
@@ -164,8 +152,7 @@ test('a check does not read slots without a table again after it has copied them
 test('over a storage that commits later a check has the read point at which all its bytes were there', async () => {
   const storage = new ChunkAdapter();
   const opening = vi.spyOn(storage, 'open');
-  const store = await open<Key, unknown>('later', { storage, wasm, memoryBytes: 2 ** 20 });
-  stores.push(store);
+  const store = closedAfterTest(await open<Key, unknown>('later', { storage, wasm, memoryBytes: 2 ** 20 }));
   const random = randomFrom(1);
   const noise = (): Uint8Array => Uint8Array.from({ length: 4096 }, () => random(256));
   const refill = async (): Promise<void> => {
@@ -195,8 +182,7 @@ test('over a storage that commits later a check has the read point at which all 
 test('a table that cannot be read is a problem, but the check and the store continue', async () => {
   const storage = new KeptDevices();
   const opening = vi.spyOn(storage, 'open');
-  const store = await open<Key, unknown>('kept', { storage, wasm, memoryBytes: 2 ** 20 });
-  stores.push(store);
+  const store = closedAfterTest(await open<Key, unknown>('kept', { storage, wasm, memoryBytes: 2 ** 20 }));
   await fill(store);
   const device = await (opening.mock.results[0]?.value as ReturnType<KeptDevices['open']>);
   const read = device.read.bind(device);
@@ -364,7 +350,6 @@ test.each([
     ...{ store: 'copy', entries: 2, tables: 0, segments: 1, records: 2, older: 0 },
     ...{ sealed: true, mayResurrect: false, lost: [] },
   });
-  const copy = await openSync<Key, unknown>('copy', { wasm, compactor: false });
-  stores.push(copy);
+  const copy = closedAfterTest(await openSync<Key, unknown>('copy', { wasm, compactor: false }));
   expect(copy.getEntry('a')).toEqual(entry);
 });

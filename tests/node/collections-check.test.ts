@@ -1,12 +1,12 @@
 // Indexes that cannot be as they are defined, or are not as defined: what the check reports about them, and how they are rebuilt.
 
 import { describe, expect, test } from 'vitest';
-import { type BuildProgress, collection } from '../../js/src/collections.ts';
+import { collection, type Progress } from '../../js/src/collections.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { chunks } from './support/exports.ts';
 import { documents, expectKept, ids, kept, type Note, note, notesOf } from './support/notes.ts';
-import { code, collect, openAsync, openTabs, plainExport } from './support/transactions.ts';
+import { code, collect, openAsync, openTabs, plainExport } from './support/stores.ts';
 
 type Db = Store<Key, unknown>;
 
@@ -93,7 +93,7 @@ describe('reindex', () => {
     await notes.insertMany(all);
     const aborter = new AbortController();
     const heard: number[] = [];
-    const onProgress = ({ done }: BuildProgress): void => {
+    const onProgress = ({ done }: Progress): void => {
       heard.push(done);
       aborter.abort();
     };
@@ -193,7 +193,7 @@ describe('check', () => {
     const report = await notes.check();
     expect(report.differences[0]).toMatchObject({ kind: 'refused', key: 7, error: expect.any(TypeError) });
     expect((await kept(db)).length).toBe(900);
-    const heard: BuildProgress[] = [];
+    const heard: Progress[] = [];
     await notes.check({ onProgress: (progress) => heard.push(progress) });
     expect(heard.at(-1)).toStrictEqual({ done: 300, total: 300 });
     await expect(notes.check({ signal: AbortSignal.abort() })).rejects.toThrow(

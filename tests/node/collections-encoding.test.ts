@@ -6,7 +6,7 @@ import { collection } from '../../js/src/collections.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { expectKept, kept, type Note, note, notesOf } from './support/notes.ts';
-import { code, openAsync } from './support/transactions.ts';
+import { code, openAsync } from './support/stores.ts';
 
 type Db = Store<Key, unknown>;
 type Loose = { -readonly [P in keyof Note]: Note[P] };

@@ -1,7 +1,7 @@
-// Random documents, in the whole store or in a view, updates, exports, more updates, and imports. The imports go over existing documents or into an emptied store,
-// whole or interrupted and resumed. One tab imports while another uses the collection. Afterwards every index answers the same as a
-// filter over the documents, and the check agrees. The check lists every unique value that two documents have by then. Once these are
-// mended, the indexes are also right.
+// Random documents, in the whole store or in a view, updates, exports, more updates, and imports. The imports go over existing documents or
+// into an emptied store, whole or interrupted and resumed. One tab imports while another uses the collection. Afterwards every index
+// answers the same as a filter over the documents, and the check agrees. The check lists every unique value that two documents have by
+// then. Once these are mended, the indexes are also right.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -14,7 +14,7 @@ import type { Key } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
 import { boundaries, bytesOf, chunks } from './support/exports.ts';
 import { expectKept, ids, type Note, type Notes, note, notesOf } from './support/notes.ts';
-import { collect, openTabs } from './support/transactions.ts';
+import { collect, openTabs } from './support/stores.ts';
 
 type Db = Store<Key, unknown>;
 type Part = View<Key, unknown>;

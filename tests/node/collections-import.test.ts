@@ -2,7 +2,7 @@
 // imported it, or how far the import came.
 
 import { describe, expect, test } from 'vitest';
-import { type BuildProgress, collection } from '../../js/src/collections.ts';
+import { collection, type Progress } from '../../js/src/collections.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { open as openSyncStore } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
@@ -10,7 +10,7 @@ import { wasm } from './support/engine.ts';
 import { boundaries, bytesOf, chunks, newStore } from './support/exports.ts';
 import { KeptDevices } from './support/kept-devices.ts';
 import { documents, entriesFor, expectKept, ids, type Note, note, notesOf } from './support/notes.ts';
-import { code, collect, openAsync, openSync, openTabs, plainExport } from './support/transactions.ts';
+import { code, collect, openAsync, openSync, openTabs, plainExport } from './support/stores.ts';
 
 type Db = Store<Key, unknown>;
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -281,7 +281,7 @@ describe('an import into an empty store', () => {
     const all = Array.from({ length: 300 }, (_, i) => note(i, { tags: ['a'] }));
     await db.import(stream(await plainExport(documents(all))));
     const notes = notesOf(db);
-    const heard: BuildProgress[] = [];
+    const heard: Progress[] = [];
     await notes.ready({ onProgress: (progress) => heard.push(progress) });
     expect(heard.at(-1)).toStrictEqual({ done: 300, total: 300 });
     await expectKept(db, all);

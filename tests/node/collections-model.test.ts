@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compareKeys } from '../../js/src/collections/key.ts';
 import { expectKept, ids, type Note, type Notes, note, notesOf } from './support/notes.ts';
-import { openAsync, openTabs } from './support/transactions.ts';
+import { openAsync, openTabs } from './support/stores.ts';
 
 /** Few keys and values, so that documents collide. */
 const ID = fc.integer({ min: 0, max: 7 });

@@ -8,7 +8,7 @@ import { ReadView } from '../../js/src/store/read-view.ts';
 import type { View } from '../../js/src/store/view.ts';
 import type { Key } from '../../js/src/types.ts';
 import { ids, type Note, type Notes, note, notesOf } from './support/notes.ts';
-import { code, openAsync } from './support/transactions.ts';
+import { code, openAsync } from './support/stores.ts';
 
 type IndexName = 'edited' | 'tags' | 'title' | 'place' | 'alias';
 
@@ -213,7 +213,6 @@ describe('distinct values', () => {
       [1, 3000],
     ]);
     expect([scans.mock.calls.length, counts.mock.calls.length]).toStrictEqual([6, 2]);
-    vi.restoreAllMocks();
   });
 
   test('have the read point of the beginning, and leave nothing open', async () => {

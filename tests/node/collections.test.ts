@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { collection, uuid7 } from '../../js/src/collections.ts';
 import { expectKept, ids, type Note, note, notesOf } from './support/notes.ts';
-import { code, conflict, openAsync, openTabs } from './support/transactions.ts';
+import { code, conflict, openAsync, openTabs } from './support/stores.ts';
 
 describe('one document', () => {
   test('is inserted once, and found by its key and by every index', async () => {
@@ -411,7 +411,7 @@ describe('updates of one document', () => {
     const notes = notesOf(db);
     await notes.ready();
     const expiresAt = new Date(Date.now() + 1e6);
-    const expires = async () => (await db.getEntry(notes.keyOf(1)))?.expires;
+    const expires = async () => (await db.getEntry(notes.keyOf(1)))?.expiresAt;
     await db.set(notes.keyOf(1), note(1), { expiresAt });
     await notes.update(1, { title: 'Silt' });
     expect(await expires()).toStrictEqual(expiresAt);

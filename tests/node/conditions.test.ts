@@ -1,30 +1,7 @@
 /** Lifetimes and conditions of writes, in both stores over the real engine. */
 
-import { afterEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
-import { openStore } from '../../js/src/store/open.ts';
-import type { Store } from '../../js/src/store/store.ts';
-import { open, type SyncStore } from '../../js/src/synchronous.ts';
-import type { Key } from '../../js/src/types.ts';
-import { spawnServer, wasm } from './support/engine.ts';
-
-const stores: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-  vi.useRealTimers();
-});
-
-async function openAsync(): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory' }, spawnServer);
-  stores.push(store);
-  return store;
-}
-
-async function openSync(): Promise<SyncStore<Key, unknown>> {
-  const store = await open<Key, unknown>('test', { wasm, storage: 'memory' });
-  stores.push(store);
-  return store;
-}
+import { describe, expect, expectTypeOf, test, vi } from 'vitest';
+import { collect, conflict, openAsync, openSync } from './support/stores.ts';
 
 /** Time passes; timers and turns do not wait for it. */
 function setTime(ms: number): void {
@@ -32,14 +9,6 @@ function setTime(ms: number): void {
 }
 
 const T0 = 2_000_000_000_000;
-const conflict = (key: unknown, sequence: number | null): unknown =>
-  expect.objectContaining({ code: 'VARVE_CONFLICT', conflict: { key, sequence } });
-
-async function allKeys(db: Store<Key, unknown>): Promise<Key[]> {
-  const keys: Key[] = [];
-  for await (const key of db.keys()) keys.push(key);
-  return keys;
-}
 
 describe('entries that expire', () => {
   // A laptop started with its clock two hours ahead, and set it right a moment later. For two hours a session was absent as soon as it
@@ -55,11 +24,11 @@ describe('entries that expire', () => {
       setTime(T0);
       await store.set('session', 1, { expiresAt: T0 + HOUR });
       await store.set('code', 2, { expiresIn: 60_000 });
-      expect((await store.getEntry('session'))?.expires).toStrictEqual(new Date(T0 + HOUR));
-      expect((await store.getEntry('code'))?.expires).toStrictEqual(new Date(T0 + 60_000));
+      expect((await store.getEntry('session'))?.expiresAt).toStrictEqual(new Date(T0 + HOUR));
+      expect((await store.getEntry('code'))?.expiresAt).toStrictEqual(new Date(T0 + 60_000));
       const next = await openAsync();
       await next.import(store.export());
-      expect((await next.getEntry('session'))?.expires).toStrictEqual(new Date(T0 + HOUR));
+      expect((await next.getEntry('session'))?.expiresAt).toStrictEqual(new Date(T0 + HOUR));
       setTime(T0 + 60_000);
       expect([await store.get('session'), await store.get('code')]).toStrictEqual([1, undefined]);
       await store.update('session', () => 3);
@@ -75,8 +44,8 @@ describe('entries that expire', () => {
     const db = await openAsync();
     await db.set('short', 1, { expiresIn: 100 });
     await db.batch().set('batched', 2, { expiresIn: 200.5 }).set('kept', 3).commit();
-    expect((await db.getEntry('short'))?.expires).toStrictEqual(new Date(T0 + 100));
-    expect((await db.getEntry('batched'))?.expires).toStrictEqual(new Date(T0 + 201));
+    expect((await db.getEntry('short'))?.expiresAt).toStrictEqual(new Date(T0 + 100));
+    expect((await db.getEntry('batched'))?.expiresAt).toStrictEqual(new Date(T0 + 201));
     setTime(T0 + 99);
     expect(await db.get('short')).toBe(1);
     setTime(T0 + 100);
@@ -84,19 +53,19 @@ describe('entries that expire', () => {
     expect(await db.has('short')).toBe(false);
     expect(await db.getEntry('short')).toBe(undefined);
     expect(await db.getMany(['short', 'batched'])).toStrictEqual([undefined, 2]);
-    expect(await allKeys(db)).toStrictEqual(['batched', 'kept']);
+    expect(await collect(db.keys())).toStrictEqual(['batched', 'kept']);
     setTime(T0 + 201);
-    expect(await allKeys(db)).toStrictEqual(['kept']);
+    expect(await collect(db.keys())).toStrictEqual(['kept']);
     await db.compact();
     setTime(T0);
-    expect(await allKeys(db), 'a clock that goes back brings nothing back').toStrictEqual(['kept']);
+    expect(await collect(db.keys()), 'a clock that goes back brings nothing back').toStrictEqual(['kept']);
   });
 
   test('are absent to the synchronous store from the next turn on', async () => {
     setTime(T0);
     const db = await openSync();
     db.set('short', 1, { expiresIn: 100 });
-    expect(db.getEntry('short')?.expires).toStrictEqual(new Date(T0 + 100));
+    expect(db.getEntry('short')?.expiresAt).toStrictEqual(new Date(T0 + 100));
     setTime(T0 + 100);
     expect(db.has('short'), 'time stands still within a turn').toBe(true);
     await Promise.resolve();
@@ -111,7 +80,7 @@ describe('entries that expire', () => {
     await db.set('k', 1, { expiresIn: 100 });
     await db.set('k', 2);
     setTime(T0 + 1000);
-    expect(await db.getEntry('k')).toStrictEqual({ value: 2, sequence: 2, expires: undefined });
+    expect(await db.getEntry('k')).toStrictEqual({ value: 2, sequence: 2, expiresAt: undefined });
   });
 
   test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '5' as unknown as number])(
@@ -241,7 +210,7 @@ describe('update', () => {
     const later = async (value: unknown): Promise<string> => `${String(value)}!`;
     const receipt = await db.update('k', later, { durability: 'strict', expiresIn: 5 });
     expect(receipt.durability).toBe('strict');
-    expect(await db.getEntry('k')).toStrictEqual({ value: 'undefined!', sequence: 1, expires: new Date(T0 + 5) });
+    expect(await db.getEntry('k')).toStrictEqual({ value: 'undefined!', sequence: 1, expiresAt: new Date(T0 + 5) });
   });
 
   test('passes on the error of the function, and writes nothing', async () => {

@@ -78,11 +78,18 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
   ],
   [
     'writes apart that are not there yet when they resolve',
-    (device) => ({
-      writeApart: async (slot: number, bytes: Uint8Array, at: number) => {
-        setTimeout(() => void device.writeApart(slot, bytes, at, false).catch(() => undefined), 50);
-      },
-    }),
+    (device) => {
+      const late: (() => Promise<void>)[] = [];
+      return {
+        writeApart: async (slot: number, bytes: Uint8Array, at: number) => {
+          late.push(() => device.writeApart(slot, bytes, at, false));
+        },
+        committed: async () => {
+          await device.committed();
+          for (const write of late.splice(0)) void write().catch(() => undefined);
+        },
+      };
+    },
     'bytes written apart are there',
   ],
   [

@@ -16,7 +16,7 @@ import { opfsStorage } from '../../js/src/storage/opfs-storage.ts';
 import { LossyStorage, storageContract } from '../../js/src/testing.ts';
 import { randomFrom, tools, wasm } from './support/engine.ts';
 import { FakeKv, FakeKvState } from './support/fake-kv.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { FakeLocks, type FakeOpfs, stubOpfs } from './support/fake-opfs.ts';
 import { FakeSql } from './support/fake-sql.ts';
 import { LossyDatabases } from './support/lossy-databases.ts';
 import { LossyFiles } from './support/lossy-files.ts';
@@ -155,9 +155,7 @@ describe('a fake of Deno KV', () => {
 describe('a fake of OPFS', () => {
   let opfs: FakeOpfs;
   beforeEach(() => {
-    opfs = new FakeOpfs();
-    vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+    opfs = stubOpfs();
   });
   afterEach(() => {
     vi.unstubAllGlobals();
@@ -167,7 +165,7 @@ describe('a fake of OPFS', () => {
     create: () => opfsStorage,
     losePower: () => {
       opfs.losePower();
-      vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+      stubOpfs(opfs);
     },
     setRoom: (_, bytes) => {
       opfs.quota = bytes === undefined ? Number.POSITIVE_INFINITY : opfs.used() + bytes;

@@ -300,7 +300,9 @@ class Modelled {
     }
     for (const one of underWay) one.catch(() => undefined);
     for (const [key, marks] of written) this.#model.set(key, new Set([...this.#marks(key), ...marks]));
-    if (random(2) === 0) await new Promise((resolve) => setTimeout(resolve, random(4)));
+    if (random(2) === 0) {
+      await Promise.race([this.#storage.chunks.dieAfter(random(4)), Promise.allSettled(underWay)]);
+    }
     const old = this.db;
     await this.open();
     // The old store notices this sooner or later, and writes nothing.

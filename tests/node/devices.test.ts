@@ -10,7 +10,7 @@ import { escapeName, unescapeName } from '../../js/src/storage/names.ts';
 import { openDevice } from '../../js/src/storage/open-device.ts';
 import { OpfsDevice } from '../../js/src/storage/opfs.ts';
 import { deleteStore, listStores } from '../../js/src/storage/stores.ts';
-import { FakeDirectory, FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { FakeDirectory, FakeFileHandle, FakeLocks, type FakeOpfs, stubOpfs } from './support/fake-opfs.ts';
 import { kindOf } from './support/kind-of.ts';
 
 const opened: ManagedDevice[] = [];
@@ -18,10 +18,8 @@ let opfs: FakeOpfs;
 let databases = 0;
 
 beforeEach(() => {
-  opfs = new FakeOpfs();
+  opfs = stubOpfs();
   vi.stubGlobal('indexedDB', new IDBFactory());
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
 });
 
 afterEach(async () => {
@@ -31,7 +29,7 @@ afterEach(async () => {
 });
 
 async function openOpfs(name = 'store', wait = 0): Promise<OpfsDevice> {
-  const device = await OpfsDevice.open(name, { wait });
+  const device = await OpfsDevice.open(name, { waitMs: wait });
   opened.push(device);
   return device;
 }
@@ -146,7 +144,7 @@ describe('OPFS', () => {
 
   test('slots that another worker keeps open are VARVE_LOCKED after the wait', async () => {
     await openOpfs('held');
-    await expect(OpfsDevice.open('held', { wait: 5 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await expect(OpfsDevice.open('held', { waitMs: 5 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   });
 
   test('slots that another worker releases during the wait are opened', async () => {
@@ -161,7 +159,7 @@ describe('OPFS', () => {
       create: true,
     });
     const held = await (await directory.getFileHandle('slot-0005', { create: true })).createSyncAccessHandle();
-    await expect(OpfsDevice.open('x', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await expect(OpfsDevice.open('x', { waitMs: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
     held.close();
     expect((await openOpfs('x')).count()).toBe(8);
   });
@@ -201,21 +199,21 @@ describe('OPFS', () => {
 
   test('after a refusal of the browser it is memory, with the reason', async () => {
     opfs.refusal = new DOMException('Security error when calling GetDirectory', 'SecurityError');
-    const { device, report } = await openDevice('private', undefined, { wait: 0 });
+    const { device, report } = await openDevice('private', undefined, { waitMs: 0 });
     expect(device.kind).toBe('memory');
     expect(report).toEqual({ kind: 'memory', reason: expect.stringContaining('SecurityError') });
   });
 
   test('without synchronous handles it is memory, with the reason', async () => {
     vi.stubGlobal('FileSystemFileHandle', class {});
-    const { report } = await openDevice('page', undefined, { wait: 0 });
+    const { report } = await openDevice('page', undefined, { waitMs: 0 });
     expect(report).toEqual({ kind: 'memory', reason: expect.stringContaining('dedicated workers') });
   });
 
   test('in a dedicated worker it is the browser that has no synchronous handles', async () => {
     vi.stubGlobal('FileSystemFileHandle', undefined);
     vi.stubGlobal('DedicatedWorkerGlobalScope', class {});
-    const { report } = await openDevice('worker', undefined, { wait: 0 });
+    const { report } = await openDevice('worker', undefined, { waitMs: 0 });
     expect(report.reason).toMatch(/^This browser has no synchronous file handles/);
   });
 
@@ -232,7 +230,7 @@ describe('OPFS', () => {
       .spyOn(FakeFileHandle.prototype, 'createSyncAccessHandle')
       .mockRejectedValue(new DOMException('Backend does not support this operation', 'NotSupportedError'));
     for (const expected of ['new', 'made']) {
-      const { device, report } = await openDevice('half', undefined, { wait: 0 }, openIndexedDb);
+      const { device, report } = await openDevice('half', undefined, { waitMs: 0 }, openIndexedDb);
       expect(report).toMatchObject({
         kind: 'indexeddb',
         reason: expect.stringContaining(expected === 'new' ? 'NotSupportedError' : 'made in IndexedDB'),
@@ -249,14 +247,14 @@ describe('OPFS', () => {
     const refuse = vi
       .spyOn(FakeFileHandle.prototype, 'createSyncAccessHandle')
       .mockRejectedValue(new DOMException('Unknown failure', 'UnknownError'));
-    await expect(openDevice('refused', 'opfs', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
+    await expect(openDevice('refused', 'opfs', { waitMs: 0 })).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
     refuse.mockRestore();
     expect((await openOpfs('refused')).size(3)).toBe(4);
   });
 
   test('a locked store is never replaced by memory', async () => {
     await openOpfs('locked');
-    await expect(openDevice('locked', 'opfs', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await expect(openDevice('locked', 'opfs', { waitMs: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   });
 });
 

@@ -194,7 +194,7 @@ test('Sessions on the edge', async () => {
   await using db = await openInline<[string, string], unknown>('sessions', { wasm, storage: 'memory' });
   const secret = (await startSession(db, 'ada')) as string;
   expect([await readSession(db, secret), await readSession(db, 'other')]).toEqual([{ user: 'ada' }, undefined]);
-  const left = Number((await db.getEntry(['session', secret]))?.expires) - Date.now();
+  const left = Number((await db.getEntry(['session', secret]))?.expiresAt) - Date.now();
   expect(left > 29 * 60_000 && left <= 30 * 60_000).toBe(true);
   await endSession(db, secret);
   expect(await readSession(db, secret)).toBeUndefined();

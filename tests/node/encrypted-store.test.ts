@@ -17,7 +17,7 @@ import { filesOf, TABLE } from '../../js/src/tools/slot-page.ts';
 import type { Key } from '../../js/src/types.ts';
 import { ChunkAdapter } from './support/chunk-adapter.ts';
 import { spawnServer, tools, wasm } from './support/engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { stubOpfs } from './support/fake-opfs.ts';
 import { KeptDevices } from './support/kept-devices.ts';
 
 const refused = (sentence: string) => ({ code: 'VARVE_KEY', message: expect.stringContaining(sentence) });
@@ -280,9 +280,7 @@ test('it is the same over a storage that commits later', async () => {
 
 describe('a store that tabs share', () => {
   beforeEach(() => {
-    const opfs = new FakeOpfs();
-    vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+    stubOpfs();
     vi.stubGlobal('indexedDB', new IDBFactory());
   });
 

@@ -18,15 +18,14 @@ import type { Key } from '../../js/src/types.ts';
 import type { Engine } from '../../js/src/wasm/engine.ts';
 import type { EngineExports } from '../../js/src/wasm/exports.ts';
 import { wasm } from './support/engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { stubOpfs } from './support/fake-opfs.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
 
 const stopped = { code: 'VARVE_INTERNAL', message: expect.stringMatching(/unreachable.*reopen/) };
 
 beforeEach(() => {
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-  vi.stubGlobal('navigator', { storage: new FakeOpfs().storage, locks: new FakeLocks() });
+  stubOpfs();
 });
 
 afterEach(() => {

@@ -15,17 +15,15 @@ import type { Key } from '../../js/src/types.ts';
 import { EngineStore } from '../../js/src/wasm/store.ts';
 import { LocalCompactor, wasm } from './support/engine.ts';
 import { FakeChunks } from './support/fake-chunks.ts';
-import { FakeFileHandle, FakeHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { FakeHandle, type FakeOpfs, stubOpfs } from './support/fake-opfs.ts';
 
 let opfs: FakeOpfs;
 let compactors: LocalCompactor[];
 const hosts: EngineHost[] = [];
 
 beforeEach(() => {
-  opfs = new FakeOpfs();
+  opfs = stubOpfs();
   compactors = [];
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
 });
 
 afterEach(async () => {
@@ -102,7 +100,7 @@ async function die(host: EngineHost, power = false): Promise<void> {
   if (power) opfs.losePower();
   else opfs.killWorkers();
   vi.useRealTimers();
-  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+  stubOpfs(opfs);
   hosts.splice(hosts.indexOf(host), 1);
 }
 

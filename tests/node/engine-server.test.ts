@@ -1,6 +1,6 @@
 /** The asynchronous store over a real engine: the client's frames and messages against the server that answers them. */
 
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import type { Port } from '../../js/src/client/client.ts';
 import type { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { ImmediateRunner } from '../../js/src/engine/frame-runner.ts';
@@ -11,26 +11,19 @@ import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { randomFrom, spawnServer, wasm } from './support/engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { type FakeOpfs, stubOpfs } from './support/fake-opfs.ts';
+import { closedAfterTest } from './support/stores.ts';
 
-const stores: Store<Key, unknown>[] = [];
 let opfs: FakeOpfs;
 
 beforeEach(() => {
-  opfs = new FakeOpfs();
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
-});
-
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-  vi.unstubAllGlobals();
+  opfs = stubOpfs();
 });
 
 async function openTest(options: OpenOptions<Key, unknown> = {}): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('test', { wasm, memoryBytes: 1024 * 1024, ...options }, spawnServer);
-  stores.push(store);
-  return store;
+  return closedAfterTest(
+    await openStore<Key, unknown>('test', { wasm, memoryBytes: 1024 * 1024, ...options }, spawnServer),
+  );
 }
 
 test.each(['memory', 'opfs'] as const)(

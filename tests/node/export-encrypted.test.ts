@@ -1,7 +1,7 @@
 /** Encrypted exports: what is in them, what opens them, and what is refused. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { keySlots } from '../../js/src/engine/key-slots.ts';
 import type { Store } from '../../js/src/store/store.ts';
@@ -9,6 +9,7 @@ import { SyncStore } from '../../js/src/synchronous/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
 import { boundaries, bytesOf, chunks, contents, newStore } from './support/exports.ts';
+import { closedAfterTest } from './support/stores.ts';
 
 const wrongKey = { code: 'VARVE_KEY', message: expect.stringContaining('The key is wrong') };
 const corrupt = { code: 'VARVE_CORRUPT' };
@@ -16,12 +17,8 @@ const corrupt = { code: 'VARVE_CORRUPT' };
 const encryption = { key: new Uint8Array(32).fill(7) };
 const another = { encryption: { key: new Uint8Array(32).fill(8) } };
 
-const stores: Store<Key, unknown>[] = [];
-
 async function store(): Promise<Store<Key, unknown>> {
-  const db = await newStore();
-  stores.push(db);
-  return db;
+  return closedAfterTest(await newStore());
 }
 
 /** A store of several blocks. */
@@ -30,12 +27,6 @@ async function large(count = 2000): Promise<Store<Key, unknown>> {
   await db.setMany(Array.from({ length: count }, (_, i): [Key, unknown] => [['n', i], `canary ${i} `.repeat(40)]));
   return db;
 }
-
-afterEach(async () => {
-  for (const db of stores.splice(0)) await db.close();
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
 
 test('it has no key and no value in plain text, and comes back as it was', async () => {
   const db = await large();

@@ -1,28 +1,20 @@
 /** Exports and imports: what is restored, what is refused, and what can be resumed. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { bytes as bytesCodec } from '../../js/src/codec/values.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { boundaries, bytesOf, chunks, contents, newStore } from './support/exports.ts';
 import { KeptDevices } from './support/kept-devices.ts';
 import { Random } from './support/random.ts';
+import { closedAfterTest } from './support/stores.ts';
 
 const PATIENT = { timeout: 30_000 };
 
-const stores: Store<Key, unknown>[] = [];
-
 async function store(...options: Parameters<typeof newStore>): Promise<Store<Key, unknown>> {
-  const db = await newStore(...options);
-  stores.push(db);
-  return db;
+  return closedAfterTest(await newStore(...options));
 }
-
-afterEach(async () => {
-  for (const db of stores.splice(0)) await db.close();
-  vi.restoreAllMocks();
-});
 
 /** A store of several blocks. */
 async function large(count = 4000): Promise<Store<Key, unknown>> {
@@ -158,13 +150,13 @@ describe('damage', () => {
     const exported = await bytesOf(db.export());
     const first = boundaries(exported)[1] as number;
     for (let length = 0; length < exported.length; length++) {
-      const other = await store();
+      const other = await newStore();
       await expect(other.import(chunks(exported.slice(0, length), 1000))).rejects.toMatchObject({
         code: 'VARVE_CORRUPT',
         message: expect.stringContaining(length === 0 ? 'This is no export' : ` at byte ${length},`),
       });
       expect(await other.count()).toBe(length < first ? 0 : 2);
-      await stores.pop()?.close();
+      await other.close();
     }
   });
 
@@ -175,7 +167,7 @@ describe('damage', () => {
     const exported = await bytesOf(db.export());
     const [header, first] = boundaries(exported) as [number, number];
     for (let at = 0; at < exported.length; at++) {
-      const other = await store();
+      const other = await newStore();
       exported[at]! ^= 1 << (at % 8);
       const place = at < header ? 0 : at < first ? header : first;
       await expect(other.import(chunks(exported, 1000))).rejects.toMatchObject({
@@ -184,7 +176,7 @@ describe('damage', () => {
       });
       expect(await other.count()).toBe(at < first ? 0 : 2);
       exported[at]! ^= 1 << (at % 8);
-      await stores.pop()?.close();
+      await other.close();
     }
   });
 
@@ -289,8 +281,7 @@ describe('continuing an import', () => {
       expect(await db.count()).toBeGreaterThan(i * 10);
       await db.close();
     }
-    const db = await newStore({ storage });
-    stores.push(db);
+    const db = closedAfterTest(await newStore({ storage }));
     expect((await db.import((offset) => chunks(exported.subarray(offset), 5000))).resumedAt).toBe(ends.at(-2));
     expect(await db.count()).toBe(4000);
   });
@@ -466,7 +457,6 @@ describe('the golden file', () => {
       await db.set(key, value, expires === undefined ? {} : { expiresIn: expires - Date.now() });
     }
     writeFileSync(file, await bytesOf(db.export()));
-    vi.useRealTimers();
   });
 
   test('has the entries that it was made of', async () => {
@@ -475,7 +465,7 @@ describe('the golden file', () => {
     expect(await db.count()).toBe(entries.length);
     for (const [key, value, expires] of entries) {
       const entry = await db.getEntry(key);
-      expect([entry?.value, entry?.expires?.getTime()]).toStrictEqual([value, expires]);
+      expect([entry?.value, entry?.expiresAt?.getTime()]).toStrictEqual([value, expires]);
     }
   });
 

@@ -1,25 +1,20 @@
 /** Exports and imports of the synchronous store, and between it and the asynchronous one. */
 
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { open, type SyncStore } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
 import { boundaries, bytesOf, chunks, contents, newStore } from './support/exports.ts';
+import { closedAfterTest } from './support/stores.ts';
 
 const PATIENT = { timeout: 30_000 };
 
-const stores: SyncStore<Key, unknown>[] = [];
-
 async function store(): Promise<SyncStore<Key, unknown>> {
-  const db = await open<Key, unknown>('sync', { storage: 'memory', wasm, memoryBytes: 2 ** 20, compactor: false });
-  stores.push(db);
-  return db;
+  return closedAfterTest(
+    await open<Key, unknown>('sync', { storage: 'memory', wasm, memoryBytes: 2 ** 20, compactor: false }),
+  );
 }
-
-afterEach(async () => {
-  for (const db of stores.splice(0)) await db.close();
-});
 
 /** Sets that many numbers, in turns that are not too long. */
 async function fill(db: SyncStore<Key, unknown>, count = 5000): Promise<void> {
@@ -39,8 +34,8 @@ test('a store goes from one API to the other and back', async () => {
   const other = await store();
   const report = await other.import(asynchronous.export(), { durability: 'strict' });
   expect(report.entries).toBe(5000);
-  const entries = [...db].map(([key, value]) => [key, value, db.getEntry(key)?.expires]);
-  expect([...other].map(([key, value]) => [key, value, other.getEntry(key)?.expires])).toStrictEqual(entries);
+  const entries = [...db].map(([key, value]) => [key, value, db.getEntry(key)?.expiresAt]);
+  expect([...other].map(([key, value]) => [key, value, other.getEntry(key)?.expiresAt])).toStrictEqual(entries);
   expect(await contents(asynchronous)).toStrictEqual(entries);
   await asynchronous.close();
 });

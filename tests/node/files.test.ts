@@ -214,7 +214,7 @@ describe('the claim', () => {
       Array.from({ length: 12 }, async () => {
         const device = await storage.open('one', { lockTimeout: 30_000 });
         most = Math.max(most, ++holders);
-        await new Promise((resolve) => setTimeout(resolve, 1));
+        await nextTurn();
         holders--;
         await device.closeAll();
       }),

@@ -11,7 +11,7 @@ import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { type FloodPlan, flood } from '../support/flood.ts';
 import { spawnServer, tools, wasm } from './support/engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { stubOpfs } from './support/fake-opfs.ts';
 
 const MIB = 2 ** 20;
 const PLANS: readonly (readonly [string, FloodPlan])[] = [
@@ -33,8 +33,7 @@ afterEach(() => {
 /** A store in each of the places, with this much memory: in OPFS with a compactor beside the engine, in files with jobs in slices. */
 const PLACES = {
   opfs(memoryBytes: number): Promise<Store<Key, unknown>> {
-    vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-    vi.stubGlobal('navigator', { storage: new FakeOpfs().storage, locks: new FakeLocks() });
+    stubOpfs();
     return openStore<Key, unknown>('flood', { wasm, storage: 'opfs', memoryBytes }, spawnServer);
   },
   files: (memoryBytes: number): Promise<Store<Key, unknown>> =>

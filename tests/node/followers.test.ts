@@ -9,7 +9,7 @@ import type { Store } from '../../js/src/store/store.ts';
 import type { Key, KeyRange } from '../../js/src/types.ts';
 import { applied, inOrder } from './support/applied.ts';
 import { spawnServer, wasm } from './support/engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { stubOpfs } from './support/fake-opfs.ts';
 import { Random } from './support/random.ts';
 
 const stores: { close(): Promise<void> }[] = [];
@@ -186,8 +186,7 @@ function write({ db }: Tab, random: Random, value: string): Promise<{ sequence: 
 describe.each(['opfs', 'indexeddb'] as const)('in %s', (storage) => {
   test('followers in every tab see the last write in the end, whichever tab leads meanwhile', async () => {
     for (let seed = 1; seed <= 5; seed++) {
-      vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-      vi.stubGlobal('navigator', { storage: new FakeOpfs().storage, locks: new FakeLocks() });
+      stubOpfs();
       vi.stubGlobal('indexedDB', new IDBFactory());
       const random = new Random(seed);
       const tabs = [await openTab(storage, 2 ** 20), await openTab(storage, 2 ** 20), await openTab(storage, 2 ** 20)];

@@ -6,12 +6,12 @@
 import { afterEach, test, vi } from 'vitest';
 import { open } from '../../js/src/index.ts';
 import { DenoKvStorage } from '../../js/src/storage/denokv/adapter.ts';
-import { type CheckReport, open as openSync, type SyncStore, type ToolsOptions } from '../../js/src/synchronous.ts';
+import { type CheckOptions, type CheckReport, open as openSync, type SyncStore } from '../../js/src/synchronous.ts';
 import { type FullStore, steps } from '../support/full-steps.ts';
 import { type FullDriver, liveFull } from '../support/full-storage.ts';
 import { tools, wasm } from './support/engine.ts';
 import { FakeKv, FakeKvState } from './support/fake-kv.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { FakeOpfs, stubOpfs } from './support/fake-opfs.ts';
 
 const ROOM_BYTES = 30 * 1024 * 1024;
 
@@ -110,7 +110,7 @@ class InParts {
     return this.#db.compact();
   }
 
-  check(options?: ToolsOptions): Promise<CheckReport> {
+  check(options?: CheckOptions): Promise<CheckReport> {
     return this.#db.check(options);
   }
 
@@ -127,11 +127,10 @@ class FullSync implements FullDriver {
 
   constructor() {
     this.#opfs.quota = QUOTA_BYTES;
-    vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
   }
 
   async open(): Promise<void> {
-    vi.stubGlobal('navigator', { storage: this.#opfs.storage, locks: new FakeLocks() });
+    stubOpfs(this.#opfs);
     this.#db = new InParts(
       await openSync<[number, number], Uint8Array>('full', { storage: 'opfs', wasm, lockTimeout: 0 }),
     );

@@ -15,7 +15,7 @@ import type { Durability, Key, KeyCodec, ValueCodec } from '../../js/src/types.t
 import { spawnServer } from './support/engine.ts';
 import { GONE_BYTES, gettingAt, LYING_BYTES, revoked } from './support/hostile-makers.ts';
 import { contents, OPTIONS, problems } from './support/hostile-subjects.ts';
-import { code } from './support/transactions.ts';
+import { code } from './support/stores.ts';
 
 type AnyStore = Store<Key, unknown> | SyncStore<Key, unknown>;
 
@@ -382,8 +382,8 @@ describe.each<[string, () => Promise<AnyStore>]>([
       .batch()
       .set('l', 2, inherited({ expiresAt: far.getTime() }))
       .commit();
-    expect((await db.getEntry('k'))?.expires).toStrictEqual(far);
-    expect((await db.getEntry('l'))?.expires).toStrictEqual(far);
+    expect((await db.getEntry('k'))?.expiresAt).toStrictEqual(far);
+    expect((await db.getEntry('l'))?.expiresAt).toStrictEqual(far);
     for (const write of [
       () => db.set('k', 3, inherited({ ifSequence: null })),
       () =>
@@ -402,13 +402,13 @@ describe.each<[string, () => Promise<AnyStore>]>([
     }
     const strict = () => inherited({ durability: 'strict' as const });
     expect(await db.update('k', () => 4, strict())).toMatchObject({ durability: 'strict' });
-    expect((await db.getEntry('k'))?.expires).toStrictEqual(far);
+    expect((await db.getEntry('k'))?.expiresAt).toStrictEqual(far);
     await db.transaction((tx: { set(key: Key, value: unknown, options?: object): void }) => {
       tx.set('m', 1, inherited({ expiresAt: far }));
     }, strict());
-    expect((await db.getEntry('m'))?.expires).toStrictEqual(far);
+    expect((await db.getEntry('m'))?.expiresAt).toStrictEqual(far);
     await db.update('k', () => 5, inherited({ expiresIn: null }));
-    expect(await db.getEntry('k')).toMatchObject({ value: 5, expires: undefined });
+    expect(await db.getEntry('k')).toMatchObject({ value: 5, expiresAt: undefined });
   });
 
   test('of reads', async () => {

@@ -230,7 +230,7 @@ describe('batches', () => {
       { sequence: 4, durability: 'relaxed' },
       null,
       { sequence: 5, durability: 'relaxed' },
-      { value: 1, sequence: 3, expires: expect.stringMatching(/Z$/) },
+      { value: 1, sequence: 3, expiresAt: expect.stringMatching(/Z$/) },
     ]);
     expect(await http.db.count()).toBe(1);
   });

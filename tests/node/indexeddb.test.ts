@@ -7,7 +7,7 @@ import { deleteStore, listStores, open } from '../../js/src/index.ts';
 import { IndexedDbChunks, openIndexedDb } from '../../js/src/storage/indexeddb/chunk-store.ts';
 import * as sync from '../../js/src/synchronous.ts';
 import { wasm } from './support/engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { FakeLocks, FakeOpfs, stubOpfs } from './support/fake-opfs.ts';
 
 let opfs: FakeOpfs;
 
@@ -24,8 +24,7 @@ afterEach(() => {
 
 /** From now on the origin private file system exists. */
 function withOpfs(): void {
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+  stubOpfs(opfs);
 }
 
 /** Its directories are visible, but a synchronous handle is unavailable, as in a service worker. */

@@ -1,8 +1,10 @@
 // How the inspector reads files: rows with their places, keys that read back unchanged, and the work of an engine between two looks.
 
 import { expect, test } from 'vitest';
+import { rowsOf } from '../../js/src/cli/rows.ts';
 import { entriesOf } from '../../js/src/inspector/import/entries.ts';
 import { readRows } from '../../js/src/inspector/import/rows.ts';
+import { textOf } from '../../js/src/inspector/keys/exporter.ts';
 import { keyText, parseKey } from '../../js/src/inspector/keys/key-text.ts';
 import { valueText } from '../../js/src/inspector/keys/value-text.ts';
 import { eventsBetween } from '../../js/src/inspector/live/engine-events.ts';
@@ -123,6 +125,31 @@ test('what the inspector and the command have exported is read with its keys', (
     ['d', 1],
   ]);
   expect(bad).toEqual([{ place: 'line 3', why: expect.stringContaining('The CBOR is malformed') }]);
+});
+
+// The inspector's JSON lines had the words "2 bytes" in place of bytes, and texts in place of dates.
+test('JSON and JSON lines that the inspector saves keep all, and the inspector and the command read them', async () => {
+  const saved: [Key, unknown][] = [
+    ['bytes', Uint8Array.of(0, 255)],
+    ['date', { at: new Date(1_700_000_000_000) }],
+    ['map', new Map<unknown, unknown>([[1, new Set(['a'])]])],
+    ['nested', [-0, [3n, new Date(1)]]],
+    [['note', 42n], { title: 'Silt', tags: [] }],
+  ];
+  for (const format of ['json', 'jsonl'] as const) {
+    const rows = readRows(`a.${format}`, await textOf(saved, format));
+    expect(entriesOf(rows, { column: '', prefix: '' })).toStrictEqual({ entries: saved, bad: [] });
+  }
+  const lines = await textOf(saved, 'jsonl');
+  const read: unknown[] = [];
+  const bytes = (async function* () {
+    yield new TextEncoder().encode(lines);
+  })();
+  for await (const row of rowsOf('jsonl', bytes, { column: undefined, prefix: undefined })) {
+    read.push('why' in row ? row : [row.key, row.value]);
+  }
+  expect(read).toStrictEqual(saved);
+  expect(lines.split('\n')[4]).toBe('{"key":["note",{"bigint":"42"}],"value":{"title":"Silt","tags":[]}}');
 });
 
 test('every key reads back as it is shown', () => {

@@ -1,12 +1,12 @@
 /** Jobs that the engine refuses between turns: no caller is there to catch the error. */
 
 import { expect, test, vi } from 'vitest';
-import { commitsOf } from '../../js/src/engine/commits.ts';
 import type { JobsBeside } from '../../js/src/engine/compactor-link.ts';
 import { JobRunner } from '../../js/src/engine/job-runner.ts';
 import { SlotKeeper } from '../../js/src/engine/slot-keeper.ts';
 import { Upkeep } from '../../js/src/engine/upkeep.ts';
 import { VarveError } from '../../js/src/errors.ts';
+import { commitsOf } from '../../js/src/storage/commits.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
 import type { EngineStore } from '../../js/src/wasm/store.ts';
@@ -22,7 +22,7 @@ function runnerOver(engine: Partial<EngineStore>): JobRunner {
     warm: () => undefined,
     shutDown: () => undefined,
   };
-  return new JobRunner(store, device, new SlotKeeper(store, device), compactor);
+  return new JobRunner(store, device, commitsOf(device), new SlotKeeper(store, device), compactor);
 }
 
 test('an engine that refuses to plan the next job is asked again after a pause', async () => {

@@ -5,6 +5,7 @@ import type { JobServices, JobsBeside } from '../../js/src/engine/compactor-link
 import { JobRunner } from '../../js/src/engine/job-runner.ts';
 import type { SlotKeeper } from '../../js/src/engine/slot-keeper.ts';
 import { VarveError } from '../../js/src/errors.ts';
+import { commitsOf } from '../../js/src/storage/commits.ts';
 import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
 import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
 import type { EngineStore } from '../../js/src/wasm/store.ts';
@@ -37,7 +38,7 @@ async function runJob(end: 'fails' | 'is done', finishJob: () => void = () => un
     warm: () => undefined,
     shutDown: async () => undefined,
   } as unknown as JobsBeside;
-  const runner = new JobRunner(engine, device, slots, beside);
+  const runner = new JobRunner(engine, device, commitsOf(device), slots, beside);
   runner.kick();
   await runner.progress();
   await runner.shutDown();
@@ -82,8 +83,9 @@ test('a job that finds damage is run once more by the engine itself', async () =
       throw damage;
     },
   } as unknown as EngineStore;
+  const device = { lendable: true } as unknown as ManagedDevice;
   const beside = { run: () => Promise.reject(damage), shutDown: async () => undefined } as unknown as JobsBeside;
-  const runner = new JobRunner(engine, { lendable: true } as unknown as ManagedDevice, {} as SlotKeeper, beside);
+  const runner = new JobRunner(engine, device, commitsOf(device), {} as SlotKeeper, beside);
   runner.kick();
   await runner.progress();
   await runner.shutDown();
@@ -111,7 +113,7 @@ test('bytes that the engine needs to choose a job are fetched', async () => {
     },
   } as unknown as ManagedDevice;
   const beside = { shutDown: async () => undefined } as unknown as JobsBeside;
-  const runner = new JobRunner(engine, device, {} as SlotKeeper, beside);
+  const runner = new JobRunner(engine, device, commitsOf(device), {} as SlotKeeper, beside);
   runner.kick();
   runner.kick();
   expect(runner.isBusy()).toBe(true);

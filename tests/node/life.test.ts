@@ -13,7 +13,7 @@ import { randomFrom } from '../support/random.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import { type Census, checkBounded, Guestbook, summary, visitWrite } from '../support/visits.ts';
 import { spawnServer, tools, wasm } from './support/engine.ts';
-import { type FakeDirectory, FakeFileHandle, FakeHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { type FakeDirectory, FakeFileHandle, FakeHandle, FakeOpfs, stubOpfs } from './support/fake-opfs.ts';
 
 const SESSIONS = numberFrom('VARVE_SESSIONS', 10_000);
 /** Spare files, and the files that the entries of so many sessions take, with some tables besides. */
@@ -77,7 +77,7 @@ class Tab {
   }
 
   static async open(storage: StorageKind): Promise<Tab> {
-    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+    stubOpfs(opfs);
     let worker: Port | undefined;
     const spawn = (): Port => {
       worker = spawnServer();

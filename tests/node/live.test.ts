@@ -1,6 +1,6 @@
 // Queries that are kept up to date, over the real engine.
 
-import { afterEach, expect, expectTypeOf, test, vi } from 'vitest';
+import { expect, expectTypeOf, test, vi } from 'vitest';
 import type { Live } from '../../js/src/changes/types.ts';
 import type { Port } from '../../js/src/client/client.ts';
 import { VarveError } from '../../js/src/errors.ts';
@@ -8,20 +8,14 @@ import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { spawnServer, wasm } from './support/engine.ts';
+import { closedAfterTest } from './support/stores.ts';
 import { tabs } from './support/two-tabs.ts';
 
-const stores: { close(): Promise<void> }[] = [];
 const PATIENT = { timeout: 30_000 };
-
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-});
 
 async function opened(spawn: () => Port = spawnServer): Promise<Store<Key, unknown>> {
   const options = { wasm, storage: 'memory', memoryBytes: 2 ** 20, cache: false } as const;
-  const store = await openStore<Key, unknown>('live', options, spawn);
-  stores.push(store);
-  return store;
+  return closedAfterTest(await openStore<Key, unknown>('live', options, spawn));
 }
 
 type Values<T extends readonly { readonly value: unknown }[]> = { readonly [I in keyof T]: T[I]['value'] };
@@ -239,6 +233,20 @@ test('a replaced query runs when somebody subscribes, and an invalid one leaves 
   await db.set('b', 3);
   await expect.poll(() => values, PATIENT).toEqual([undefined, 2, 3]);
   stop();
+});
+
+test('a count takes no limit and no direction, as that of a store', async () => {
+  const db = await opened();
+  const refused = expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' });
+  const counts = db.live({ as: 'count' }, { initial: 0 });
+  for (const other of [{ limit: 2 }, { reverse: true }]) {
+    expect(() => db.live({ as: 'count', ...other } as never)).toThrow(refused);
+    expect(() => counts.update({ as: 'count', ...other })).toThrow(refused);
+    await expect(db.count(other as never)).rejects.toThrow(refused);
+  }
+  // @ts-expect-error The types refuse them, too.
+  const typed = () => db.live({ as: 'count', limit: 2 });
+  expect(typed).toThrow(refused);
 });
 
 test('a query continues when the leader ends while it reads, or does not answer', async () => {

@@ -4,7 +4,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { acquireLock } from '../../js/src/storage/lock.ts';
 import { opfsStorage } from '../../js/src/storage/opfs-storage.ts';
 import { deleteStore, listStores } from '../../js/src/synchronous.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { FakeLocks, stubOpfs } from './support/fake-opfs.ts';
 
 /** Locks that are free only shortly after their release, as in Firefox, where another process keeps them. */
 class LateLocks extends FakeLocks {
@@ -29,8 +29,7 @@ test('a lock is granted without waiting after its release', async () => {
 
 // The contract of storages found this in Firefox: a store that had just been closed was VARVE_LOCKED to a caller that did not wait.
 test('a store that is closed, or deleted, opens at once without waiting', async () => {
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-  vi.stubGlobal('navigator', { locks: new LateLocks(), storage: new FakeOpfs().storage });
+  stubOpfs(undefined, new LateLocks());
   for (let i = 0; i < 3; i++) {
     const device = await opfsStorage.open('notes', { lockTimeout: 0 });
     await device.closeAll();
@@ -40,8 +39,7 @@ test('a store that is closed, or deleted, opens at once without waiting', async 
 });
 
 test('a signal ends the wait for a store that is deleted, and the listing of stores', async () => {
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-  vi.stubGlobal('navigator', { locks: new FakeLocks(), storage: new FakeOpfs().storage });
+  stubOpfs();
   const device = await opfsStorage.open('notes', { lockTimeout: 0 });
   const reason = new Error('enough');
   const aborting = new AbortController();

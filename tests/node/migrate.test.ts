@@ -43,8 +43,8 @@ test('everything is copied once, and stays where it was; a key that is there kee
   const { source, target, total } = await setUp();
   const before = await original.entries(source);
   await keyval.set(5, 'newer', target);
-  const seen: keyval.MigrationProgress[] = [];
-  const onProgress = (progress: keyval.MigrationProgress) => seen.push(progress);
+  const seen: keyval.Progress[] = [];
+  const onProgress = (progress: keyval.Progress) => seen.push(progress);
   expect(await keyval.migrate({ ...FROM, onProgress }, target)).toBe(total);
   expect(seen.length).toBeGreaterThan(2);
   expect(seen.at(-1)).toEqual({ done: total, total });
@@ -174,7 +174,7 @@ test('a document of y-indexeddb is moved with its properties, once', async () =>
   const aborting = new AbortController();
   const onProgress = () => aborting.abort();
   await expect(yjs.migrate('note', { signal: aborting.signal, onProgress }, db)).rejects.toThrow();
-  const seen: yjs.MigrationProgress[] = [];
+  const seen: yjs.Progress[] = [];
   expect(await yjs.migrate('note', { onProgress: (progress) => seen.push(progress) }, db)).toBe(152);
   expect(seen.at(-1)).toEqual({ done: 152, total: 152 });
   const moved = new Y.Doc();

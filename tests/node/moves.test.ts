@@ -1,9 +1,9 @@
-/** `nextv` and `seek` of iterators, against a model: of stores, snapshots and transactions, asynchronous and synchronous. */
+/** `nextv`, `seek` and `toArray` of iterators, against a model: of stores, snapshots and transactions, asynchronous and synchronous. */
 
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../js/src/store/open.ts';
 import { open } from '../../js/src/synchronous.ts';
-import type { RangeIterator, ScanOptions, SyncRangeIterator } from '../../js/src/types.ts';
+import type { Key, RangeIterator, ScanOptions, SyncRangeIterator } from '../../js/src/types.ts';
 import { type Random, randomFrom } from '../support/random.ts';
 import { spawnServer, wasm } from './support/engine.ts';
 
@@ -76,6 +76,7 @@ async function compare(reads: Reads, all: readonly Item[], random: Random): Prom
       answers.push([random(2) === 0 ? await found : found, model.nextv(size)]);
     }
   }
+  if ('toArray' in iterator) answers.push([iterator.toArray(), model.nextv(KEYS)]);
   for (const [found, expected] of answers) expect(await found).toEqual(expected);
   await iterator.return?.();
 }
@@ -166,6 +167,34 @@ describe('an iterator', () => {
     await keys.return?.();
     keys.seek(1);
     expect(await keys.nextv(9)).toEqual([]);
+  });
+
+  test('of a store, a view, a snapshot or a transaction gives what is left as an array', async () => {
+    await using db = await openStore<Key, string>('test', options, spawnServer);
+    await db.setMany([
+      [['note', 1], 'a'],
+      [['note', 2], 'b'],
+      [['note', 3], 'c'],
+    ]);
+    await using snapshot = db.snapshot();
+    await using tx = await db.begin();
+    for (const place of [db, snapshot, tx]) {
+      const notes = place.at<number, string>(['note']);
+      const items = notes.entries({ reverse: true });
+      expect(await items.next()).toEqual({ done: false, value: [3, 'c'] });
+      expect(await items.toArray()).toEqual([
+        [2, 'b'],
+        [1, 'a'],
+      ]);
+      expect(await items.toArray()).toEqual([]);
+      expect(await notes.values({ limit: 2 }).toArray()).toEqual(['a', 'b']);
+      expect(await place.keys({ prefix: ['note', 4] }).toArray()).toEqual([]);
+      expect(await place[Symbol.asyncIterator]().toArray()).toHaveLength(3);
+      const ending = new AbortController();
+      const all = place.keys({ signal: ending.signal }).toArray();
+      ending.abort(new Error('left'));
+      await expect(all).rejects.toThrow('left');
+    }
   });
 
   test('refuses a size and a key that are none, and goes on', async () => {

@@ -10,9 +10,10 @@ import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { spawnServer, wasm } from './support/engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { stubOpfs } from './support/fake-opfs.ts';
 import { type Call, isLinearizable } from './support/linearizable.ts';
 import { Random } from './support/random.ts';
+import { collect } from './support/stores.ts';
 
 type Db = Store<Key, unknown>;
 
@@ -29,9 +30,7 @@ const PATIENT = { timeout: 30_000 };
 const tabs: Tab[] = [];
 
 beforeEach(() => {
-  const opfs = new FakeOpfs();
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+  stubOpfs();
 });
 
 afterEach(async () => {
@@ -101,12 +100,6 @@ async function local<T>(tab: Tab, read: () => Promise<T>): Promise<[T, boolean]>
   tab.messages();
   const value = await read();
   return [value, !tab.messages().includes('frame')];
-}
-
-async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
 }
 
 describe('a tab', () => {

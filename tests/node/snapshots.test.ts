@@ -1,40 +1,12 @@
 /** Snapshots and counts, of both stores over the real engine. */
 
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { codeNumber } from '../../js/src/errors.ts';
 import { Op } from '../../js/src/protocol/frame.ts';
 import { nextTurn } from '../../js/src/runtime/turn.ts';
-import { openStore } from '../../js/src/store/open.ts';
-import type { Store } from '../../js/src/store/store.ts';
-import { open, type SyncStore } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
-import { spawnServer, wasm } from './support/engine.ts';
 import { openFake } from './support/open-fake.ts';
-
-const stores: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-  vi.useRealTimers();
-});
-
-async function openAsync(): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 }, spawnServer);
-  stores.push(store);
-  return store;
-}
-
-async function openSync(): Promise<SyncStore<Key, unknown>> {
-  const store = await open<Key, unknown>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 });
-  stores.push(store);
-  return store;
-}
-
-async function collect<T>(items: AsyncIterable<T> | Iterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
-}
+import { collect, openAsync, openSync } from './support/stores.ts';
 
 const closed = expect.objectContaining({ code: 'VARVE_CLOSED' });
 const numbered = (count: number): [Key, unknown][] => Array.from({ length: count }, (_, i) => [i, `value ${i}`]);
@@ -59,7 +31,7 @@ describe.each([
     expect([await snapshot.sequence, await first, await scanned]).toStrictEqual([3, 1, ['a', 'b', 'd']]);
     expect(await snapshot.get('d')).toBe(4);
     expect(await snapshot.getMany(['a', 'b', 'c'])).toStrictEqual([1, 2, undefined]);
-    expect(await snapshot.getEntry('b')).toStrictEqual({ value: 2, sequence: 2, expires: undefined });
+    expect(await snapshot.getEntry('b')).toStrictEqual({ value: 2, sequence: 2, expiresAt: undefined });
     expect(await snapshot.getEntry('c')).toBe(undefined);
     expect(await snapshot.hasMany(['b', 'c'])).toStrictEqual([true, false]);
     expect(await collect(snapshot)).toStrictEqual([

@@ -50,8 +50,8 @@ describe('reading and writing', () => {
       ['b', 2],
     ]);
     engine.expiries.set('\x20b', 1_700_000_000_000);
-    expect(await db.getEntry('a')).toEqual({ value: 1, sequence: 1, expires: undefined });
-    expect(await db.getEntry('b')).toEqual({ value: 2, sequence: 2, expires: new Date(1_700_000_000_000) });
+    expect(await db.getEntry('a')).toEqual({ value: 1, sequence: 1, expiresAt: undefined });
+    expect(await db.getEntry('b')).toEqual({ value: 2, sequence: 2, expiresAt: new Date(1_700_000_000_000) });
   });
 
   test('has and hasMany move no values', async () => {

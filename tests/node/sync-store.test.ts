@@ -1,6 +1,6 @@
 /** The synchronous store over the real engine, in memory: against a model, and one behaviour at a time. */
 
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { decodeKey } from '../../js/src/codec/key-reader.ts';
 import { encodeKey } from '../../js/src/codec/keys.ts';
 import { compareBytes } from '../../js/src/codec/range.ts';
@@ -8,17 +8,10 @@ import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { type OpenOptions, open, type SyncStore, utf8, VarveError } from '../../js/src/synchronous.ts';
 import type { Key, ValueCodec } from '../../js/src/types.ts';
 import { randomFrom, wasm } from './support/engine.ts';
-
-const stores: SyncStore<never, never>[] = [];
-
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-});
+import { closedAfterTest } from './support/stores.ts';
 
 async function openMemory<K = Key, V = unknown>(options: OpenOptions<K, V> = {}): Promise<SyncStore<K, V>> {
-  const store = await open<K, V>('test', { storage: 'memory', wasm, ...options });
-  stores.push(store as unknown as SyncStore<never, never>);
-  return store;
+  return closedAfterTest(await open<K, V>('test', { storage: 'memory', wasm, ...options }));
 }
 
 /** A Map in key order, which the store must agree with. */
@@ -252,7 +245,7 @@ describe('reads', () => {
     store.set('a', 1);
     store.set('b', 2);
     store.set('a', 3);
-    expect(store.getEntry('a')).toEqual({ value: 3, sequence: 3, expires: undefined });
+    expect(store.getEntry('a')).toEqual({ value: 3, sequence: 3, expiresAt: undefined });
     expect(store.getEntry('none')).toBeUndefined();
     expect(store.getMany(['b', 'none', 'a'])).toEqual([2, undefined, 3]);
     expect(store.hasMany(['b', 'none'])).toEqual([true, false]);

@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { spawnServer } from './support/engine.ts';
-import { add, collect, conflict, openAsync } from './support/transactions.ts';
+import { add, collect, conflict, openAsync } from './support/stores.ts';
 
 describe('concurrent transactions', () => {
   test('lose no update', async () => {

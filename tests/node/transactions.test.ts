@@ -9,7 +9,7 @@ import { SyncStore } from '../../js/src/synchronous/store.ts';
 import type { SyncTransaction } from '../../js/src/synchronous.ts';
 import type { Key, ScanOptions } from '../../js/src/types.ts';
 import { Random } from './support/random.ts';
-import { code, collect, conflict, openAsync, openSync } from './support/transactions.ts';
+import { code, collect, conflict, openAsync, openSync } from './support/stores.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
@@ -155,7 +155,7 @@ describe.each([
       'done',
     );
     expect(await db.getMany(['a', 'b'])).toStrictEqual([1, 2]);
-    expect((await db.getEntry('b'))?.expires).toBeInstanceOf(Date);
+    expect((await db.getEntry('b'))?.expiresAt).toBeInstanceOf(Date);
   });
 
   test('that throws writes nothing', async () => {

@@ -9,24 +9,17 @@ import type { AddressInfo } from 'node:net';
 import { createStorage, type Driver, prefixStorage, restoreSnapshot, snapshot } from 'unstorage';
 import httpDriver from 'unstorage/drivers/http';
 import { createStorageServer } from 'unstorage/server';
-import { afterEach, expect, expectTypeOf, onTestFinished, test, vi } from 'vitest';
+import { expect, expectTypeOf, onTestFinished, test, vi } from 'vitest';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { type VarveDriver, varveDriver } from '../../js/src/unstorage.ts';
 import { spawnServer, wasm } from './support/engine.ts';
 import { goneOnce } from './support/gone.ts';
-
-const stores: Store<Key, unknown>[] = [];
-
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-});
+import { closedAfterTest } from './support/stores.ts';
 
 async function open(): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory' }, spawnServer);
-  stores.push(store);
-  return store;
+  return closedAfterTest(await openStore<Key, unknown>('test', { wasm, storage: 'memory' }, spawnServer));
 }
 
 const create = (
@@ -209,11 +202,11 @@ test('an item with a ttl, in seconds, expires; 0 is none', async () => {
   await storage.setItemRaw('b', '1', { ttl: 0 });
   await storage.setItems([{ key: 'c', value: '1', options: { ttl: 60 } }]);
   for (const key of ['a', 'c']) {
-    const expires = (await db.getEntry(['items', key]))?.expires?.getTime() ?? 0;
+    const expires = (await db.getEntry(['items', key]))?.expiresAt?.getTime() ?? 0;
     expect(expires - start).toBeGreaterThanOrEqual(60_000);
     expect(expires - start).toBeLessThan(120_000);
   }
-  expect((await db.getEntry(['items', 'b']))?.expires).toBeUndefined();
+  expect((await db.getEntry(['items', 'b']))?.expiresAt).toBeUndefined();
 });
 
 test('a server of unstorage over the driver: its client reads, writes, lists and removes', async () => {
@@ -227,7 +220,7 @@ test('a server of unstorage over the driver: its client reads, writes, lists and
   await client.setItemRaw('user:picture', Uint8Array.of(0, 255));
   expect(await client.getItem('user:ada')).toEqual({ born: 1815 });
   expect(new Uint8Array((await client.getItemRaw<ArrayBuffer>('user:picture')) ?? [])).toEqual(Uint8Array.of(0, 255));
-  expect((await db.getEntry(['items', 'user:ada']))?.expires).toBeInstanceOf(Date);
+  expect((await db.getEntry(['items', 'user:ada']))?.expiresAt).toBeInstanceOf(Date);
   expect(await client.getKeys('user')).toEqual(['user:ada', 'user:picture']);
   await client.removeItem('user:ada');
   expect([await client.hasItem('user:ada'), await client.hasItem('user:picture')]).toEqual([false, true]);
@@ -257,5 +250,4 @@ test('reads whose read point is gone, because another tab leads the store, are m
   expect(await storage.getItems(['a'])).toMatchObject([{ value: 'one' }]);
   expect(await storage.getKeys()).toEqual(['a']);
   expect(failed()).toBe(4);
-  vi.restoreAllMocks();
 });

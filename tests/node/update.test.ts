@@ -3,8 +3,9 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { VarveError } from '../../js/src/errors.ts';
 import type { Store } from '../../js/src/store/store.ts';
+import type { SyncStore } from '../../js/src/synchronous.ts';
 import type { Key, UpdateLifetime } from '../../js/src/types.ts';
-import { add, code, conflict, openAsync, openSync, openTabs } from './support/transactions.ts';
+import { add, code, conflict, openAsync, openSync, openTabs } from './support/stores.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -41,17 +42,17 @@ describe('an expiry', () => {
     await db.set('k', 0, { expiresIn: 1000 });
     setTime(T0 + 500);
     await update(db);
-    expect(await db.getEntry('k')).toMatchObject({ value: 1, expires: new Date(T0 + 1000) });
+    expect(await db.getEntry('k')).toMatchObject({ value: 1, expiresAt: new Date(T0 + 1000) });
     await update(db, { expiresIn: 2000 });
-    expect(await db.getEntry('k')).toMatchObject({ value: 2, expires: new Date(T0 + 2500) });
+    expect(await db.getEntry('k')).toMatchObject({ value: 2, expiresAt: new Date(T0 + 2500) });
     await update(db, { expiresAt: T0 + 3000 });
-    expect(await db.getEntry('k')).toMatchObject({ value: 3, expires: new Date(T0 + 3000) });
+    expect(await db.getEntry('k')).toMatchObject({ value: 3, expiresAt: new Date(T0 + 3000) });
     await update(db, { expiresIn: null });
-    expect(await db.getEntry('k')).toMatchObject({ value: 4, expires: undefined });
+    expect(await db.getEntry('k')).toMatchObject({ value: 4, expiresAt: undefined });
     await update(db, { expiresAt: new Date(T0 + 4000) });
     setTime(T0 + 4000);
     await update(db);
-    expect(await db.getEntry('k'), 'expired properties are absent').toMatchObject({ value: 1, expires: undefined });
+    expect(await db.getEntry('k'), 'expired properties are absent').toMatchObject({ value: 1, expiresAt: undefined });
   });
 
   test.each([
@@ -68,11 +69,36 @@ describe('an expiry', () => {
     await tick();
     setTime(T0 + 500);
     update(db);
-    expect(db.getEntry('k')).toMatchObject({ value: 1, expires: new Date(T0 + 1000) });
+    expect(db.getEntry('k')).toMatchObject({ value: 1, expiresAt: new Date(T0 + 1000) });
     update(db, { expiresIn: 2000 });
-    expect(db.getEntry('k')).toMatchObject({ value: 2, expires: new Date(T0 + 2500) });
+    expect(db.getEntry('k')).toMatchObject({ value: 2, expiresAt: new Date(T0 + 2500) });
     update(db, { expiresIn: null });
-    expect(db.getEntry('k')).toMatchObject({ value: 3, expires: undefined });
+    expect(db.getEntry('k')).toMatchObject({ value: 3, expiresAt: undefined });
+  });
+
+  test.each([
+    ['asynchronous', openAsync],
+    ['synchronous', openSync],
+  ])('that was read from an %s store can be written again, also if there is none', async (_, openEither) => {
+    setTime(T0);
+    const db: Store<Key, unknown> | SyncStore<Key, unknown> = await openEither();
+    await db.set('short', 0, { expiresIn: 1000 });
+    await db.set('long', 0);
+    const shown = async (key: string) => [key, (await db.getEntry(key))?.value, (await db.getEntry(key))?.expiresAt];
+    for (const [key, expected] of [
+      ['short', new Date(T0 + 1000)],
+      ['long', undefined],
+    ] as const) {
+      const expiresAt = (await db.getEntry(key))?.expiresAt;
+      await db.set(key, 1, { expiresAt });
+      expect(await shown(key)).toStrictEqual([key, 1, expected]);
+      await db.batch().set(key, 2, { expiresAt }).commit();
+      expect(await shown(key)).toStrictEqual([key, 2, expected]);
+      const tx = await db.begin();
+      tx.set(key, 3, { expiresAt });
+      await tx.commit();
+      expect(await shown(key)).toStrictEqual([key, 3, expected]);
+    }
   });
 
   test('that a transaction has given itself is kept by its own update', async () => {
@@ -85,7 +111,7 @@ describe('an expiry', () => {
       tx.delete('gone');
       for (const key of ['in', 'at', 'gone']) await tx.update(key, add);
     });
-    const expiries = await times(3, async (i) => (await db.getEntry(['in', 'at', 'gone'][i] as string))?.expires);
+    const expiries = await times(3, async (i) => (await db.getEntry(['in', 'at', 'gone'][i] as string))?.expiresAt);
     expect(expiries).toStrictEqual([new Date(T0 + 1000), new Date(T0 + 2000), undefined]);
   });
 
@@ -113,8 +139,8 @@ describe('an expiry', () => {
       for (const key of ['in', 'at']) tx.update(key, add);
     });
     for (const key of ['in', 'at']) {
-      expect((await db.getEntry(key))?.expires).toStrictEqual(new Date(T0 + 1000));
-      expect(now.getEntry(key)?.expires).toStrictEqual(new Date(T0 + 1000));
+      expect((await db.getEntry(key))?.expiresAt).toStrictEqual(new Date(T0 + 1000));
+      expect(now.getEntry(key)?.expiresAt).toStrictEqual(new Date(T0 + 1000));
     }
   });
 
@@ -147,7 +173,7 @@ describe('an expiry', () => {
     changed((run, options) => now.update('store', run, options));
     now.transaction((tx) => changed((run, options) => tx.update('tx', run, options)));
     for (const key of ['store', 'tx']) {
-      const expiries = [(await db.getEntry(key))?.expires, now.getEntry(key)?.expires];
+      const expiries = [(await db.getEntry(key))?.expiresAt, now.getEntry(key)?.expiresAt];
       expect(expiries, key).toStrictEqual([new Date(T0 + 1000), new Date(T0 + 1000)]);
     }
   });
@@ -169,7 +195,7 @@ describe('an expiry', () => {
     const db = await openAsync();
     await db.set('k', 0, { expiresAt: 8.64e15 });
     await db.update('k', add);
-    expect((await db.getEntry('k'))?.expires).toStrictEqual(new Date(8.64e15));
+    expect((await db.getEntry('k'))?.expiresAt).toStrictEqual(new Date(8.64e15));
   });
 });
 

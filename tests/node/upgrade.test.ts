@@ -1,17 +1,17 @@
 /** open({ version, upgrade }) of both stores, on files that outlive the stores. */
 
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions as AsyncOpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { type OpenOptions, open, type SyncStore, type SyncTransaction } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { LocalCompactor, spawnServer, wasm } from './support/engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { stubOpfs } from './support/fake-opfs.ts';
 
 beforeEach(() => {
-  vi.stubGlobal('navigator', { storage: new FakeOpfs().storage, locks: new FakeLocks() });
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
+  stubOpfs();
   vi.stubGlobal('Worker', LocalCompactor);
   return () => vi.unstubAllGlobals();
 });
@@ -118,7 +118,7 @@ test('an upgrade of the asynchronous store may wait, and reads what it writes', 
     version: 1,
     upgrade: async (tx: { set(k: Key, v: unknown): void; get(k: Key): Promise<unknown> }) => {
       tx.set('a', 1);
-      await new Promise((resolve) => setTimeout(resolve, 1));
+      await nextTurn();
       tx.set('b', await tx.get('a'));
     },
   });

@@ -2,6 +2,7 @@
 // written entries are there. Each store is open for a second and is opened again. `VARVE_UPKEEP_SECONDS` sets the time in each storage,
 // `VARVE_SEED` the writes.
 
+import { EventEmitter, once } from 'node:events';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { AnyStore } from '../support/api/singles.ts';
 import { randomFrom } from '../support/random.ts';
@@ -14,7 +15,7 @@ const SESSION_MS = 1000;
 const KEYS = 300;
 const BATCH_MAX = 40;
 const BYTES_MAX = 3000;
-const PAUSE_MS_MAX = 10;
+const COMMITS_MAX = 3;
 const SPEC = { memoryBytes: 2 ** 20, durability: 'relaxed', cache: false } as const;
 const PLACES = { files: filePlace, indexeddb: indexedDbPlace, opfs: opfsPlace };
 
@@ -26,8 +27,6 @@ afterEach(() => {
   vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 test.each(['files', 'indexeddb', 'opfs'] as const)(
   'a store is kept up while it is used: %s',
@@ -44,6 +43,8 @@ test.each(['files', 'indexeddb', 'opfs'] as const)(
       const db = await here.open('kept up', SPEC, {});
       expect(await all(db)).toEqual(expected);
       const sessionEnd = Math.min(end, performance.now() + SESSION_MS);
+      const commits = new EventEmitter();
+      let isOver = false;
       const until = async (step: () => Promise<unknown>): Promise<void> => {
         while (performance.now() < sessionEnd) await step();
       };
@@ -55,13 +56,18 @@ test.each(['files', 'indexeddb', 'opfs'] as const)(
         await Promise.all([db.setMany(entries), db.delete(gone)]);
         for (const [name, value] of entries) expected.set(name, value);
         expected.delete(gone);
+        commits.emit('commit');
       };
+      const writing = until(write).finally(() => {
+        isOver = true;
+        commits.emit('commit');
+      });
       const check = async (): Promise<void> => expect((await db.check({ tools })).problems).toEqual([]);
       const now = (call: 'flush' | 'compact') => async (): Promise<void> => {
         await db[call]();
-        await pause(random(PAUSE_MS_MAX));
+        for (let left = random(COMMITS_MAX); left > 0 && !isOver; left--) await once(commits, 'commit');
       };
-      await Promise.all([until(write), until(check), until(check), until(now('flush')), until(now('compact'))]);
+      await Promise.all([writing, until(check), until(check), until(now('flush')), until(now('compact'))]);
       await db.close();
     } while (performance.now() < end);
   },

@@ -13,16 +13,15 @@ import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { spawnServer, wasm } from './support/engine.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
-import { code, collect } from './support/transactions.ts';
+import { stubOpfs } from './support/fake-opfs.ts';
+import { code, collect } from './support/stores.ts';
 
 type Db = Store<Key, unknown>;
 
 const opened: Db[] = [];
 
 beforeEach(() => {
-  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
-  vi.stubGlobal('navigator', { storage: new FakeOpfs().storage, locks: new FakeLocks() });
+  stubOpfs();
   vi.stubGlobal('indexedDB', new IDBFactory());
 });
 

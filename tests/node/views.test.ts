@@ -5,7 +5,7 @@
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
+import { describe, expect, expectTypeOf, test, vi } from 'vitest';
 import { bytes, json, utf8 } from '../../js/src/index.ts';
 import { nextTurn } from '../../js/src/runtime/turn.ts';
 import type { Batch } from '../../js/src/store/batch.ts';
@@ -19,29 +19,19 @@ import type { Key, KeyRange, Receipt, ScanOptions } from '../../js/src/types.ts'
 import { spawnServer, wasm } from './support/engine.ts';
 import { compareKeys } from './support/key-order.ts';
 import { Random } from './support/random.ts';
+import { closedAfterTest } from './support/stores.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
-const stores: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const store of stores.splice(0)) await store.close();
-});
 
 async function opened<K = Key, V = unknown>(options: OpenOptions<K, V> = {}): Promise<Store<K, V>> {
-  const store = await openStore<K, V>(
-    'test',
-    { wasm, storage: 'memory', memoryBytes: 2 ** 20, ...options },
-    spawnServer,
+  return closedAfterTest(
+    await openStore<K, V>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20, ...options }, spawnServer),
   );
-  stores.push(store);
-  return store;
 }
 
 async function openedSync(): Promise<SyncStore<Key, unknown>> {
-  const store = await openSync('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 });
-  stores.push(store);
-  return store;
+  return closedAfterTest(await openSync('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 }));
 }
 
 const ELEMENTS: readonly Key[] = ['', 'a', 'a\0', 'ab', 'b', '\u{d7ff}', '\u{10ffff}', -1, 0, 2, true, 3n, []];

@@ -1,7 +1,7 @@
 // Adapters under their clients, in a page that Vite has built: Zustand, TanStack Query, Yjs, the functions of idb-keyval, and the
 // datastore of libp2p and Helia over Level. The page is loaded twice, and finds its state.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Browser, pageWith } from './support/page.ts';
 import { Project } from './support/project.ts';
 import { POLICY, withSite } from './support/site.ts';
@@ -56,22 +56,11 @@ const PAGE = `
   report({ seen: { peers, loads: bears.getState().loads, data, fetches, kept, text: text.toString() } });
 `;
 
-let browser: Browser;
-let project: Project;
-
-beforeAll(async () => {
-  browser = await Browser.start();
-  const libraries = [
-    ...['zustand', '@tanstack/query-core', '@tanstack/query-persist-client-core'],
-    ...['abstract-level', 'datastore-level', 'interface-datastore', 'yjs'],
-  ];
-  project = Project.create({ 'index.html': pageWith('/main.js'), 'main.js': PAGE }, ['vite', ...libraries]);
-});
-
-afterAll(async () => {
-  await browser?.close();
-  project?.remove();
-});
+const browser = Browser.forFile();
+const project = Project.forFile({ 'index.html': pageWith('/main.js'), 'main.js': PAGE }, [
+  ...['vite', 'zustand', '@tanstack/query-core', '@tanstack/query-persist-client-core'],
+  ...['abstract-level', 'datastore-level', 'interface-datastore', 'yjs'],
+]);
 
 test('a page has its state again after a reload', async () => {
   await project.run('node', 'node_modules/vite/bin/vite.js', 'build');

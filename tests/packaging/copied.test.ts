@@ -3,7 +3,7 @@
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
 import { readmeBlock } from '../support/readme.ts';
 import { RUNTIMES } from '../support/runtimes.ts';
@@ -18,18 +18,8 @@ const ALONE = `
   await build({ entryPoints: ['main.js'], bundle: true, format: 'esm', outdir: 'alone' });
 `;
 
-let browser: Browser;
-let project: Project;
-
-beforeAll(async () => {
-  browser = await Browser.start();
-  project = Project.create({ 'main.js': exampleScript() }, ['esbuild']);
-});
-
-afterAll(async () => {
-  await browser?.close();
-  project?.remove();
-});
+const browser = Browser.forFile();
+const project = Project.forFile({ 'main.js': exampleScript() }, ['esbuild']);
 
 test.for(['esbuild', 'rollup', 'bun'])(
   "the guide's lines for %s run the example under a strict policy",

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
 import { exampleFile, startExample } from './support/example.ts';
 import { Browser } from './support/page.ts';
@@ -11,13 +11,7 @@ import { Browser } from './support/page.ts';
 /** Arguments of Vite: a free port. */
 const VITE = '--host 127.0.0.1 --port 0';
 
-let browser: Browser;
-
-beforeAll(async () => {
-  browser = await Browser.start();
-});
-
-afterAll(() => browser?.close());
+const browser = Browser.forFile();
 
 /** Opens a page of an example, which must complain about nothing while the test runs. */
 async function visit(url: string): Promise<Page> {

@@ -1,7 +1,7 @@
 // Next.js with the App Router, SvelteKit and Nuxt, without configuration: the guide's page for each opens a store in the browser. Their
 // servers render the page first, and import the package for that.
 
-import { onTestFinished, test } from 'vitest';
+import { test } from 'vitest';
 import { readmeBlock } from '../support/readme.ts';
 import { expectDurable } from './support/expectations.ts';
 import { Browser, exampleScript } from './support/page.ts';
@@ -12,7 +12,7 @@ const EXAMPLE = exampleScript().replace(IMPORT, '');
 
 /** The guide's component for Next.js, whose effect runs the example. */
 const component = () =>
-  `${readmeBlock('jsx', IMPORT).replace(/open\('notes'\)\..*;/, 'run();')} async function run() { ${EXAMPLE} }`;
+  `${readmeBlock('jsx', IMPORT).replace(/const opening = [\s\S]*?undefined\);/, () => 'run();')} async function run() { ${EXAMPLE} }`;
 
 /** The guide's page for Svelte or Vue, which runs the example when it is mounted. */
 const page = (kind: string, marker: string) => readmeBlock(kind, marker).replace(/const db = [^}]*/, () => EXAMPLE);
@@ -21,7 +21,15 @@ const NEXT = ['NEXT_TELEMETRY_DISABLED=1', process.execPath, 'node_modules/next/
 const VITE = [process.execPath, 'node_modules/vite/bin/vite.js'];
 const NUXT = ['NUXT_TELEMETRY_DISABLED=1', process.execPath, 'node_modules/nuxt/bin/nuxt.mjs'];
 
-const FRAMEWORKS = [
+interface Framework {
+  readonly name: string;
+  readonly files: Readonly<Record<string, string>>;
+  readonly tools: readonly string[];
+  readonly build: readonly string[];
+  readonly serve: readonly string[];
+}
+
+const FRAMEWORKS: readonly Framework[] = [
   {
     name: 'Next.js',
     files: {
@@ -57,10 +65,8 @@ const FRAMEWORKS = [
 ];
 
 test.each(FRAMEWORKS)('a page of $name runs the example', async ({ files, tools, build, serve }) => {
-  const project = Project.create(files, tools);
-  onTestFinished(() => project.remove());
-  const browser = await Browser.start();
-  onTestFinished(() => browser.close());
+  const project = Project.forTest(files, tools);
+  const browser = Browser.forTest();
   await project.run('env', ...build);
   const [origin] = await project.serve(/http:\/\/127\.0\.0\.1:\d+/, 'env', ...serve);
   await expectDurable(browser, `${origin}/`);

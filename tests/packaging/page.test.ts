@@ -1,7 +1,7 @@
 // A page without a bundler: the installed package is served unchanged, and found through an import map.
 
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readmeBlock } from '../support/readme.ts';
 import { expectRefusal, expectSite } from './support/expectations.ts';
 import { Browser, exampleScript, pageWith } from './support/page.ts';
@@ -10,18 +10,8 @@ import { POLICY, POLICY_WITHOUT_WASM } from './support/site.ts';
 
 const PATH = '/node_modules/varve/dist/index.js';
 
-let browser: Browser;
-let project: Project;
-
-beforeAll(async () => {
-  browser = await Browser.start();
-  project = Project.create();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  project?.remove();
-});
+const browser = Browser.forFile();
+const project = Project.forFile();
 
 test("a module script imports the package's file, under a strict policy", async () => {
   const script = exampleScript().replace("from 'varve'", `from '${PATH}'`);

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
 import { readmeBlock } from '../support/readme.ts';
 import { expectSite } from './support/expectations.ts';
@@ -14,10 +14,8 @@ import { POLICY } from './support/site.ts';
 const PARCEL = join(root, 'node_modules', 'parcel', 'lib', 'bin.js');
 
 test('a build runs the example, under a policy that allows its import map', async () => {
-  const project = Project.create({ 'index.html': pageWith('./main.js'), 'main.js': exampleScript() });
-  onTestFinished(() => project.remove());
-  const browser = await Browser.start();
-  onTestFinished(() => browser.close());
+  const project = Project.forTest({ 'index.html': pageWith('./main.js'), 'main.js': exampleScript() });
+  const browser = Browser.forTest();
   await project.run('node', PARCEL, 'build', 'index.html', '--no-source-maps');
   const [, map = ''] =
     /<script type=importmap>(.*?)<\/script>/s.exec(readFileSync(project.path('dist', 'index.html'), 'utf8')) ?? [];
@@ -28,7 +26,6 @@ test('a build runs the example, under a policy that allows its import map', asyn
 test('the setting of the guide makes it find the other entry points', async () => {
   const setting = JSON.parse(readmeBlock('json', 'packageExports'));
   const script = "import { collection } from 'varve/collections'; export { collection };";
-  const project = Project.create({ 'package.json': JSON.stringify({ name: 'fresh', ...setting }), 'main.js': script });
-  onTestFinished(() => project.remove());
+  const project = Project.forTest({ 'package.json': JSON.stringify({ name: 'fresh', ...setting }), 'main.js': script });
   expect(await project.run('node', PARCEL, 'build', 'main.js', '--no-source-maps')).toContain('Built');
 });

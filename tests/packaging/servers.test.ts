@@ -2,7 +2,7 @@
 // that renders pages imports what the pages import.
 
 import { mkdirSync } from 'node:fs';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readmeBlock } from '../support/readme.ts';
 import { RUNTIMES } from '../support/runtimes.ts';
 import { Project } from './support/project.ts';
@@ -28,10 +28,6 @@ const IMPORTED = `
   console.log(JSON.stringify(used));
 `;
 
-let project: Project | undefined;
-
-afterEach(() => project?.remove());
-
 /** The command to run: for Deno, the one in the README, with no more permissions. */
 function commandOf(name: string, script: string): string[] {
   if (name !== 'deno') return [script];
@@ -44,7 +40,7 @@ test.for(RUNTIMES.map(({ name }) => name))('%s keeps a store in files', async (n
   const { command } = RUNTIMES.find((runtime) => runtime.name === name) ?? { command: '' };
   const example = readmeBlock('ts', "from 'varve/fs'");
   const code = name === 'deno' ? example.replaceAll("from 'varve", "from 'npm:varve") : example;
-  project = Project.create({ 'main.js': code + REPORT });
+  const project = Project.forTest({ 'main.js': code + REPORT });
   mkdirSync(project.path('data'));
   for (const runs of [1, 2]) {
     const said = await project.run(command, ...commandOf(name, 'main.js'));
@@ -56,6 +52,6 @@ test.for(RUNTIMES.map(({ name }) => name))('%s keeps a store in files', async (n
 });
 
 test('a server that renders a page imports the package without touching a worker', async () => {
-  project = Project.create({ 'page.js': IMPORTED });
+  const project = Project.forTest({ 'page.js': IMPORTED });
   expect(JSON.parse(await project.run('node', 'page.js'))).toEqual([]);
 });

@@ -2,20 +2,14 @@
 
 import { readFileSync } from 'node:fs';
 import { type BuildOptions, build } from 'esbuild';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Project } from './support/project.ts';
 
 /** Texts of the page's end of a worker, and of every module that runs the engine. */
 const CLIENT = 'The engine worker did not start';
 const ENGINE = 'a compaction writes new tables';
 
-let project: Project;
-
-beforeAll(() => {
-  project = Project.create();
-});
-
-afterAll(() => project?.remove());
+const project = Project.forFile();
 
 const OPTIONS = { bundle: true, minify: true, format: 'esm', external: ['node:*'] } satisfies BuildOptions;
 

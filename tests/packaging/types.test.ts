@@ -1,6 +1,6 @@
 // TypeScript in fresh projects, strict and without skipLibCheck: every entry point, with the library of its kind and no other.
 
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { blocksOf, firstExample, pagesOf, readmeBlock } from '../support/readme.ts';
 import { Project } from './support/project.ts';
@@ -134,12 +134,8 @@ const ENTRIES = Object.keys(manifest.exports)
   .filter((entry) => !/\.\w+$/.test(entry))
   .map((entry) => entry.replace('.', 'varve'));
 
-let project: Project | undefined;
-
-afterEach(() => project?.remove());
-
 async function compile(files: Readonly<Record<string, string>>, tools: string[], options: object): Promise<string> {
-  project = Project.create(files, ['typescript', ...tools]);
+  const project = Project.forTest(files, ['typescript', ...tools]);
   const compilerOptions = {
     strict: true,
     skipLibCheck: false,

@@ -1,7 +1,7 @@
 // webpack 5 and Rspack 2, which has the interface of webpack: they find workers and wasm by their URLs. The only setting permits the
 // engine's size, of which webpack warns.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { expectRefusal, expectSite } from './support/expectations.ts';
 import { Browser, exampleScript, pageWith } from './support/page.ts';
 import { Project } from './support/project.ts';
@@ -17,18 +17,8 @@ const build = (bundler: string): string => `
   });
 `;
 
-let browser: Browser;
-let project: Project;
-
-beforeAll(async () => {
-  browser = await Browser.start();
-  project = Project.create({ 'main.js': exampleScript() }, ['webpack', '@rspack/core']);
-});
-
-afterAll(async () => {
-  await browser?.close();
-  project?.remove();
-});
+const browser = Browser.forFile();
+const project = Project.forFile({ 'main.js': exampleScript() }, ['webpack', '@rspack/core']);
 
 test.for(['webpack', '@rspack/core'])(
   'a build of %s without a warning runs the example under a strict policy',

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bundleProgram, RUNTIMES, type Running, type Runtime, run, start } from '../support/runtimes.ts';
+import { hashOf } from './support/folder-hash.ts';
 
 let directory: string;
 let programs: { compactor: string; contract: string; hold: string; lost: string; nowhere: string; roundTrip: string };
@@ -41,10 +42,14 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
 
   test('tables are merged, nothing is written after a close, and an open store keeps no process alive', async () => {
     const where = { directory: join(directory, `${runtime.name} merged`) };
-    const report = await run(runtime, programs.compactor, directory, where);
+    for (let round = 0; round < 3; round++) {
+      const report = await run(runtime, programs.compactor, directory, { ...where, round });
+      expect(report).toEqual({ hasFlushed: true, hash: hashOf(join(where.directory, 'merged')) });
+    }
     // In a thread, except on Deno.
     const lendable = runtime.name !== 'deno';
-    expect(report).toEqual({ lendable, hasFlushed: true, changes: 0, problems: [], wrong: 0 });
+    const report = await run(runtime, programs.compactor, directory, where);
+    expect(report).toEqual({ lendable, problems: [], wrong: 0 });
   });
 
   test('a store whose folder is taken away acknowledges nothing more, and the store that is opened in its place is whole', async () => {

@@ -22,7 +22,7 @@ export async function digest(db: Store<Key, unknown>): Promise<string> {
   };
   const lines: string[] = [];
   for await (const [key, value] of db) {
-    lines.push(`${text(key)} = ${text(value)} until ${(await db.getEntry(key))?.expires?.getTime()}`);
+    lines.push(`${text(key)} = ${text(value)} until ${(await db.getEntry(key))?.expiresAt?.getTime()}`);
   }
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(lines.join('\n')));
   return `${lines.length} entries ${Array.from(new Uint8Array(hash)).join('-')}`;

@@ -1,7 +1,7 @@
 // Steps on a store whose storage is full, in whichever realm the store is open (a page, a worker, Node), by either API.
 // Invariant: a step reports what was acknowledged and what was refused; its caller keeps the account.
 
-import type { Store, ToolsOptions } from 'varve';
+import type { CheckOptions, Store } from 'varve';
 import type { SyncStore } from 'varve/synchronous';
 
 /** Bytes of a value; none of them compresses. */
@@ -161,7 +161,7 @@ export const steps = {
   },
 
   /** Verifies the store; returns its problems. */
-  async check(db: FullStore, options: ToolsOptions = {}): Promise<string[]> {
+  async check(db: FullStore, options: CheckOptions = {}): Promise<string[]> {
     return (await db.check(options)).problems.map((problem) => JSON.stringify(problem));
   },
 };

@@ -9,6 +9,8 @@ export interface WriterOptions {
   readonly durability?: 'memory' | undefined;
   /** In a page only: the storage, if not the one that `open` chooses. */
   readonly storage?: 'indexeddb' | undefined;
+  /** In a page only: the worker script of the engine, if not that of the package. `terminate` does not reach it. */
+  readonly worker?: string | undefined;
 }
 
 /** Writes histories. In a page it uses `varve`, in a worker `varve/synchronous`. */

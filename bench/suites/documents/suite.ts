@@ -1,10 +1,10 @@
 /**
- * The suite `documents`: inserting, reading, updating and finding documents by secondary indexes, from the page; each call awaited, and as the
- * clients of a server would call, many at once.
+ * The suite `documents`: inserting, reading, updating and finding documents by secondary indexes, from the page; each call awaited, and as
+ * the clients of a server would call, many at once.
  *
- * Invariant: rounds of the engines are interleaved, each beginning in turn. Documents are made before a call and compared after it, outside of what is
- * timed. Every read is compared with what was written, and at the end the whole store is walked by an index; a row whose checks failed says so.
- * Calls that are under way together write to documents of their own; what reads find of those may be as before or as after.
+ * Invariant: rounds of the engines are interleaved, each beginning in turn. Documents are made before a call and compared after it, outside
+ * of what is timed. Every read is compared with what was written, and at the end the whole store is walked by an index; a row whose checks
+ * failed says so. Calls that are under way together write to documents of their own; what reads find of those may be as before or as after.
  */
 
 import type { Access, Engine } from '../../core/engine.ts';

@@ -15,7 +15,7 @@ const WINDOW_STEPS_MIN = 10_000;
 /** A store that holds less is mostly a log, whose size does not follow what it holds. */
 const SPACE_BYTES_MIN = 10e6;
 
-/** The rate of the slowest window for one of the first; undefined where there is only one. Windows that a time limit cut short do not count. */
+/** The rate of the slowest window for one of the first; undefined where there is only one. Windows that a time limit cut do not count. */
 export function slowestShare({ samples }: Pick<LifeStory, 'samples'>): number | undefined {
   const [first, ...later] = samples;
   const whole = later.filter(({ steps }, i) => steps - (samples[i]?.steps ?? 0) >= (first?.steps ?? 0) / 2);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chosenEngines } from '../../../scripts/engines.mjs';
 import { chromium } from './chromium.ts';
-import type { Browser, Engine, EngineSite, LaunchOptions, Mode } from './engine.ts';
+import type { Browser, Engine, EngineSite, LaunchOptions, Mode, Tab } from './engine.ts';
 import { firefox } from './firefox.ts';
 import { startSite } from './site.ts';
 import { webkit } from './webkit.ts';
@@ -59,15 +59,17 @@ export class Session {
 }
 
 /**
- * After this time an engine has done all its own work after the last call: flushes, the seal of the log, freeing room. This is a fixed
- * wait because nothing outside the worker shows whether a transaction is open or a timer of the engine will begin one.
+ * The options of a store that is open when its page is left with `rest`. Where that matters, its worker says when the engine is at rest;
+ * elsewhere it is the worker of the package.
  */
-const REST_MS = 3500;
+export function leftOpen<O extends object>(engine: Engine, options: O): O & { worker?: string } {
+  return engine.endsTransactions ? options : { ...options, worker: '/resting-worker.js' };
+}
 
 /**
  * Call it before leaving a page that has a store open. In some engines a transaction of such a page may stay open and block the
- * next one; there it waits until no transaction is under way.
+ * next one; there it waits until no transaction is under way, and the engine will begin none.
  */
-export async function rest(engine: Engine): Promise<void> {
-  if (!engine.endsTransactions) await new Promise((resolve) => setTimeout(resolve, REST_MS));
+export async function rest(engine: Engine, tab: Tab): Promise<void> {
+  if (!engine.endsTransactions) await tab.evaluate(() => atRest());
 }

@@ -2,7 +2,7 @@
 
 import { cpSync, readFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { version } from '../../../package.json' with { type: 'json' };
 import { env, root } from '../../../scripts/tools.mjs';
 import { RUNTIMES } from '../../support/runtimes.ts';
@@ -19,16 +19,15 @@ export function exampleFile(...path: readonly string[]): string {
   return readFileSync(join(root, 'examples', ...path), 'utf8');
 }
 
-/** An example whose types are checked. It is removed with the test. */
+/** An example whose types are checked, of the running test. */
 export async function exampleProject(name: string): Promise<Project> {
   const { scripts, dependencies, devDependencies } = JSON.parse(exampleFile(name, 'package.json'));
   const { varve, ...others } = { ...dependencies, ...devDependencies };
   expect(varve).toBe(`^${version}`);
-  const project = Project.create(
+  const project = Project.forTest(
     {},
     Object.keys(others).filter((other) => other !== WRANGLER),
   );
-  onTestFinished(() => project.remove());
   const filter = (path: string): boolean => !['node_modules', 'dist', 'data'].includes(basename(path));
   cpSync(join(root, 'examples', name), project.folder, { recursive: true, filter });
   if (scripts.check) await project.run('env', `PATH=${PATH}`, 'sh', '-c', scripts.check);

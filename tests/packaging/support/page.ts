@@ -7,6 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BrowserContext, chromium, type Page } from 'playwright';
+import { afterAll, onTestFinished } from 'vitest';
 import { browserFlags, findBrowser } from '../../../scripts/browser.mjs';
 import { firstExample } from '../../support/readme.ts';
 
@@ -72,27 +73,28 @@ const LISTEN = `
     complain('violated ' + effectiveDirective + ' by ' + blockedURI));
 `;
 
-/** A browser. */
+/** A browser. Its first page starts it. */
 export class Browser {
-  readonly #folder: string;
-  readonly #context: BrowserContext;
+  #running: Promise<{ readonly folder: string; readonly context: BrowserContext }> | undefined;
 
-  private constructor(folder: string, context: BrowserContext) {
-    this.#folder = folder;
-    this.#context = context;
+  /** A browser of the running test. */
+  static forTest(): Browser {
+    const browser = new Browser();
+    onTestFinished(() => browser.#close());
+    return browser;
   }
 
-  static async start(): Promise<Browser> {
-    const executablePath = await findBrowser();
-    if (!executablePath) throw new Error('No Chromium was found: run `npm run setup`.');
-    const folder = await mkdtemp(join(tmpdir(), 'varve-profile-'));
-    const options = { executablePath, args: browserFlags(), timeout: LIMIT_MS };
-    return new Browser(folder, await chromium.launchPersistentContext(folder, options));
+  /** A browser of all tests of a file. */
+  static forFile(): Browser {
+    const browser = new Browser();
+    afterAll(() => browser.#close());
+    return browser;
   }
 
   /** An empty page. `complaints` gets the errors that it and its workers report. */
   async page(): Promise<{ readonly page: Page; readonly complaints: string[] }> {
-    const page = await this.#context.newPage();
+    this.#running ??= start();
+    const page = await (await this.#running).context.newPage();
     page.setDefaultTimeout(LIMIT_MS);
     const complaints: string[] = [];
     page.on('console', (message) => {
@@ -126,8 +128,18 @@ export class Browser {
     return { seen, failure, complaints, workers, fetched };
   }
 
-  async close(): Promise<void> {
-    await this.#context.close();
-    await rm(this.#folder, { recursive: true, force: true, maxRetries: 5 });
+  async #close(): Promise<void> {
+    if (this.#running === undefined) return;
+    const { folder, context } = await this.#running;
+    await context.close();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+async function start(): Promise<{ folder: string; context: BrowserContext }> {
+  const executablePath = await findBrowser();
+  if (!executablePath) throw new Error('No Chromium was found: run `npm run setup`.');
+  const folder = await mkdtemp(join(tmpdir(), 'varve-profile-'));
+  const options = { executablePath, args: browserFlags(), timeout: LIMIT_MS };
+  return { folder, context: await chromium.launchPersistentContext(folder, options) };
 }

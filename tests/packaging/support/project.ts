@@ -7,32 +7,53 @@ import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { inject, onTestFinished } from 'vitest';
+import { afterAll, inject, onTestFinished } from 'vitest';
 import { root } from '../../../scripts/tools.mjs';
 
 /** Far more than any tool needs on a busy machine. */
 const LIMIT_MS = 500_000;
 
-/** A project. */
-export class Project {
-  /** Its path, with links resolved. */
-  readonly folder: string;
+/** Texts, by their paths in a project. */
+type Files = Readonly<Record<string, string>>;
 
-  private constructor(folder: string) {
-    this.folder = folder;
+/** A project with the package in it, some files, and links to development dependencies of the repository. Its first use makes it. */
+export class Project {
+  readonly #files: Files;
+  readonly #tools: readonly string[];
+  #folder: string | undefined;
+
+  private constructor(files: Files, tools: readonly string[]) {
+    this.#files = files;
+    this.#tools = tools;
   }
 
-  /** Makes a project with the package in it, some files, and links to development dependencies of the repository. */
-  static create(files: Readonly<Record<string, string>> = {}, tools: readonly string[] = []): Project {
-    const project = new Project(realpathSync(mkdtempSync(join(tmpdir(), 'varve-project-'))));
-    cpSync(inject('template'), project.folder, { recursive: true });
-    project.write(files);
-    for (const name of tools) {
-      const link = project.path('node_modules', name);
-      mkdirSync(dirname(link), { recursive: true });
-      symlinkSync(join(root, 'node_modules', name), link, 'junction');
-    }
+  /** A project of the running test. */
+  static forTest(files: Files = {}, tools: readonly string[] = []): Project {
+    const project = new Project(files, tools);
+    onTestFinished(() => project.#remove());
     return project;
+  }
+
+  /** A project of all tests of a file. */
+  static forFile(files: Files = {}, tools: readonly string[] = []): Project {
+    const project = new Project(files, tools);
+    afterAll(() => project.#remove());
+    return project;
+  }
+
+  /** Its path, with links resolved. */
+  get folder(): string {
+    if (this.#folder === undefined) {
+      this.#folder = realpathSync(mkdtempSync(join(tmpdir(), 'varve-project-')));
+      cpSync(inject('template'), this.#folder, { recursive: true });
+      this.write(this.#files);
+      for (const name of this.#tools) {
+        const link = this.path('node_modules', name);
+        mkdirSync(dirname(link), { recursive: true });
+        symlinkSync(join(root, 'node_modules', name), link, 'junction');
+      }
+    }
+    return this.#folder;
   }
 
   /** A path in it. */
@@ -41,7 +62,7 @@ export class Project {
   }
 
   /** Writes files, by their paths in the project. */
-  write(files: Readonly<Record<string, string>>): void {
+  write(files: Files): void {
     for (const [path, text] of Object.entries(files)) {
       mkdirSync(dirname(this.path(path)), { recursive: true });
       writeFileSync(this.path(path), text);
@@ -63,8 +84,8 @@ export class Project {
     return serve(this.folder, pattern, command, args);
   }
 
-  remove(): void {
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  #remove(): void {
+    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

@@ -51,7 +51,7 @@ export async function racingFound(db: AnyStore, ticks: number, start: number): P
   for (let key = 0; key < RACING_KEYS; key++) {
     const entry = await db.getEntry(keyOf(key));
     if (entry === undefined) continue;
-    const dies = entry.expires === undefined ? undefined : Math.floor((entry.expires.getTime() - start) / TICK_MS);
+    const dies = entry.expiresAt === undefined ? undefined : Math.floor((entry.expiresAt.getTime() - start) / TICK_MS);
     lists.set(key, { calls: entry.value as number[], dies });
   }
   return { ticks, lists };

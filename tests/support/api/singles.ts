@@ -79,8 +79,8 @@ export async function callSingle(
       const key = keyOf(single.key);
       const entry = await spoilt(db.getEntry(key), key);
       if (entry === undefined) return 'undefined';
-      const { expires } = entry;
-      const dies = expires === undefined ? undefined : Math.floor((expires.getTime() - start) / TICK_MS);
+      const { expiresAt } = entry;
+      const dies = expiresAt === undefined ? undefined : Math.floor((expiresAt.getTime() - start) / TICK_MS);
       return `${textOf(entry.value)} until ${dies}`;
     }
     case 'getMany':

@@ -1,7 +1,8 @@
 /**
  * A small notes app in plain DOM, the same over each store: a search field, a list, and a form for a new note.
  *
- * Invariant: the list is read from the store each time. The event `shown` comes when it is in the document. At its first visit the app writes a note and reads it back, before it shows anything.
+ * Invariant: the list is read from the store each time. The event `shown` comes when it is in the document. At its first visit the app
+ * writes a note and reads it back, before it shows anything.
  */
 
 export interface Note {

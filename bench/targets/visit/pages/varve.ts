@@ -5,11 +5,7 @@ import { type Note, start } from './app.ts';
 
 start(
   open<string, Note>('notes').then((db) => ({
-    find: async (prefix, limit) => {
-      const found: Note[] = [];
-      for await (const note of db.values({ prefix, limit })) found.push(note);
-      return found;
-    },
+    find: (prefix, limit) => db.values({ prefix, limit }).toArray(),
     add: (note) => db.set(note.title, note),
   })),
 );
