@@ -220,6 +220,22 @@ impl Disk {
         }
     }
 
+    /// Where the header of a slot was written last, and what was there before.
+    #[must_use]
+    pub fn former(&self, slot: u32) -> Option<(usize, Vec<u8>)> {
+        let machine = self.machine.borrow();
+        machine.slots.get(slot as usize)?.former().map(|(offset, bytes)| (offset, bytes.to_vec()))
+    }
+
+    /// Overwrites bytes of one slot, on the medium. They must be there.
+    pub fn replace(&self, slot: u32, offset: usize, bytes: &[u8]) {
+        let mut old = vec![0; bytes.len()];
+        let _ = self.machine.borrow().slots[slot as usize].read(offset, &mut old);
+        for (at, (old, new)) in old.iter().zip(bytes).enumerate() {
+            self.flip(slot, offset + at, old ^ new);
+        }
+    }
+
     /// A copy of the machine as it is now, to be damaged separately.
     #[must_use]
     pub fn fork(&self) -> Self {

@@ -45,6 +45,7 @@ pub mod jobs;
 mod keys;
 pub mod metamorphic;
 pub mod model;
+pub mod pages;
 pub mod reads;
 pub mod record;
 pub mod recovery;

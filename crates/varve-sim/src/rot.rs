@@ -5,7 +5,8 @@
 //! or reports that it is damaged.
 //!
 //! Without the sector that contains the very end of a manifest, or the beginning or the end of the newest log, the store looks as if these
-//! bytes had never been written, and no check can notice it. Therefore only bit flips are tried in the newest log.
+//! bytes had never been written, and no check can notice it. Therefore only bit flips are tried in the newest log. The pages that say what
+//! slots contain are another subject: see `pages.rs`.
 
 use varve::check::{Check, CheckReport, CheckStep, SlotPage};
 use varve::repair::{Repair, RepairOptions, RepairReport};
@@ -13,6 +14,7 @@ use varve::storage::{Claim, MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool
 use varve::types::{FileKind, FileName};
 use varve::{Code, Encryption, Error, Host, Keyring, Options, Store};
 
+use crate::change::State;
 use crate::difference::difference;
 use crate::disk::{Disk, SimSlots};
 use crate::keys::keys_of;
@@ -96,25 +98,34 @@ pub fn check_and_repair(trace: &Trace) -> Result<u64, String> {
             return Err(format!("without its key a sound store has problems: {blind:?}"));
         }
     }
-    let (repaired, report) = repair(slots, encryption.clone()).map_err(|error| error.to_string())?;
-    if !report.lost.is_empty() || report.may_resurrect {
-        return Err(format!("of a sound store something is lost: {report:?}"));
-    }
-    let host = Host { now_ms: session.now_ms, entropy: 3, store_id: [0xee; 16] };
-    let pool = SlotPool::open(repaired).map_err(|error| error.to_string())?;
-    let options = Options { encryption, ..trace.options.clone() };
-    let (store, _) = Store::open(pool, options, host).map_err(|error| error.to_string())?;
-    let wrong = |error: ScanError| format!("{error:?}");
-    let before = contents(&session.open().map_err(|error| error.to_string())?, &AtOnce).map_err(wrong)?;
-    let after = contents(&store, &AtOnce).map_err(wrong)?;
+    let after = contents_of_repaired(&session, slots, encryption)?;
+    let before = contents(&session.open().map_err(|error| error.to_string())?, &AtOnce)
+        .map_err(|error| format!("{error:?}"))?;
     match difference(&before, &after).into_iter().next() {
         Some(first) => Err(format!("the repaired store differs: {first}")),
         None => Ok(found.tables),
     }
 }
 
+/// Repairs a store of which nothing is lost.
+pub(crate) fn contents_of_repaired(
+    session: &Session<'_>,
+    slots: SimSlots,
+    encryption: Encryption,
+) -> Result<State, String> {
+    let (repaired, report) = repair(slots, encryption.clone()).map_err(|error| error.to_string())?;
+    if !report.lost.is_empty() || report.may_resurrect {
+        return Err(format!("something is lost that is there: {report:?}"));
+    }
+    let host = Host { now_ms: session.now_ms, entropy: 3, store_id: [0xee; 16] };
+    let pool = SlotPool::open(repaired).map_err(|error| error.to_string())?;
+    let options = Options { encryption, ..session.trace.options.clone() };
+    let (store, _) = Store::open(pool, options, host).map_err(|error| error.to_string())?;
+    contents(&store, &AtOnce).map_err(|error| format!("{error:?}"))
+}
+
 /// A trace like this one, without its crashes, its faults and its waits.
-fn calm(trace: &Trace) -> Trace {
+pub(crate) fn calm(trace: &Trace) -> Trace {
     Trace { waits: false, births: Vec::new(), ops: Vec::new(), ..trace.clone() }
 }
 
@@ -124,11 +135,22 @@ fn closed_after<'a>(
     calm: &'a Trace,
     observed: &'a mut Observed,
 ) -> Result<Session<'a>, String> {
+    let mut session = after(trace, calm, observed, is_harmless)?;
+    session.close()?;
+    Ok(session)
+}
+
+/// The session after the wanted operations of `trace`.
+pub(crate) fn after<'a>(
+    trace: &Trace,
+    calm: &'a Trace,
+    observed: &'a mut Observed,
+    is_wanted: impl Fn(&Op) -> bool,
+) -> Result<Session<'a>, String> {
     let mut session = Session::start(calm, observed)?;
-    for op in trace.ops.iter().filter(|op| is_harmless(op)) {
+    for op in trace.ops.iter().filter(|op| is_wanted(op)) {
         session.perform(op)?;
     }
-    session.close()?;
     Ok(session)
 }
 
@@ -142,7 +164,8 @@ pub(crate) fn check<S: Slots>(slots: &S, keyring: &Keyring) -> varve::Result<Che
     };
     let page =
         |slot| SlotPage { slot, bytes: slots.size(slot), page: read(slot, 0, SLOT_HEADER_BYTES as u32) };
-    let mut check = Check::new(&(0..slots.count()).map(page).collect::<Vec<_>>(), None, keyring)?;
+    let pages: Vec<_> = (0..slots.count()).map(page).collect();
+    let mut check = Check::new(&pages, None, keyring)?.of_closed_store();
     loop {
         match check.step()? {
             CheckStep::Working => {}
@@ -152,7 +175,7 @@ pub(crate) fn check<S: Slots>(slots: &S, keyring: &Keyring) -> varve::Result<Che
     }
 }
 
-fn repair(slots: SimSlots, encryption: Encryption) -> varve::Result<(MemorySlots, RepairReport)> {
+pub(crate) fn repair(slots: SimSlots, encryption: Encryption) -> varve::Result<(MemorySlots, RepairReport)> {
     let options = RepairOptions { strict: true, store_id: [0xee; 16], entropy: 5, files_max: 64, encryption };
     let mut repair = Repair::new(slots, MemorySlots::new(64), options)?;
     while repair.step()? {}
@@ -160,7 +183,7 @@ fn repair(slots: SimSlots, encryption: Encryption) -> varve::Result<(MemorySlots
     Ok((repair.into_target(), report))
 }
 
-fn is_harmless(op: &Op) -> bool {
+pub(crate) fn is_harmless(op: &Op) -> bool {
     matches!(
         op,
         Op::Write { .. }
@@ -180,7 +203,7 @@ fn is_harmless(op: &Op) -> bool {
 }
 
 /// A damaged version field may read as a newer format.
-fn is_reported(error: &Error) -> bool {
+pub(crate) fn is_reported(error: &Error) -> bool {
     matches!(error.code(), Code::Corrupt | Code::Version)
 }
 
@@ -231,9 +254,7 @@ fn replace_one(disk: &Disk, fault: Fault, rng: &mut Rng) -> Option<String> {
     }
     let (from_slot, from) = rng.pick(&sectors);
     let new = if fault == Fault::Lost { &[0; SECTOR][..] } else { &slots[from_slot][from..from + SECTOR] };
-    for (offset, (old, new)) in slots[slot][at..].iter().zip(new).enumerate() {
-        disk.flip(slot as u32, at + offset, old ^ new);
-    }
+    disk.replace(slot as u32, at, new);
     let source = claim_at(&claims[from_slot], from).map(|claim| claim.file);
     let (file, source) = (name(file), name(source));
     Some(format!(
@@ -241,19 +262,23 @@ fn replace_one(disk: &Disk, fault: Fault, rng: &mut Rng) -> Option<String> {
     ))
 }
 
-fn bytes_of(disk: &Disk, slot: u32) -> Vec<u8> {
+pub(crate) fn bytes_of(disk: &Disk, slot: u32) -> Vec<u8> {
     let mut bytes = vec![0; disk.sizes()[slot as usize]];
     let count = disk.slots().read(slot, 0, &mut bytes).unwrap_or(0);
     bytes.truncate(count);
     bytes
 }
 
-fn claims_of(disk: &Disk, slot: u32) -> Vec<Claim> {
-    let mut page = [0; SLOT_HEADER_BYTES as usize];
-    match disk.slots().read(slot, 0, &mut page).map(|_| SlotHeader::decode(&page, slot)) {
-        Ok(Ok(Some(header))) => header.claims,
-        _ => Vec::new(),
-    }
+/// The first page of a slot, and zeros where the slot is shorter.
+pub(crate) fn page_of(disk: &Disk, slot: u32) -> Vec<u8> {
+    let mut page = vec![0; SLOT_HEADER_BYTES as usize];
+    let _ = disk.slots().read(slot, 0, &mut page);
+    page
+}
+
+pub(crate) fn claims_of(disk: &Disk, slot: u32) -> Vec<Claim> {
+    let header = SlotHeader::decode(&page_of(disk, slot), slot).ok().flatten();
+    header.map_or_else(Vec::new, |header| header.claims)
 }
 
 /// The file that a byte of a slot belongs to; for a byte in the page, the file that was claimed last.
@@ -269,7 +294,7 @@ fn name(file: Option<FileName>) -> String {
 }
 
 /// Opens the store and reads everything, both ways.
-fn reread(session: &mut Session<'_>) -> Result<(), ScanError> {
+pub(crate) fn reread(session: &mut Session<'_>) -> Result<(), ScanError> {
     let store = session.open().map_err(ScanError::Store)?;
     let found = contents(&store, &AtOnce)?;
     if let Some(first) = difference(session.model.state(), &found).into_iter().next() {

@@ -128,11 +128,19 @@ pub struct Outcome {
 /// Runs a trace to its end or to the first failure. A panic of the engine is a failure.
 #[must_use]
 pub fn run(trace: &Trace) -> Outcome {
+    run_from(trace, |trace, observed| Session::start(trace, observed))
+}
+
+/// As [`run`], with a session that is started otherwise.
+pub(crate) fn run_from(
+    trace: &Trace,
+    start: impl for<'a> FnOnce(&'a Trace, &'a mut Observed) -> Result<Session<'a>, String>,
+) -> Outcome {
     let mut observed = Observed::new();
     let mut at = 0;
     varve::nonces::watch(true);
     let result = catch_unwind(AssertUnwindSafe(|| {
-        let mut session = Session::start(trace, &mut observed)?;
+        let mut session = start(trace, &mut observed)?;
         for (position, op) in trace.ops.iter().enumerate() {
             at = position;
             session.perform(op)?;

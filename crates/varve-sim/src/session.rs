@@ -66,6 +66,19 @@ impl<'a> Session<'a> {
     /// The fault, in words.
     pub fn start(trace: &'a Trace, observed: &'a mut Observed) -> Outcome<Self> {
         let disk = Disk::new(trace.slots, trace.full_style, trace.seed ^ 0x5eed);
+        Self::start_on(disk, 0, trace, observed)
+    }
+
+    /// As [`Session::start`], on a disk that may have slots of another store, which was opened so many times.
+    ///
+    /// # Errors
+    /// The fault, in words.
+    pub fn start_on(
+        disk: Disk,
+        openings: u64,
+        trace: &'a Trace,
+        observed: &'a mut Observed,
+    ) -> Outcome<Self> {
         if let Some(kind) = trace.lie {
             disk.lie_about(kind);
         }
@@ -84,7 +97,7 @@ impl<'a> Session<'a> {
             fuse: Crash::Process,
             committed: 0,
             log: trace.options.log,
-            openings: 0,
+            openings,
             now_ms: START_MS,
             faults: false,
             is_faulty: false,

@@ -20,6 +20,9 @@ mod outcomes;
 
 pub use outcomes::{Choice, Outcomes};
 
+/// Headers of slots lie before this byte, and are written at least half a page at once.
+const PAGE_BYTES: usize = 4096;
+
 /// The unit in which a medium keeps or loses bytes.
 pub const SECTOR_BYTES: usize = 512;
 
@@ -60,9 +63,17 @@ pub struct Slot {
     current: Vec<u8>,
     unsynced: Vec<Change>,
     named: bool,
+    /// The last write of a header: its offset, and the bytes that were there before.
+    former: Option<(usize, Vec<u8>)>,
 }
 
 impl Slot {
+    /// Where a header was written last, and what was there before.
+    #[must_use]
+    pub fn former(&self) -> Option<(usize, &[u8])> {
+        self.former.as_ref().map(|(offset, bytes)| (*offset, bytes.as_slice()))
+    }
+
     /// Whether a read would find these bytes.
     #[must_use]
     pub fn contains(&self, bytes: &[u8]) -> bool {
@@ -100,6 +111,11 @@ impl Slot {
     /// Writes bytes, growing the file where they reach over its end.
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
         if !bytes.is_empty() {
+            if bytes.len() >= PAGE_BYTES / 2 && offset + bytes.len() <= PAGE_BYTES {
+                let mut former = vec![0; bytes.len()];
+                let _ = self.read(offset, &mut former);
+                self.former = Some((offset, former));
+            }
             self.change(Change::Write { offset, bytes: bytes.to_vec() });
         }
     }

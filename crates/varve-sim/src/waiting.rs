@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use varve::scan::Progress;
-use varve::storage::{MemorySlots, SlotPool, Storage};
+use varve::storage::{MemorySlots, SlotPool, Storage, StrayVisitor};
 use varve::types::{FileName, StoreId};
 use varve::{Error, Result, Store};
 
@@ -246,6 +246,9 @@ impl Storage for Waiting {
             return Err(Error::Pending);
         }
         self.pool.read(file, offset, into)
+    }
+    fn visit_strays(&self, needed: &[(FileName, u64)], visit: &mut StrayVisitor<'_>) -> Result<()> {
+        self.pool.visit_strays(needed, visit)
     }
     fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
         self.pool.write(file, offset, bytes)

@@ -2,9 +2,10 @@
 
 use varve::mutant::{Mutant, inject};
 use varve_sim::exhaustive::{Effort, crash_everywhere, short_trace};
+use varve_sim::pages::{PageFault, damage_pages, run_beneath};
 use varve_sim::run::run;
 use varve_sim::takeovers::take_over;
-use varve_sim::workload::{generate, unencrypted};
+use varve_sim::workload::{generate, plain, unencrypted};
 
 /// Seeds within which a bug must show.
 const SEEDS: u64 = 150;
@@ -165,6 +166,31 @@ fn scans_that_skip_the_key_behind_old_versions() {
 #[test]
 fn a_manifest_that_was_read_and_is_not_synced_before_the_log_goes_on() {
     shows(Mutant::ManifestNotKept, "", crashes);
+}
+
+/// A closed store after a page was lost.
+fn lost_pages(seed: u64) -> Option<String> {
+    damage_pages(&generate(seed), PageFault::Lost).err()
+}
+
+/// A store on the slots of another.
+fn beneath(seed: u64) -> Option<String> {
+    run_beneath(&plain(seed ^ 0x01d), &unencrypted(seed)).map(|failure| failure.what)
+}
+
+#[test]
+fn segments_in_no_page_that_are_ignored() {
+    shows(Mutant::StraysIgnored, "a wrong answer", lost_pages);
+}
+
+#[test]
+fn headers_of_segments_that_are_not_flushed_before_the_first_record() {
+    shows(Mutant::HeaderNotFlushedFirst, "is in no slot's page", crashes);
+}
+
+#[test]
+fn salts_that_do_not_show_their_store() {
+    shows(Mutant::StoreNotInSalt, "is in no slot's page", beneath);
 }
 
 #[test]

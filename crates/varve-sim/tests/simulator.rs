@@ -9,6 +9,7 @@ mod disk_faults;
 mod exhaustive_crashes;
 mod forgotten_flushes;
 mod fresh_seeds;
+mod lost_pages;
 mod metamorphic;
 mod mutants;
 mod reads_that_wait;

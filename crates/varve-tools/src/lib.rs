@@ -109,13 +109,16 @@ pub extern "C" fn check_page(slot: u32, bytes: f64) {
 }
 
 /// Starts a check of the slots whose pages were given. The input has the data keys, as `varve_change_keys` of the engine takes them.
-/// `log_end` is below 0 where it is not known.
+/// `log_end` is -1 where it is not known, and -2 where the store is not open: then its log may be torn.
 #[unsafe(no_mangle)]
 pub extern "C" fn check_begin(log_end: f64) -> i32 {
     attempt(|tools| {
-        let log_end = (log_end >= 0.0).then_some(log_end as u64);
         let encryption = Encryption::decode(&Zeroizing::new(std::mem::take(&mut tools.input)))?;
-        tools.check = Some(Check::new(&tools.pages, log_end, &encryption.keyring)?);
+        let check = |log_end| Check::new(&tools.pages, log_end, &encryption.keyring);
+        tools.check = Some(match log_end {
+            -2.0 => check(Some(0))?.of_closed_store(),
+            _ => check((log_end >= 0.0).then_some(log_end as u64))?,
+        });
         tools.pages = Vec::new();
         Ok(0)
     })

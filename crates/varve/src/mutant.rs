@@ -65,6 +65,12 @@ pub enum Mutant {
     OlderVersionsSeen,
     /// A scan that seeks over the old versions of a key in a memtable also skips the key behind them.
     OldVersionsTooLong,
+    /// An opening does not look for segments that are in no slot's page.
+    StraysIgnored,
+    /// The header of a segment is not flushed before its first record.
+    HeaderNotFlushedFirst,
+    /// The salt of a segment does not show its store.
+    StoreNotInSalt,
 }
 
 #[cfg(feature = "mutants")]

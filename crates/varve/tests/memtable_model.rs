@@ -17,7 +17,7 @@ type Step = (Vec<u8>, Kind, Option<u64>, Vec<u8>);
 fn header() -> SegmentHeader {
     SegmentHeader {
         segment: 3,
-        salt: segment_salt(3, 0x1234_5678_9abc),
+        salt: segment_salt(&[9; 16], 3, 0x1234_5678_9abc),
         previous: 2,
         previous_end: 800,
         key: 0,

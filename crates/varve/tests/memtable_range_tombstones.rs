@@ -6,7 +6,7 @@ use varve::types::{FileName, Kind, RangeTombstone};
 use varve::wal::{SegmentHeader, segment_salt};
 
 fn header() -> SegmentHeader {
-    SegmentHeader { segment: 1, salt: segment_salt(1, 5), previous: 0, previous_end: 0, key: 0 }
+    SegmentHeader { segment: 1, salt: segment_salt(&[9; 16], 1, 5), previous: 0, previous_end: 0, key: 0 }
 }
 
 fn put(memtable: &mut Memtable, sequence: u64, kind: Kind, key: &[u8], value: &[u8]) {

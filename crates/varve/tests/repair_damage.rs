@@ -11,7 +11,7 @@ use crate::rotten_store::{
     Keys, Live, Rotten, SLOTS, build, build_under, check, holder, live, open, open_under,
 };
 
-fn repair(slots: &MemorySlots, encryption: &Encryption, strict: bool) -> (MemorySlots, RepairReport) {
+pub fn repair(slots: &MemorySlots, encryption: &Encryption, strict: bool) -> (MemorySlots, RepairReport) {
     let encryption = encryption.clone();
     let options = RepairOptions { strict, store_id: [3; 16], entropy: 11, files_max: 128, encryption };
     let mut repair = Repair::new(slots.clone(), MemorySlots::new(SLOTS), options).expect("of this format");

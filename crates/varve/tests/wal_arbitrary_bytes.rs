@@ -13,13 +13,13 @@ use varve::wal::{Records, SegmentHeader, Tail, header_was_lost, scan_segment, se
 use crate::fuzz::allocations::most_allocated;
 
 fn header() -> SegmentHeader {
-    SegmentHeader { segment: 5, salt: segment_salt(5, 77), previous: 4, previous_end: 48, key: 0 }
+    SegmentHeader { segment: 5, salt: segment_salt(&[9; 16], 5, 77), previous: 4, previous_end: 48, key: 0 }
 }
 
 /// Decodes `bytes` in every way there is. Returns how many entries a memtable found.
 fn decode_segment(bytes: &[u8], named_end: Option<u64>) -> usize {
     let _ = SegmentHeader::decode(bytes);
-    let _ = header_was_lost(bytes, 5);
+    let _ = header_was_lost(bytes, 5, &[9; 16]);
     let mut walked = 0;
     for record in Records::new(bytes, header().salt).flatten() {
         walked += record.entries.flatten().map(|entry| entry.key.len() + entry.value.len()).sum::<usize>();

@@ -12,10 +12,12 @@ use varve::wal::{
     header_was_lost, scan_segment, segment_salt,
 };
 
+const STORE: [u8; 16] = [9; 16];
+
 const FILE: FileName = FileName { kind: varve::types::FileKind::Wal, id: 9 };
 
 fn header(segment: u64) -> SegmentHeader {
-    let salt = segment_salt(segment, 0xfeed_beef_1234_5678);
+    let salt = segment_salt(&STORE, segment, 0xfeed_beef_1234_5678);
     SegmentHeader { segment, salt, previous: segment - 1, previous_end: 4096, key: 0 }
 }
 
@@ -113,7 +115,7 @@ fn any_flipped_byte_of_a_sealed_segment_shows_or_changes_nothing() {
             bytes[byte] ^= mask;
             if byte < SEGMENT_HEADER_BYTES {
                 assert_eq!(SegmentHeader::decode(&bytes), Err(HeaderError::Torn), "byte {byte}");
-                assert!(header_was_lost(&bytes, 9), "byte {byte}");
+                assert!(header_was_lost(&bytes, 9, &STORE), "byte {byte}");
                 continue;
             }
             let hit = ends.iter().rposition(|&end| end <= byte).unwrap();
@@ -191,19 +193,20 @@ fn a_named_end_must_be_reached_and_what_is_behind_it_does_not_count() {
 fn a_lost_header_differs_from_a_recycled_file() {
     let (memtable, _) = memtable(100);
     let image = memtable.image();
-    assert!(!header_was_lost(image, 9), "the header is whole");
+    assert!(!header_was_lost(image, 9, &STORE), "the header is whole");
     let mut zeroed = image.to_vec();
     zeroed[..SEGMENT_HEADER_BYTES].fill(0);
-    assert!(header_was_lost(&zeroed, 9));
-    assert!(!header_was_lost(&zeroed[..SEGMENT_HEADER_BYTES + 10], 9), "no record follows");
-    assert!(!header_was_lost(&[], 9));
+    assert!(header_was_lost(&zeroed, 9, &STORE));
+    assert!(!header_was_lost(&zeroed, 9, &[8; 16]), "the segment of another store");
+    assert!(!header_was_lost(&zeroed[..SEGMENT_HEADER_BYTES + 10], 9, &STORE), "no record follows");
+    assert!(!header_was_lost(&[], 9, &STORE));
     // A crash while the header of segment 10 was written over the one of segment 9: records of 9 follow it,
     // not of 10.
     let new = header(10).encode();
     for len in 0..SEGMENT_HEADER_BYTES {
         let mut bytes = image.to_vec();
         bytes[..len].copy_from_slice(&new[..len]);
-        assert!(!header_was_lost(&bytes, 10), "{len} bytes of the new header");
+        assert!(!header_was_lost(&bytes, 10, &STORE), "{len} bytes of the new header");
     }
 }
 

@@ -40,7 +40,7 @@ interface SlotImage {
 /** The input of a check. */
 export interface CheckInput {
   readonly images: readonly SlotImage[];
-  /** Bytes written to the newest WAL segment. If this session has none: 0 if the log is or may be torn, else -1. */
+  /** Bytes written to the newest WAL segment. If this session has none: 0 if the log is torn, else -1. -2: the store is not open. */
   readonly logEnd: number;
   /** The data keys of an encrypted store (wasm/data-keys.ts). */
   readonly keys?: Uint8Array | undefined;

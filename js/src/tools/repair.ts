@@ -33,7 +33,7 @@ import type { CheckReport, LostPart, RepairReport } from './types.ts';
 const REMOVE_WAIT_MS = 5000;
 const SLICE_MS = 8;
 /** See `CheckInput.logEnd`. */
-const TORN_LOG = 0;
+const NOT_OPEN = -2;
 
 /** The callback and the signal of a running repair. */
 export interface RepairWatch {
@@ -151,7 +151,7 @@ async function checkDevice(
   const here = async <T>(call: () => T): Promise<T> => commitsOf(device).resident(call);
   const tools = new Tools(module, [device]);
   const keys = user && (await keysOf(user, () => here(() => tools.keySlots(0))));
-  const input = { ...(await here(() => survey(device, TORN_LOG))), keys };
+  const input = { ...(await here(() => survey(device, NOT_OPEN))), keys };
   return runCheck(module, input, (slot, at, length) => here(() => readSlot(device, slot, at, length)), watch);
 }
 

@@ -140,7 +140,7 @@ impl Outcomes {
             image[start..start + bytes.len()].copy_from_slice(bytes);
         }
         image.truncate(choice.length);
-        Slot { durable: image.clone(), current: image, unsynced: Vec::new(), named: true }
+        Slot { durable: image.clone(), current: image, unsynced: Vec::new(), named: true, former: None }
     }
 
     /// A hash of the file's contents after the power loss, whatever it contained before it. Cheap: bytes that are the same

@@ -1,7 +1,7 @@
 //! A check in progress.
 //!
 //! Life cycle: made from slot pages -> asks for manifests and WAL segments as a whole -> judges them -> asks for the bytes
-//! of one table after another (whole tables if the key is not here) -> done. A host that checks an open store reads
+//! of one table after another (whole tables if the key is not here) -> done. Of a closed store it asks for bytes of no file before the tables. A host that checks an open store reads
 //! everything before the tables in one turn, and nothing is written in that turn.
 //!
 //! Invariant: after `Need`, `step` is called only once `feed` was called.
@@ -16,8 +16,10 @@ use super::{CheckReport, Problem, ProblemKind, without_key};
 use crate::codec::cipher::Keyring;
 use crate::error::{Error, Result};
 use crate::manifest::{Inspection, Version, inspect_manifest};
+use crate::storage::{Needed, Part, parts};
 use crate::table::{Need, TableMeta};
 use crate::types::{FileKind, FileName};
+use crate::wal::{Chain, LOST_SEGMENT, lost_segment};
 
 /// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,10 +70,15 @@ pub struct Check {
     survey: Survey,
     keyring: Keyring,
     log_end: Option<u64>,
+    is_closed: bool,
     /// Files that must still be fetched as a whole: manifests and WAL segments, and without the key also tables.
     fetch: VecDeque<FileName>,
     fetched: BTreeMap<FileName, Vec<u8>>,
     asked: Option<Asked>,
+    /// Bytes of a closed store that no file in use contains, and that must still be fetched.
+    parts: VecDeque<Part>,
+    chain: Chain,
+    log_floor: u64,
     /// `None` until the manifest was judged.
     tables: Option<VecDeque<(u8, Rc<TableMeta>)>>,
     table: Option<TableCheck>,
@@ -83,6 +90,7 @@ pub struct Check {
 enum Asked {
     File(FileName),
     Table(Need),
+    Part(Part),
 }
 
 impl Check {
@@ -100,14 +108,26 @@ impl Check {
             fetch: files.collect(),
             survey,
             log_end,
+            is_closed: false,
             fetched: BTreeMap::new(),
             asked: None,
+            parts: VecDeque::new(),
+            chain: Chain::new(),
+            log_floor: 0,
             tables: None,
             table: None,
             report: CheckReport::default(),
             bytes_total: 0,
             bytes_done: 0,
         })
+    }
+
+    /// Looks for segments of the log that are in no slot's page, too. For a store that is not open: the bytes of no file change while a
+    /// store is used.
+    #[must_use]
+    pub fn of_closed_store(mut self) -> Self {
+        self.is_closed = true;
+        self
     }
 
     /// Does one part of the work: at most one block.
@@ -127,6 +147,11 @@ impl Check {
             self.judge();
             return Ok(CheckStep::Working);
         }
+        if let Some(part) = self.parts.pop_front() {
+            let Part { slot, start, bytes, .. } = part;
+            self.asked = Some(Asked::Part(part));
+            return Ok(CheckStep::Need { slot, offset: start, len: bytes as u32 });
+        }
         if self.table.is_none() && !self.begin_table() {
             return Ok(CheckStep::Done);
         }
@@ -143,6 +168,12 @@ impl Check {
                     self.bytes_done += bytes.len() as u64;
                 } else {
                     self.fetched.insert(file, bytes);
+                }
+            }
+            Some(Asked::Part(part)) => {
+                let store = self.keyring.store();
+                if let Some(id) = lost_segment(&bytes, part.behind, store, self.log_floor, &self.chain) {
+                    self.add_problem(FileName::wal(id), ProblemKind::Log, LOST_SEGMENT);
                 }
             }
             Some(Asked::Table(need)) => {
@@ -197,7 +228,13 @@ impl Check {
         let segments = fetched.into_iter().filter(|(file, _)| file.kind == FileKind::Wal);
         let mut segments = segments.map(|(file, bytes)| (file.id, bytes)).collect();
         let floor = version.floors.log_floor;
-        check_log(&self.keyring, &mut segments, floor, self.log_end, &mut self.report);
+        self.log_floor = floor;
+        self.chain = check_log(&self.keyring, &mut segments, floor, self.log_end, &mut self.report);
+        // A damaged manifest may be one with a lower floor.
+        if self.is_closed && self.report.problems.iter().all(|problem| problem.kind != ProblemKind::Manifest)
+        {
+            self.look_for_strays(&version);
+        }
         self.judge_levels(&version);
         let live = |file: &FileName| match file.kind {
             FileKind::Manifest => true,
@@ -262,6 +299,17 @@ impl Check {
             self.add_problem(file, kind, "the snapshot does not verify");
         }
         best.version
+    }
+
+    /// Finds the parts of slots that no file in use contains.
+    fn look_for_strays(&mut self, version: &Version) {
+        let segments = self.chain.iter().map(|(header, end)| (FileName::wal(header.segment), *end));
+        let place = |(file, bytes): (FileName, u64)| {
+            let found = self.survey.files.get(&file)?;
+            Some(Needed { file, slot: found.slot, start: found.start, bytes: bytes.min(found.bytes) })
+        };
+        let needed: Vec<_> = version.files().into_iter().chain(segments).filter_map(place).collect();
+        self.parts = parts(&self.survey.of_data(), &needed).into();
     }
 
     /// Checks what the manifest alone can show. Order and overlap in levels are verified where a version is decoded.

@@ -10,9 +10,9 @@ use super::{CheckReport, Problem, ProblemKind};
 use crate::codec::cipher::Keyring;
 use crate::error::Error;
 use crate::types::FileName;
-use crate::wal::{HeaderError, SegmentHeader, Tail, decrypt_segment, header_was_lost, scan_segment};
+use crate::wal::{Chain, HeaderError, SegmentHeader, Tail, decrypt_segment, header_was_lost, scan_segment};
 
-/// Checks the segments above `log_floor`. `log_end` is the number of bytes written to the newest one, where that is
+/// Checks the segments above `log_floor`, and returns those that were found. `log_end` is the number of bytes written to the newest one, where that is
 /// known; 0 when it is known to have a torn tail.
 pub(super) fn check_log(
     keyring: &Keyring,
@@ -20,7 +20,8 @@ pub(super) fn check_log(
     log_floor: u64,
     log_end: Option<u64>,
     report: &mut CheckReport,
-) {
+) -> Chain {
+    let mut chain = Chain::new();
     let mut headers = BTreeMap::new();
     for (&id, bytes) in segments.range_mut(log_floor.saturating_add(1)..) {
         match SegmentHeader::decode(bytes) {
@@ -33,7 +34,7 @@ pub(super) fn check_log(
                 headers.insert(id, header);
             }
             Err(HeaderError::Version(_)) => add_problem(report, id, 0, "a WAL segment of another format"),
-            _ if header_was_lost(bytes, id) => {
+            _ if header_was_lost(bytes, id, keyring.store()) => {
                 add_problem(report, id, 0, "the header of a WAL segment is damaged")
             }
             // Never written: the segment of this file was not begun.
@@ -55,12 +56,15 @@ pub(super) fn check_log(
                     level: None,
                 });
             }
-            return;
+            return chain;
         };
-        check_segment(bytes, header, named_end, log_end, report);
+        let end = check_segment(bytes, header, named_end, log_end, report);
+        // Of a damaged segment, the end is not known.
+        chain.push((*header, end.unwrap_or(u64::from(u32::MAX))));
         named_end = Some(header.previous_end);
         next = Some(header.previous).filter(|&previous| previous < id);
     }
+    chain
 }
 
 fn check_segment(
@@ -69,7 +73,7 @@ fn check_segment(
     named_end: Option<u64>,
     log_end: Option<u64>,
     report: &mut CheckReport,
-) {
+) -> Option<u64> {
     let id = header.segment;
     report.segments += 1;
     match scan_segment(bytes, header, named_end, FileName::wal(id)) {
@@ -81,10 +85,12 @@ fn check_segment(
             if named_end.is_none() && !is_known && (is_short || matches!(scan.tail, Tail::Torn { .. })) {
                 add_problem(report, id, scan.end as u64, "a WAL record that was written does not verify");
             }
+            return Some(scan.end as u64);
         }
         Err(Error::Corrupt(damage)) => add_problem(report, id, damage.offset, damage.what),
         Err(_) => add_problem(report, id, 0, "a WAL segment cannot be read"),
     }
+    None
 }
 
 fn add_problem(report: &mut CheckReport, segment: u64, offset: u64, what: &'static str) {

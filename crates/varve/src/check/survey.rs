@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::storage::{Claim, SLOT_HEADER_BYTES, SlotHeader};
-use crate::types::{FileName, StoreId};
+use crate::types::{FileKind, FileName, StoreId};
 
 /// The beginning of a slot, as a host read it.
 #[derive(Debug, Clone)]
@@ -44,6 +44,8 @@ pub struct Survey {
     pub files: BTreeMap<FileName, Found>,
     /// Slots with bytes of an unknown file, and the number of bytes after their page.
     pub headless: Vec<(u32, u64)>,
+    /// All slots, and the number of their bytes.
+    pub slots: Vec<(u32, u64)>,
 }
 
 /// Reads the pages of all slots.
@@ -58,6 +60,7 @@ pub fn survey(pages: &[SlotPage]) -> Result<Survey> {
         if header.is_none() && page.bytes > SLOT_HEADER_BYTES {
             survey.headless.push((page.slot, page.bytes - SLOT_HEADER_BYTES));
         }
+        survey.slots.push((page.slot, page.bytes));
         headers.extend(header.map(|header| (page, header)));
     }
     let newest = headers.iter().max_by_key(|(_, header)| (header.is_of_manifest(), header.generation));
@@ -75,4 +78,14 @@ pub fn survey(pages: &[SlotPage]) -> Result<Survey> {
         }
     }
     Ok(survey)
+}
+
+impl Survey {
+    /// The slots without a manifest, and the number of their bytes.
+    pub(crate) fn of_data(&self) -> Vec<(u32, u64)> {
+        let manifests = || self.files.iter().filter(|(file, _)| file.kind == FileKind::Manifest);
+        let mut slots = self.slots.clone();
+        slots.retain(|(slot, _)| manifests().all(|(_, found)| found.slot != *slot));
+        slots
+    }
 }

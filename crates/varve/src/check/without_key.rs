@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Order, filters and counts are not verified, and a whole file that is gone is not noticed: what has no block of a table was
-//! never written, or was overwritten when the table was deleted. A table that has blocks and no footer is reported, although it may
+//! never written, or was overwritten when the table was deleted. Nor is a segment that is in no slot's page: without the floor of the log
+//! it may be one that was deleted. A table that has blocks and no footer is reported, although it may
 //! be one that a crash left unfinished: only the manifest tells the two apart.
 
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use crate::codec::frame::Lost;
 use crate::error::Error;
 use crate::manifest::{MANIFEST_HEADER_BYTES, ManifestHeader, verify_manifest};
 use crate::table::{FOOTER_BYTES, Footer, find_footers, intact_blocks, is_intact, salvage_table};
-use crate::types::{FileKind, FileName};
+use crate::types::{FileKind, FileName, StoreId};
 use crate::wal::{HeaderError, SegmentHeader, header_was_lost, verify_segment};
 
 /// Records of a manifest that opens: the wrapped keys, and the snapshot.
@@ -46,7 +47,7 @@ pub(super) fn check(
     for id in [0, 1].map(FileName::manifest).into_iter().filter(|id| !fetched.contains_key(id)) {
         add_problem(report, id, ProblemKind::Missing, "a manifest file is missing", None);
     }
-    check_log(fetched, log_end, report);
+    check_log(fetched, keyring.store(), log_end, report);
     true
 }
 
@@ -71,7 +72,12 @@ fn check_manifest(file: FileName, bytes: &[u8], header: &ManifestHeader, report:
     }
 }
 
-fn check_log(fetched: &BTreeMap<FileName, Vec<u8>>, log_end: Option<u64>, report: &mut CheckReport) {
+fn check_log(
+    fetched: &BTreeMap<FileName, Vec<u8>>,
+    store: &StoreId,
+    log_end: Option<u64>,
+    report: &mut CheckReport,
+) {
     let segments = || fetched.iter().filter(|(file, _)| file.kind == FileKind::Wal);
     let mut headers = Vec::new();
     for (&file, bytes) in segments() {
@@ -81,7 +87,7 @@ fn check_log(fetched: &BTreeMap<FileName, Vec<u8>>, log_end: Option<u64>, report
                 continue;
             }
             Err(HeaderError::Version(_)) => "a WAL segment of another format",
-            _ if header_was_lost(bytes, file.id) => "the header of a WAL segment is damaged",
+            _ if header_was_lost(bytes, file.id, store) => "the header of a WAL segment is damaged",
             _ => continue,
         };
         add_problem(report, file, ProblemKind::Log, what, Some(0));

@@ -291,35 +291,42 @@ pub fn scan<'a, E: From<Lost>>(
         found.records += 1;
         visit(frame)?;
     }
-    look_behind(bytes, salt, &mut found)?;
+    found.valid_after = look_behind(bytes, 0, found.end + 8, salt, found.end)?;
+    found.torn = found.valid_after > 0 || began_as_record(bytes, found.end, salt);
     Ok(found)
 }
 
-/// Looks for valid records after the first bad one.
-fn look_behind(bytes: &[u8], salt: u64, found: &mut FrameScan) -> Result<(), Lost> {
+/// Whether valid records in `bytes`, which are those from `offset` on of a file, promise that more of the file is durable than its first
+/// `end` bytes.
+pub(crate) fn promise_more(bytes: &[u8], offset: usize, salt: u64, end: usize) -> bool {
+    look_behind(bytes, offset, 0, salt, end).is_err()
+}
+
+/// Looks for valid records from `bytes[at]` on, and counts them. `bytes` are those from `offset` on of a file whose first bad record lies
+/// at `end`.
+fn look_behind(bytes: &[u8], offset: usize, mut at: usize, salt: u64, end: usize) -> Result<u32, Lost> {
     let mut budget = FUTILE_FACTOR_MAX * bytes.len() as u64;
-    let mut at = found.end + 8;
+    let mut valid = 0;
     while let Some(tag) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        if u64::from_le_bytes(*tag) != salt ^ at as u64 {
+        if u64::from_le_bytes(*tag) != salt ^ (offset + at) as u64 {
             at += 8;
             continue;
         }
-        let Some(frame) = record_at(bytes, at, salt) else {
+        let Some(frame) = record_from(&bytes[at..], offset + at, salt) else {
             // No crash leaves half records that claim more than this. Someone made them, so nothing here can be
             // trusted. (A group of many small records that lost its sectors claims each byte once.)
             let futile = claimed_bytes(bytes, at);
-            budget = budget.checked_sub(futile).ok_or(Lost { offset: found.end })?;
+            budget = budget.checked_sub(futile).ok_or(Lost { offset: end })?;
             at += 8;
             continue;
         };
-        if frame.synced_upto as usize > found.end {
-            return Err(Lost { offset: found.end });
+        if frame.synced_upto as usize > end {
+            return Err(Lost { offset: end });
         }
-        found.valid_after += 1;
-        at = frame.end;
+        valid += 1;
+        at = frame.end - offset;
     }
-    found.torn = found.valid_after > 0 || began_as_record(bytes, found.end, salt);
-    Ok(())
+    Ok(valid)
 }
 
 /// The cost of verifying the bad record at `offset`: the bytes it claims, if the file has them.

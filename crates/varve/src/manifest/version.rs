@@ -21,6 +21,7 @@ use crate::codec::reader::{Reader, Truncated};
 use crate::codec::varint::put_u64;
 use crate::error::{Damage, Error, Result};
 use crate::table::TableMeta;
+use crate::types::FileName;
 
 /// The most levels a store may have. With a factor of 10 between levels, 7 levels can store 32 TB.
 pub const LEVELS_MAX: usize = 7;
@@ -49,6 +50,16 @@ impl Version {
     #[must_use]
     pub fn levels(&self) -> usize {
         self.levels.len()
+    }
+
+    /// The files of all tables, with their sizes.
+    #[must_use]
+    pub(crate) fn files(&self) -> Vec<(FileName, u64)> {
+        let mut files = Vec::new();
+        for (_, table) in self.tables() {
+            files.push((FileName::table(table.id), table.size));
+        }
+        files
     }
 
     /// Every table with its level, from level 0 down, each level in its order.

@@ -6,13 +6,15 @@
 //! none                                 every table and segment that is found
 //! ```
 //!
-//! If the page of a slot is damaged, its contents identify the files: the header of a manifest or segment, the footer of a table.
+//! If the page of a slot is damaged, its contents identify the files: the header of a manifest or segment, the footer of a table. They are
+//! also looked for where a page may be older than it should be (`strays.rs`).
 //!
 //! Invariant: keys that a manifest excludes by a table's bounds are not read, however old that manifest is: bounds only get narrower.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::strays::adopt_strays;
 use super::{Lost, RepairReport};
 use crate::check::{Found, SlotPage, Survey, survey};
 use crate::codec::cipher::Keyring;
@@ -21,7 +23,7 @@ use crate::manifest::{Floors, Inspection, ManifestHeader, Version, inspect_manif
 use crate::storage::{SLOT_HEADER_BYTES, SlotError, Slots};
 use crate::table::{TableMeta, find_footers};
 use crate::types::{FileKind, FileName};
-use crate::wal::SegmentHeader;
+use crate::wal::{SegmentHeader, may_have_salt};
 
 /// Files begin at multiples of this many bytes of their slot.
 const PAGE_BYTES: usize = SLOT_HEADER_BYTES as usize;
@@ -95,6 +97,9 @@ pub(super) fn find<D: Slots>(device: &D, keyring: &Keyring, report: &mut RepairR
             }
         }
     }
+    if let Some(version) = version.as_ref().filter(|_| is_complete) {
+        adopt_strays(device, &found, version, &mut files)?;
+    }
     for (_, table) in version.iter().flat_map(Version::tables) {
         if !files.tables.contains_key(&table.id) {
             let what = if is_complete {
@@ -161,7 +166,9 @@ fn adopt_headless<D: Slots>(device: &D, found: &mut Survey) -> Result<Vec<(FileN
     for (Place { slot, start, bytes }, image) in unknown {
         let inside = |at: u64, bytes| Place { slot, start: start + at, bytes };
         for at in (0..image.len()).step_by(PAGE_BYTES) {
-            if let Ok(header) = SegmentHeader::decode(&image[at..]) {
+            if let Ok(header) = SegmentHeader::decode(&image[at..])
+                && may_have_salt(&store, header.segment, header.salt)
+            {
                 adopted.push((FileName::wal(header.segment), inside(at as u64, bytes - at as u64)));
             }
         }

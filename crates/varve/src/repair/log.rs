@@ -57,7 +57,7 @@ pub(super) fn salvage_log<D: Slots>(
                 report.lost.push(Lost::of(FileName::wal(previous), "a WAL segment is missing"));
             }
         }
-        let Some(salt) = find_salt(&bytes, id) else {
+        let Some(salt) = find_salt(&bytes, id, files.keyring.store()) else {
             if end.is_some() || header.is_none() && began(&bytes) {
                 report.lost.push(Lost::of(file, "a WAL segment has no record that can be read"));
             }

@@ -24,6 +24,7 @@ mod job;
 mod log;
 mod merge;
 mod output;
+mod strays;
 mod table;
 
 pub use job::Repair;

@@ -23,6 +23,7 @@ mod reserve;
 mod slot_header;
 mod slots;
 mod space;
+mod strays;
 
 #[cfg(unix)]
 pub use files::{FileSlots, SharedSlots};
@@ -32,6 +33,7 @@ pub use pool::SlotPool;
 pub use reserve::{MANIFEST_RESERVE_BYTES, RESERVE_BYTES};
 pub use slot_header::{Claim, SLOT_HEADER_BYTES, SlotHeader};
 pub use slots::{SlotError, Slots};
+pub(crate) use strays::{Needed, Part, parts};
 
 use crate::error::Result;
 use crate::types::{FileName, StoreId};
@@ -78,6 +80,9 @@ impl Pieces {
     }
 }
 
+/// Takes bytes that no needed file contains: see [`Storage::visit_strays`].
+pub type StrayVisitor<'a> = dyn FnMut(Option<(FileName, u64)>, &[u8]) -> Result<()> + 'a;
+
 /// The calls that the engine needs from the place where its files are stored.
 ///
 /// A storage over asynchronous files takes writes at once. It refuses a read of bytes that are not in memory with
@@ -104,6 +109,17 @@ pub trait Storage {
     /// [`Error::Corrupt`](crate::error::Error::Corrupt) ("short read") when the file ends earlier;
     /// [`Error::Pending`](crate::error::Error::Pending) when the bytes have to be fetched first.
     fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<()>;
+
+    /// Passes the bytes of slots with damaged pages that none of the `needed` files contains to `visit`, each piece from the start of a page on, and as far as they may
+    /// begin a segment. Files are given with the number of bytes that are needed. A piece behind one of them comes with the file and the
+    /// number of its byte that would be there. The default passes nothing, for a storage that cannot lose a file's name alone.
+    ///
+    /// # Errors
+    /// Those of `visit`, and [`Error::Pending`](crate::error::Error::Pending).
+    fn visit_strays(&self, needed: &[(FileName, u64)], visit: &mut StrayVisitor<'_>) -> Result<()> {
+        let _ = (needed, visit);
+        Ok(())
+    }
 
     /// Makes sure that `file`, a log, can be written up to `bytes`, even if the storage becomes full later. Returns the length up to which
     /// it can be written now. A storage without a limit returns `bytes`.

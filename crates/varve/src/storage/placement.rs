@@ -12,7 +12,7 @@ use crate::types::{FileKind, FileName};
 
 /// While there are spare slots, a segment follows others in a slot only if it begins before this byte. So short
 /// segments share a slot, and a long one leaves a whole slot spare when it is deleted.
-const SHARED_BYTES: u64 = 256 << 10;
+pub(super) const SHARED_BYTES: u64 = 256 << 10;
 
 /// A file that moves is copied in pieces of this length.
 const COPY_BYTES: u64 = 256 << 10;

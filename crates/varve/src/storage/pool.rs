@@ -66,6 +66,8 @@ pub(super) struct Slot {
     pub(super) kind: Option<FileKind>,
     /// Where the half of the page that was written last begins.
     half: u64,
+    /// Nothing of its page was lost when it was read.
+    pub(super) is_intact: bool,
     /// The page claims files that were deleted since.
     pub(super) is_stale: bool,
     /// A flush failed: it is unknown which of its bytes are durable.
@@ -289,6 +291,7 @@ impl<D: Slots> SlotPool<D> {
             dirty: true,
             kind: None,
             half: 0,
+            is_intact: false,
             is_stale: false,
             is_lost: false,
         };
@@ -297,7 +300,9 @@ impl<D: Slots> SlotPool<D> {
             let mut page = vec![0; SLOT_HEADER_BYTES as usize];
             match self.device.read(slot, 0, &mut page) {
                 Ok(len) => {
-                    let found = SlotHeader::decode_at(page.get(..len).unwrap_or_default(), slot)?;
+                    let page = page.get(..len).unwrap_or_default();
+                    let found = SlotHeader::decode_at(page, slot)?;
+                    known.is_intact = SlotHeader::is_intact(page, slot);
                     known.size = self.device.size(slot);
                     known.state = Use::Open;
                     if let Some((at, found)) = found {

@@ -7,7 +7,7 @@ use super::pool::{Slot, SlotPool, Use, failed};
 use super::slot_header::CLAIMS_MAX;
 use super::slots::{SlotError, Slots};
 use super::space::pages;
-use super::{Pieces, Storage};
+use super::{Pieces, Storage, StrayVisitor};
 use crate::error::{Error, Result};
 use crate::types::{FileKind, FileName, StoreId};
 
@@ -84,6 +84,11 @@ impl<D: Slots> Storage for SlotPool<D> {
             Ok(_) => Err(short()),
             Err(error) => Err(failed(error)),
         }
+    }
+
+    /// A host that keeps the room for tables commits all slots together, and can lose no page alone.
+    fn visit_strays(&self, needed: &[(FileName, u64)], visit: &mut StrayVisitor<'_>) -> Result<()> {
+        if self.host_keeps_table_room { Ok(()) } else { self.read_strays(needed, visit) }
     }
 
     fn make_sure(&mut self, file: FileName, bytes: u64) -> Result<u64> {

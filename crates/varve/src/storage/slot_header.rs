@@ -107,6 +107,12 @@ impl SlotHeader {
         first_difference(&self.encode_half(slot), page, at / HALF_BYTES * HALF_BYTES)
     }
 
+    /// Whether each copy in a page is valid: nothing of it is lost.
+    pub(super) fn is_intact(page: &[u8], slot: u32) -> bool {
+        let mut copies = (0..2 * HALF_BYTES).step_by(COPY_BYTES);
+        copies.all(|at| page.get(at..).is_some_and(|copy| matches!(decode_copy(copy, slot), Ok(Some(_)))))
+    }
+
     /// A half of the page, both copies.
     pub(super) fn encode_half(&self, slot: u32) -> Vec<u8> {
         let seed = u64::from(slot);

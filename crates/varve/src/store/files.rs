@@ -253,9 +253,8 @@ impl<S: Storage> Store<S> {
     /// Releases the room that tables were expected to need but do not use. The slot headers still include it until they
     /// are written again.
     pub(super) fn trim_tables(&mut self) {
-        let tables: Vec<_> = self.version.tables().map(|(_, table)| (table.id, table.size)).collect();
-        for (id, size) in tables {
-            self.storage.trim(FileName::table(id), size);
+        for (file, size) in self.version.files() {
+            self.storage.trim(file, size);
         }
     }
 

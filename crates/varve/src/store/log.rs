@@ -7,6 +7,7 @@ use super::Store;
 use crate::codec::frame::encrypt_records;
 use crate::codec::room;
 use crate::error::{Error, Result};
+use crate::mutant::{self, Mutant};
 use crate::storage::Storage;
 use crate::types::FileName;
 use crate::view::writable;
@@ -190,7 +191,10 @@ impl<S: Storage> Store<S> {
             self.create_file(file, self.segment_bytes().max(staged) as u64)?;
         }
         let header = self.active.borrow().image()[..SEGMENT_HEADER_BYTES].to_vec();
-        let written = self.storage.write(file, 0, &header).and_then(|()| self.storage.sync(file));
+        let mut written = self.storage.write(file, 0, &header);
+        if !mutant::has(Mutant::HeaderNotFlushedFirst) {
+            written = written.and_then(|()| self.storage.sync(file));
+        }
         if let Err(error) = written {
             self.storage.delete(file)?;
             return Err(error);

@@ -280,8 +280,8 @@ impl<S: Storage> Store<S> {
     /// An empty memtable whose segment follows `previous` (its number and where it ends).
     fn new_memtable(&mut self, previous: u64, previous_end: u64) -> SharedMemtable {
         let (segment, entropy) = self.fresh.segment();
-        let salt = segment_salt(segment, entropy);
-        let key = self.manifest.keyring().current();
+        let keyring = self.manifest.keyring();
+        let (salt, key) = (segment_salt(keyring.store(), segment, entropy), keyring.current());
         share(Memtable::new(SegmentHeader { segment, salt, previous, previous_end, key }))
     }
 }

@@ -4,7 +4,8 @@
 //! 2. From the newest WAL segment, the chain of `previous` leads back to the floor; a missing link is corruption.
 //! 3. Each segment becomes a frozen memtable. All but the newest must be whole up to the end that the next segment
 //!    names; the newest may be torn and is cut.
-//! 4. A file that nothing refers to is an orphan and is deleted, once the manifest was written anew.
+//! 4. Bytes that none of these files contains have no segment above the floor, or the page of a slot is damaged (`wal/stray.rs`).
+//! 5. A file that nothing refers to is an orphan and is deleted, once the manifest was written anew.
 //!
 //! Invariant: nothing is appended to an old segment. The next one names the cut, and before its header is written the
 //! old one is flushed; so a record that was read once will be read again, and a record that was cut stays cut. For the same reason an
@@ -30,12 +31,14 @@ use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::manifest::{Manifest, Version};
 use crate::memtable::Memtable;
+use crate::mutant::{self, Mutant};
 use crate::options::{Host, Options};
 use crate::storage::Storage;
 use crate::types::{FileKind, FileName, Sequence};
 use crate::view::{View, share};
 use crate::wal::{
-    HeaderError, Record, SEGMENT_VERSION, SegmentHeader, Tail, decrypt_segment, header_was_lost, scan_segment,
+    Chain, HeaderError, LOST_SEGMENT, Record, SEGMENT_VERSION, SegmentHeader, Tail, decrypt_segment,
+    header_was_lost, lost_segment, scan_segment,
 };
 
 /// An opening that finds at least this many segments first flushes them to a table.
@@ -91,6 +94,10 @@ pub(super) fn open<S: Storage>(
     check_tables(&files, &version)?;
     let chain = find_chain(&storage, manifest.keyring(), &files, version.floors.log_floor)?;
     let replay = replay(chain, Clients::of_manifest(&version.clients), &mut report)?;
+    if !report.new && !mutant::has(Mutant::StraysIgnored) {
+        // Before anything is written or trimmed: that may overwrite what the repair needs.
+        check_strays(&storage, manifest.keyring(), &version, &replay.chain)?;
+    }
     let mut store = assemble(storage, options, host, manifest, version, replay);
     report.clean = report.new || !report.torn && report.clean;
     report.tables = store.version.tables().count() as u64;
@@ -138,6 +145,29 @@ fn check_tables(files: &[(FileName, u64)], version: &Version) -> Result<()> {
     Ok(())
 }
 
+/// Looks for segments that are in no slot's page.
+fn check_strays<S: Storage>(
+    storage: &S,
+    keyring: &Keyring,
+    version: &Version,
+    chain: &[(SegmentHeader, u64)],
+) -> Result<()> {
+    let mut needed = version.files();
+    for (header, end) in chain {
+        needed.push((FileName::wal(header.segment), *end));
+    }
+    storage.visit_strays(&needed, &mut |behind, bytes| match lost_segment(
+        bytes,
+        behind,
+        keyring.store(),
+        version.floors.log_floor,
+        chain,
+    ) {
+        Some(segment) => Err(Error::corrupt(FileName::wal(segment), 0, LOST_SEGMENT)),
+        None => Ok(()),
+    })
+}
+
 /// The segments that must be replayed, oldest first.
 fn find_chain<S: Storage>(
     storage: &S,
@@ -146,7 +176,6 @@ fn find_chain<S: Storage>(
     log_floor: u64,
 ) -> Result<Vec<Segment>> {
     let mut found: Vec<Segment> = Vec::new();
-    let mut headless: Vec<FileName> = Vec::new();
     for (file, bytes) in files.iter().filter(|(file, _)| file.kind == FileKind::Wal && file.id > log_floor) {
         let mut bytes = read_whole(storage, *file, *bytes)?;
         match SegmentHeader::decode(&bytes) {
@@ -157,10 +186,11 @@ fn find_chain<S: Storage>(
             Err(HeaderError::Version(found)) => {
                 return Err(Error::Version { found, supported: SEGMENT_VERSION });
             }
-            _ if header_was_lost(&bytes, file.id) => {
+            _ if header_was_lost(&bytes, file.id, keyring.store()) => {
                 return Err(Error::corrupt(*file, 0, "the header of a WAL segment is damaged"));
             }
-            _ => headless.push(*file),
+            // It was claimed and not begun.
+            _ => {}
         }
     }
     let mut chain = Vec::new();
@@ -199,8 +229,8 @@ fn read_whole<S: Storage>(storage: &S, file: FileName, bytes: u64) -> Result<Vec
 struct Replay {
     frozen: VecDeque<Frozen>,
     segments: Vec<u64>,
-    /// Where each of them ends.
-    ends: Vec<(FileName, u64)>,
+    /// Their headers, and where they end.
+    chain: Chain,
     previous: u64,
     previous_end: u64,
     last_sequence: Sequence,
@@ -236,7 +266,7 @@ fn replay(chain: Vec<Segment>, clients: Clients, report: &mut RecoveryReport) ->
         let mut note = |record: &Record<'_>| {
             replay.clients.replay(record.client, record.request, record.first_sequence, record.count);
         };
-        replay.ends.push((file, scan.end as u64));
+        replay.chain.push((segment.header, scan.end as u64));
         let memtable = Memtable::replayed(segment.bytes, segment.header, scan.end, file, &mut note)?;
         report.entries += memtable.entries() as u64;
         if !memtable.is_empty() {
@@ -300,9 +330,9 @@ fn assemble<S: Storage>(
     store.active = store.new_memtable(replay.previous, replay.previous_end);
     store.wipes = store.has_plain_files();
     store.storage.set_wiping(store.wipes);
-    for (file, end) in replay.ends {
+    for (header, end) in replay.chain {
         // Nothing is appended to them any more. Behind the end may be writes that were staged (seed 1795891650000689).
-        store.storage.trim(file, end);
+        store.storage.trim(FileName::wal(header.segment), end);
     }
     store.refresh_view();
     store

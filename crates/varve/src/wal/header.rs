@@ -8,12 +8,15 @@
 //! xxh3 is over the first 40 bytes, seed 0. `previous` is 0 in a store's first segment. `key` is the number of the data key that
 //! encrypts the records. Version 1 has 0 there: it is not encrypted.
 //!
-//! Invariant: the salt's lower half follows from its upper half and the segment's number. So even without a readable
-//! header, the first record shows which segment it belongs to.
+//! Invariant: the salt's lower half follows from its upper half, the segment's number and the store. So even without a readable
+//! header, the first record shows which segment it belongs to, and a segment that is in no slot's page shows whose it is. In older
+//! segments the store has no part in it.
 
 use crate::codec::cipher::KeyNumber;
 use crate::codec::hash::xxh3;
 use crate::codec::reader::{Reader, Truncated};
+use crate::mutant::{self, Mutant};
+use crate::types::StoreId;
 
 /// Length of a segment's header in bytes.
 pub const SEGMENT_HEADER_BYTES: usize = 48;
@@ -23,6 +26,10 @@ pub const SEGMENT_VERSION: u16 = 2;
 
 const MAGIC: [u8; 4] = *b"VRVL";
 const HASHED_BYTES: usize = 40;
+
+/// Of a salt: the number of the segment, and the store behind it.
+const SEGMENT_BYTES: usize = 8;
+const SALTED_BYTES: usize = SEGMENT_BYTES + size_of::<StoreId>();
 
 /// The header of a segment. It describes this segment and the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,11 +55,26 @@ pub enum HeaderError {
     Version(u16),
 }
 
-/// The salt for a segment: half from the host's `entropy`, half a hash of that half and the segment's number.
+/// The salt for a segment: half from the host's `entropy`, half a hash of that half, the segment's number and the store.
 #[must_use]
-pub fn segment_salt(segment: u64, entropy: u64) -> u64 {
+pub fn segment_salt(store: &StoreId, segment: u64, entropy: u64) -> u64 {
+    let hashed = if mutant::has(Mutant::StoreNotInSalt) { SEGMENT_BYTES } else { SALTED_BYTES };
+    salt_under(store, segment, entropy, hashed)
+}
+
+/// Whether a segment of this number and store may have this salt. In older segments it does not show the store.
+pub(crate) fn may_have_salt(store: &StoreId, segment: u64, salt: u64) -> bool {
+    let salt_of = |hashed| salt_under(store, segment, salt >> 32, hashed);
+    salt_of(SALTED_BYTES) == salt || salt_of(SEGMENT_BYTES) == salt
+}
+
+/// The salt whose lower half is a hash of the first `hashed` bytes of number and store.
+fn salt_under(store: &StoreId, segment: u64, entropy: u64, hashed: usize) -> u64 {
     let upper = (entropy ^ entropy << 32) & !0xffff_ffff;
-    upper | xxh3(&segment.to_le_bytes(), upper) >> 32
+    let mut bytes = [0; SALTED_BYTES];
+    bytes[..SEGMENT_BYTES].copy_from_slice(&segment.to_le_bytes());
+    bytes[SEGMENT_BYTES..].copy_from_slice(store);
+    upper | xxh3(&bytes[..hashed], upper) >> 32
 }
 
 /// The version of a file whose key has this number.

@@ -18,12 +18,15 @@ mod header;
 mod record;
 mod salvage;
 mod scan;
+mod stray;
 
 pub use crate::codec::frame::RECORD_HEADER_BYTES;
 pub use entry::Entry;
 pub(crate) use entry::{key_at, put_entry};
+pub(crate) use header::may_have_salt;
 pub use header::{HeaderError, SEGMENT_HEADER_BYTES, SEGMENT_VERSION, SegmentHeader, segment_salt};
 pub use record::{Entries, Record, Records};
 pub use salvage::{Piece, find_salt, salvage_segment};
 pub use scan::{Scan, Tail, header_was_lost, scan_segment};
 pub(crate) use scan::{decrypt_segment, decrypt_span, verify_segment};
+pub(crate) use stray::{Chain, LOST_SEGMENT, end_of_segment, is_longer, lost_segment, strays};

@@ -5,9 +5,10 @@
 //!
 //! Invariant: a record is returned only if its checksum matches under the salt of this very segment.
 
-use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_salt};
+use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, may_have_salt};
 use super::record::Record;
 use crate::codec::frame::record_at;
+use crate::types::StoreId;
 
 /// A piece of a segment.
 #[derive(Debug, Clone)]
@@ -31,10 +32,10 @@ pub enum Piece<'a> {
     },
 }
 
-/// The salt of segment `segment`: from its header or, if that is damaged, from the first record whose tag proves it
-/// (see [`segment_salt`]).
+/// The salt of segment `segment` of `store`: from its header or, if that is damaged, from the first record whose tag proves it
+/// (see [`segment_salt`](super::segment_salt)).
 #[must_use]
-pub fn find_salt(bytes: &[u8], segment: u64) -> Option<u64> {
+pub fn find_salt(bytes: &[u8], segment: u64, store: &StoreId) -> Option<u64> {
     if let Ok(header) = SegmentHeader::decode(bytes)
         && header.segment == segment
     {
@@ -43,7 +44,7 @@ pub fn find_salt(bytes: &[u8], segment: u64) -> Option<u64> {
     (SEGMENT_HEADER_BYTES..bytes.len()).step_by(8).find_map(|at| {
         let tag = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
         let salt = tag ^ at as u64;
-        let proven = segment_salt(segment, salt >> 32) == salt && record_at(bytes, at, salt).is_some();
+        let proven = may_have_salt(store, segment, salt) && record_at(bytes, at, salt).is_some();
         proven.then_some(salt)
     })
 }

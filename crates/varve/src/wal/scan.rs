@@ -9,12 +9,12 @@
 //!
 //! Invariant: `Scan::end` is a record boundary, and all bytes before it were verified.
 
-use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_salt};
+use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, may_have_salt};
 use super::record::Record;
 use crate::codec::cipher::Keyring;
 use crate::codec::frame::{self, Frame, FrameScan, Lost, decrypt_records};
 use crate::error::{Error, Result};
-use crate::types::{FileName, Sequence};
+use crate::types::{FileName, Sequence, StoreId};
 
 /// The bytes after the last good record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,17 +169,22 @@ impl From<Lost> for Stop {
     }
 }
 
-/// Whether the header of segment `segment` was damaged after it was in use: it is unreadable, yet a record of
+/// Whether the header of segment `segment` of `store` was damaged after it was in use: it is unreadable, yet a record of
 /// this very segment follows it.
 ///
 /// Records are written only once the header is durable, so a crash cannot cause this. Records that an earlier segment
-/// left in a recycled file have the salt of that segment (see [`segment_salt`]) and do not count.
+/// left in a recycled file have the salt of that segment (see [`segment_salt`](super::segment_salt)) and do not count.
 #[must_use]
-pub fn header_was_lost(bytes: &[u8], segment: u64) -> bool {
+pub fn header_was_lost(bytes: &[u8], segment: u64, store: &StoreId) -> bool {
     if SegmentHeader::decode(bytes).is_ok() {
         return false;
     }
-    let Some(tag) = bytes.get(SEGMENT_HEADER_BYTES..).and_then(<[u8]>::first_chunk) else { return false };
-    let salt = u64::from_le_bytes(*tag) ^ SEGMENT_HEADER_BYTES as u64;
-    segment_salt(segment, salt >> 32) == salt && frame::record_at(bytes, SEGMENT_HEADER_BYTES, salt).is_some()
+    let Some(salt) = first_salt(bytes) else { return false };
+    may_have_salt(store, segment, salt) && frame::record_at(bytes, SEGMENT_HEADER_BYTES, salt).is_some()
+}
+
+/// The salt that the tag behind a segment's header implies.
+pub(super) fn first_salt(bytes: &[u8]) -> Option<u64> {
+    let tag = bytes.get(SEGMENT_HEADER_BYTES..)?.first_chunk()?;
+    Some(u64::from_le_bytes(*tag) ^ SEGMENT_HEADER_BYTES as u64)
 }

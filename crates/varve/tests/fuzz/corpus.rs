@@ -19,7 +19,7 @@ pub type Corpus = Vec<Vec<u8>>;
 
 /// The header of the segments here.
 pub fn segment_header() -> SegmentHeader {
-    SegmentHeader { segment: 5, salt: segment_salt(5, 77), previous: 4, previous_end: 48, key: 0 }
+    SegmentHeader { segment: 5, salt: segment_salt(&[9; 16], 5, 77), previous: 4, previous_end: 48, key: 0 }
 }
 
 fn memtable(entries: u64) -> Memtable {

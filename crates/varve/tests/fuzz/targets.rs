@@ -30,9 +30,9 @@ const STEPS_MAX: usize = 300;
 
 pub fn segment(bytes: &[u8]) {
     let _ = SegmentHeader::decode(bytes);
-    let _ = header_was_lost(bytes, 5);
+    let _ = header_was_lost(bytes, 5, &[9; 16]);
     let header = corpus::segment_header();
-    let _ = find_salt(bytes, 5);
+    let _ = find_salt(bytes, 5, &[9; 16]);
     let _ = salvage_segment(bytes, header.salt, bytes.len()).len();
     for end in [None, Some(bytes.len() as u64)] {
         let Ok(scan) = scan_segment(bytes, &header, end, FileName::wal(5)) else { continue };

@@ -136,7 +136,8 @@ pub fn check_to(slots: &MemorySlots, encryption: &Encryption, log_end: Option<u6
         page: slots.slot(slot).iter().take(SLOT_HEADER_BYTES as usize).copied().collect(),
     };
     let pages: Vec<_> = (0..slots.count()).map(page).collect();
-    let mut check = Check::new(&pages, log_end, &encryption.keyring).expect("of this format");
+    let check = Check::new(&pages, log_end, &encryption.keyring).expect("of this format");
+    let mut check = check.of_closed_store();
     let mut last = 0;
     loop {
         let (done, total) = check.progress();
