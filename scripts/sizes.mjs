@@ -16,7 +16,7 @@ export const CLOSURES = join(root, 'build', 'closures.json');
  * and each of them counts it.
  */
 export const GZIP_BYTES_MAX = new Map([
-  ['varve.wasm', 137 * 1024],
+  ['varve.wasm', 138.25 * 1024],
   ['index.js', 28.5 * 1024],
   ['http.js', 29.75 * 1024],
   ['collections.js', 26.25 * 1024],
@@ -30,7 +30,7 @@ export const GZIP_BYTES_MAX = new Map([
   ['zero.js', 29.25 * 1024],
   ['inspector.js', 1.25 * 1024],
   ['deno-kv.js', 27 * 1024],
-  ['varve-tools.wasm', 84.75 * 1024],
+  ['varve-tools.wasm', 88 * 1024],
   ['engine-worker.js', 25.5 * 1024],
   ['encryption-worker.js', 3.25 * 1024],
   ['indexeddb-worker.js', 11.25 * 1024],
