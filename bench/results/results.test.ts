@@ -123,7 +123,7 @@ test('the page of the benchmark shows everyday tasks, in words, and where Varve 
   expect(count).toBe('slower in 3 of 7 comparisons with a peer');
   const cases = slowest.lines.map(({ cells }) => cells[0]).join();
   expect(cases).toBe('delete (in the worker),write-rand (node),open-cold (from the page, awaited)');
-  expect(where).toContain('4 cores, Chromium 140, 2026-01-02, commit abcdef0123');
+  expect(where).toContain('4 cores, Chromium 140, 2026-01-02.');
 });
 
 test('the README gets its figures between the markers, and nothing else is touched', () => {
