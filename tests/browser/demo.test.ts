@@ -263,7 +263,9 @@ test('each tab shows the leader, and another tab leads when the leader is closed
   const opened = profile.context.waitForEvent('page');
   await first.click('#sharing-open');
   const second = await opened;
-  await untilSharing(second, 'Another tab leads; this one reaches the store over a port. 2 tabs in all.');
+  // This failed on a busy machine, where the broker took longer than 200 ms to hand the port over: then a channel takes its place.
+  await untilSharing(second, '2 tabs in all.');
+  expect(await sharing(second)).toContain('Another tab leads; this one reaches the store over ');
   await untilSharing(first, 'This tab leads; 1 other tab shares the store.');
   await first.close();
   await untilSharing(second, 'This tab leads now');
