@@ -1,4 +1,4 @@
-// What package.json exports of js/src.
+// The entry points of the package: its exports of js/src, as package.json lists them.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

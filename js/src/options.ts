@@ -79,6 +79,12 @@ export function checkDurability(durability: unknown): void {
     throw invalid(`durability is 'memory', 'relaxed' or 'strict', not ${shown(durability)}.`);
 }
 
+/** Throws unless it is what a live query returns for a range, or undefined. */
+export function checkAs(as: unknown): void {
+  if (as !== undefined && as !== 'entries' && as !== 'keys' && as !== 'values' && as !== 'count')
+    throw invalid(`as is 'entries', 'keys', 'values' or 'count', not ${shown(as)}.`);
+}
+
 /** Throws unless it is a limit for a scan, or undefined. */
 export function checkLimit(limit: number | undefined, name = 'limit'): void {
   if (limit !== undefined && (!Number.isInteger(limit) || limit < 0))

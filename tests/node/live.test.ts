@@ -249,6 +249,13 @@ test('a count takes no limit and no direction, as that of a store', async () => 
   expect(typed).toThrow(refused);
 });
 
+test('a range as something else is refused', async () => {
+  const db = await opened();
+  for (const as of ['entry', null, 1]) {
+    expect(() => db.live({ as } as never)).toThrow("as is 'entries', 'keys', 'values' or 'count', not");
+  }
+});
+
 test('a query continues when the leader ends while it reads, or does not answer', async () => {
   const db = await opened();
   await db.set('a', 1);

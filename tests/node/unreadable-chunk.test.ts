@@ -3,6 +3,7 @@
 
 import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
+import { openDB } from 'idb';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { check, open, repair, type Store } from '../../js/src/index.ts';
 import type { ChunkName, FoundChunk } from '../../js/src/storage/buffered/chunk-store.ts';
@@ -41,17 +42,11 @@ async function fill(): Promise<void> {
 
 /** The chunks of the longest slot. */
 async function chunksOfTable(): Promise<ChunkName[]> {
-  const database = await new Promise<IDBDatabase>((resolve) => {
-    const opening = indexedDB.open('varve:notes');
-    opening.onsuccess = () => resolve(opening.result);
-  });
-  const asking = database.transaction('chunks').objectStore('chunks').getAllKeys();
-  await new Promise((resolve) => {
-    asking.onsuccess = resolve;
-  });
+  const database = await openDB('varve:notes');
+  const keys = await database.getAllKeys('chunks');
   database.close();
   const slots = new Map<number, ChunkName[]>();
-  for (const key of asking.result) {
+  for (const key of keys) {
     const [slot = 0, index = 0] = key as number[];
     // Reserved room is not a chunk of a slot.
     if (slot < 1e9) slots.set(slot, [...(slots.get(slot) ?? []), { slot, index }]);

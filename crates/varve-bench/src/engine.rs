@@ -97,7 +97,8 @@ pub trait Engine: Concurrent + Sized {
     fn close(self) -> Outcome;
 }
 
-/// The operations that several tasks make in one store at the same time. A task is a thread, unless the file of the engine says something else.
+/// The operations that several tasks make in one store at the same time. A task is a thread, unless the engine's file
+/// says something else.
 pub trait Concurrent {
     /// Looks up `batches` batches from each of `threads` threads; `keys` gets the thread and the batch. Returns how many keys were there.
     fn get_all_from_all(

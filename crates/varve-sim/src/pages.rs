@@ -1,7 +1,8 @@
 //! Damage to the pages that say which files a slot contains.
 //!
 //! Invariants under test: a closed store that lost a page, or a half of one, has the contents of before or reports that it is damaged. If it
-//! reports that, or the page is an older one and the contents are wrong, a check finds a problem, too; and a repair finds everything in any case, because nothing but pages was damaged.
+//! reports that, or the page is an older one and the contents are wrong, a check finds a problem, too; and a repair finds everything in any
+//! case, because nothing but pages was damaged.
 //! And bytes of another store never count as damage.
 
 use varve::storage::{SLOT_HEADER_BYTES, SlotHeader, SlotPool};
@@ -41,7 +42,7 @@ const OPENINGS_MAX: u64 = 100;
 /// without a manifest in turn.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The fault, in words.
 pub fn damage_pages(trace: &Trace, fault: PageFault) -> Result<Damage, String> {
     let mut observed = Observed::new();
     let calm = calm(trace);

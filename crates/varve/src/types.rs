@@ -18,6 +18,9 @@ pub const VALUE_BYTES_MAX: usize = 1 << 27;
 /// Longest batch in bytes, and longest response to one request (256 MiB).
 pub const BATCH_BYTES_MAX: usize = 1 << 28;
 
+/// Files begin at multiples of this many bytes of their slot.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
 /// Identifies a store. It seeds the checksums of the store's tables, so that a block of another store is never mistaken
 /// for one of this store.
 pub type StoreId = [u8; 16];

@@ -60,7 +60,7 @@ export interface ChangesOptions<K> extends WatchOptions, KeyRange<K> {
   since?: number | undefined;
 }
 
-/** An iterator over changes. It ends only when the loop is left, its signal aborts, or the store is closed (`VARVE_CLOSED`) or has failed. */
+/** An iterator over changes. It ends only when the loop is left, its signal aborts, or the store is closed (`VARVE_CLOSED`) or failed. */
 export type ChangeIterator<K, V> = StoreIterator<Change<K, V>>;
 
 /** A range for a live query, and what the query returns for it. */

@@ -5,7 +5,8 @@
  *
  * Invariant: never silent, and never a second store beside one of the same name: a store that is in one storage is opened there,
  * or not at all. Memory replaces the others only where the browser provides neither. A locked store, a full origin or a storage that
- * fails is an error instead, because memory would look like an empty store. A server is an error, too, because its requests would share the memory.
+ * fails is an error instead, because memory would look like an empty store. A server is an error, too: its requests would share the
+ * memory.
  */
 
 import { invalid, VarveError } from '../errors.ts';

@@ -24,6 +24,7 @@ import { type ByteRange, encodeRange, halfOpen } from '../codec/range.ts';
 import {
   addAll,
   BEGIN,
+  checkAs,
   checkOptions,
   DELETE,
   durabilityOf,
@@ -333,6 +334,7 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
           : this.#only(given as K);
       // The range is encoded here, at the call, not when the query runs.
       const { as, reverse, limit } = range;
+      checkAs(as);
       const known = isFunction ? LIVE_READ : as === 'count' ? LIVE_COUNT : LIVE;
       const bytes = encodeRange(range, this.formats.keys, known);
       const query = given as (view: Snapshot<K, V>) => unknown;

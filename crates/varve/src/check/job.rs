@@ -1,8 +1,8 @@
 //! A check in progress.
 //!
 //! Life cycle: made from slot pages -> asks for manifests and WAL segments as a whole -> judges them -> asks for the bytes
-//! of one table after another (whole tables if the key is not here) -> done. Of a closed store it asks for bytes of no file before the tables. A host that checks an open store reads
-//! everything before the tables in one turn, and nothing is written in that turn.
+//! of one table after another (whole tables if the key is not here) -> done. Of a closed store it asks for bytes of no file before the
+//! tables. A host that checks an open store reads everything before the tables in one turn, and nothing is written in that turn.
 //!
 //! Invariant: after `Need`, `step` is called only once `feed` was called.
 

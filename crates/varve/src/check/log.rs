@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::types::FileName;
 use crate::wal::{Chain, HeaderError, SegmentHeader, Tail, decrypt_segment, header_was_lost, scan_segment};
 
-/// Checks the segments above `log_floor`, and returns those that were found. `log_end` is the number of bytes written to the newest one, where that is
-/// known; 0 when it is known to have a torn tail.
+/// Checks the segments above `log_floor`, and returns those that were found. `log_end` is the number of bytes written to the newest one,
+/// where that is known; 0 when it is known to have a torn tail.
 pub(super) fn check_log(
     keyring: &Keyring,
     segments: &mut BTreeMap<u64, Vec<u8>>,

@@ -22,11 +22,8 @@ use crate::error::{Error, Result};
 use crate::manifest::{Floors, Inspection, ManifestHeader, Version, inspect_manifest};
 use crate::storage::{SLOT_HEADER_BYTES, SlotError, Slots};
 use crate::table::{TableMeta, find_footers};
-use crate::types::{FileKind, FileName};
+use crate::types::{FileKind, FileName, PAGE_BYTES};
 use crate::wal::{SegmentHeader, may_have_salt};
-
-/// Files begin at multiples of this many bytes of their slot.
-const PAGE_BYTES: usize = SLOT_HEADER_BYTES as usize;
 
 /// A file to read.
 #[derive(Debug, Clone, Copy)]
@@ -165,7 +162,7 @@ fn adopt_headless<D: Slots>(device: &D, found: &mut Survey) -> Result<Vec<(FileN
     let store = found.store.unwrap_or_default();
     for (Place { slot, start, bytes }, image) in unknown {
         let inside = |at: u64, bytes| Place { slot, start: start + at, bytes };
-        for at in (0..image.len()).step_by(PAGE_BYTES) {
+        for at in (0..image.len()).step_by(PAGE_BYTES as usize) {
             if let Ok(header) = SegmentHeader::decode(&image[at..])
                 && may_have_salt(&store, header.segment, header.salt)
             {

@@ -1,7 +1,7 @@
 //! Files that are in no slot's page, or where an older page has them: the page of their slot, or its newest half, is damaged.
 //!
-//! Only segments above the floor and tables of the manifest count, so the newest manifest must be whole. What opening refuses
-//! (`wal/stray.rs`) is found here, in all bytes of all slots.
+//! Only segments above the floor and tables of the manifest count, so the newest manifest must be whole. The segments
+//! because of which an opening is refused (`wal/stray.rs`) are found here, in all bytes of all slots.
 //!
 //! Invariant: a place that a page gives is replaced only by one that has more of what was promised to be durable.
 

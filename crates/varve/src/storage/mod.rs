@@ -110,8 +110,8 @@ pub trait Storage {
     /// [`Error::Pending`](crate::error::Error::Pending) when the bytes have to be fetched first.
     fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<()>;
 
-    /// Passes the bytes of slots with damaged pages that none of the `needed` files contains to `visit`, each piece from the start of a page on, and as far as they may
-    /// begin a segment. Files are given with the number of bytes that are needed. A piece behind one of them comes with the file and the
+    /// Passes the bytes that none of the `needed` files contains to `visit`, in slots whose page is damaged. Each piece begins at a page, and
+    /// goes on as far as a segment may begin there. Files are given with the number of bytes that are needed. A piece behind one of them comes with the file and the
     /// number of its byte that would be there. The default passes nothing, for a storage that cannot lose a file's name alone.
     ///
     /// # Errors

@@ -4,11 +4,11 @@
 
 use super::name_map::Place;
 use super::pool::{Slot, SlotPool, Use, failed};
-use super::slot_header::{CLAIMS_MAX, PAGE_BYTES, SLOT_HEADER_BYTES};
+use super::slot_header::{CLAIMS_MAX, SLOT_HEADER_BYTES};
 use super::slots::{SlotError, Slots};
 use super::space::{Gap, gaps, pages};
 use crate::error::{Error, Result};
-use crate::types::{FileKind, FileName};
+use crate::types::{FileKind, FileName, PAGE_BYTES};
 
 /// While there are spare slots, a segment follows others in a slot only if it begins before this byte. So short
 /// segments share a slot, and a long one leaves a whole slot spare when it is deleted.

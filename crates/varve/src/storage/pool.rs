@@ -22,11 +22,11 @@
 
 use super::Storage;
 use super::name_map::{NameMap, Place, is_file};
-use super::slot_header::{Claim, HALF_BYTES, PAGE_BYTES, SLOT_HEADER_BYTES, SlotHeader};
+use super::slot_header::{Claim, Found, HALF_BYTES, SLOT_HEADER_BYTES, SlotHeader};
 use super::slots::{SlotError, Slots};
 use super::space::pages;
 use crate::error::{Error, Result};
-use crate::types::{FileKind, FileName, StoreId};
+use crate::types::{FileKind, FileName, PAGE_BYTES, StoreId};
 
 /// Spare slots to keep open, so that one synchronous turn can flush and merge without waiting for the host.
 const FREE_SLOTS_MIN: u32 = 4;
@@ -300,13 +300,12 @@ impl<D: Slots> SlotPool<D> {
             let mut page = vec![0; SLOT_HEADER_BYTES as usize];
             match self.device.read(slot, 0, &mut page) {
                 Ok(len) => {
-                    let page = page.get(..len).unwrap_or_default();
-                    let found = SlotHeader::decode_at(page, slot)?;
-                    known.is_intact = SlotHeader::is_intact(page, slot);
+                    let found = SlotHeader::find(page.get(..len).unwrap_or_default(), slot)?;
                     known.size = self.device.size(slot);
                     known.state = Use::Open;
-                    if let Some((at, found)) = found {
+                    if let Some(Found { header: found, at, is_intact }) = found {
                         known.half = at / HALF_BYTES as u64 * HALF_BYTES as u64;
+                        known.is_intact = is_intact;
                         known.kind = found.claims.first().map(|claim| claim.file.kind);
                         header = Ok(Some(found));
                     }

@@ -21,11 +21,11 @@
 use super::Pieces;
 use super::name_map::{Place, is_file, reserve_of};
 use super::pool::{Slot, SlotPool, Use};
-use super::slot_header::{PAGE_BYTES, SLOT_HEADER_BYTES};
+use super::slot_header::SLOT_HEADER_BYTES;
 use super::slots::{SlotError, Slots};
 use super::space::pages;
 use crate::error::{Error, Result};
-use crate::types::{FileKind, FileName};
+use crate::types::{FileKind, FileName, PAGE_BYTES};
 
 /// Length in bytes of the room that is set aside for a segment, header page of its slot included.
 pub const RESERVE_BYTES: u64 = 256 << 10;

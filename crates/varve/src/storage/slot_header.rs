@@ -21,13 +21,10 @@
 use crate::codec::hash::xxh3;
 use crate::codec::reader::{Reader, Truncated};
 use crate::error::{Error, Result};
-use crate::types::{FileKind, FileName, StoreId};
+use crate::types::{FileKind, FileName, PAGE_BYTES, StoreId};
 
 /// Length of the page in bytes; the first file of a slot begins here.
 pub const SLOT_HEADER_BYTES: u64 = 4096;
-
-/// Files begin at multiples of this many bytes.
-pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// Most files that a slot contains.
 pub(super) const CLAIMS_MAX: usize = 40;
@@ -70,6 +67,16 @@ pub struct SlotHeader {
     pub claims: Vec<Claim>,
 }
 
+/// The newest header of a page.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) header: SlotHeader,
+    /// Where its copy begins.
+    pub(super) at: u64,
+    /// Whether each copy in the page is valid: nothing of it is lost.
+    pub(super) is_intact: bool,
+}
+
 impl SlotHeader {
     /// The header of a slot that contains one file, to its end.
     #[must_use]
@@ -105,12 +112,6 @@ impl SlotHeader {
             return first_difference(&self.encode_single(slot), page, 0);
         }
         first_difference(&self.encode_half(slot), page, at / HALF_BYTES * HALF_BYTES)
-    }
-
-    /// Whether each copy in a page is valid: nothing of it is lost.
-    pub(super) fn is_intact(page: &[u8], slot: u32) -> bool {
-        let mut copies = (0..2 * HALF_BYTES).step_by(COPY_BYTES);
-        copies.all(|at| page.get(at..).is_some_and(|copy| matches!(decode_copy(copy, slot), Ok(Some(_)))))
     }
 
     /// A half of the page, both copies.
@@ -159,25 +160,26 @@ impl SlotHeader {
     /// [`Error::Version`] when the newest intact copy has a newer format: then the slot is not free, its contents are
     /// unknown.
     pub fn decode(page: &[u8], slot: u32) -> Result<Option<Self>> {
-        Ok(Self::decode_at(page, slot)?.map(|(_, header)| header))
+        Ok(Self::find(page, slot)?.map(|found| found.header))
     }
 
-    /// As [`SlotHeader::decode`], with the offset of the copy.
-    pub(super) fn decode_at(page: &[u8], slot: u32) -> Result<Option<(u64, Self)>> {
-        let mut newest: Option<(u16, usize, Self)> = None;
+    /// As [`SlotHeader::decode`], with what else the page shows.
+    pub(super) fn find(page: &[u8], slot: u32) -> Result<Option<Found>> {
+        let (mut newest, mut valid) = (None::<(u16, usize, Self)>, 0);
         for offset in (0..page.len().min(2 * HALF_BYTES)).step_by(COPY_BYTES) {
-            let copy = decode_copy(&page[offset..], slot).ok().flatten();
-            if let Some((version, found)) = copy
-                && newest.as_ref().is_none_or(|(_, _, newest)| found.generation > newest.generation)
-            {
-                newest = Some((version, offset, found));
+            if let Some((version, found)) = decode_copy(&page[offset..], slot).ok().flatten() {
+                valid += 1;
+                if newest.as_ref().is_none_or(|(_, _, newest)| found.generation > newest.generation) {
+                    newest = Some((version, offset, found));
+                }
             }
         }
+        let is_intact = valid == 2 * HALF_BYTES / COPY_BYTES;
         match newest {
             Some((version, ..)) if version > VERSION => {
                 Err(Error::Version { found: version, supported: VERSION })
             }
-            newest => Ok(newest.map(|(_, offset, header)| (offset as u64, header))),
+            newest => Ok(newest.map(|(_, at, header)| Found { header, at: at as u64, is_intact })),
         }
     }
 }
@@ -300,8 +302,11 @@ mod tests {
         for (old, new) in [(4, 9), (9, 4)] {
             let mut page = header(old).encode(SLOT);
             page[..2048].copy_from_slice(&header(new).encode_half(SLOT));
-            let (at, found) = SlotHeader::decode_at(&page, SLOT).expect("known").expect("valid");
-            assert_eq!((at, found), (if new == 9 { 0 } else { 2048 }, header(9)));
+            let found = SlotHeader::find(&page, SLOT).expect("known").expect("valid");
+            assert_eq!((found.at, found.header), (if new == 9 { 0 } else { 2048 }, header(9)));
+            assert!(found.is_intact);
+            page[3072..].fill(0);
+            assert!(!SlotHeader::find(&page, SLOT).expect("known").expect("valid").is_intact);
         }
         let mut page = single(Some(FileName::wal(17)), 2);
         page[..2048].copy_from_slice(&header(3).encode_half(SLOT));

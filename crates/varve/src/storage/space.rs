@@ -2,7 +2,8 @@
 //!
 //! Invariant: every byte of a slot below its size was written, so a gap inside the slot takes a file without making the slot longer.
 
-use super::slot_header::{PAGE_BYTES, SLOT_HEADER_BYTES};
+use super::slot_header::SLOT_HEADER_BYTES;
+use crate::types::PAGE_BYTES;
 
 /// Room between two files of a slot, or after the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,7 @@
 //! The bytes of slots that no needed file contains. A segment of the log in them shows that a slot's page is damaged (see `wal/stray.rs`).
 //!
-//! Invariant: an opening searches only slots whose page is not intact: a page that was lost, or a half of one, or one that a crash tore. A page
-//! is intact once it was written, so that other openings read nothing for this.
-//! What a file may contain, and what it needs, are two things. The page of a slot may be older than it should be, and give a
-//! file more room than it has now: only the bytes that it needs count.
+//! Invariant: an opening searches only slots whose page is not intact: it was lost, wholly or in part, or a crash tore it. Other openings
+//! read nothing for this. Only the bytes that a file needs are its own: a page that is older than it should be may give it more room.
 
 use super::StrayVisitor;
 use super::name_map::Place;
@@ -102,7 +100,7 @@ impl<D: Slots> SlotPool<D> {
     /// Whether a slot without a page has contained a file: the first one begins behind the page. Spare slots contain zeros.
     fn was_used(&self, slot: u32) -> bool {
         let mut begin = [0; 8];
-        // Whatever cannot be read here cannot be read below.
+        // If this cannot be read, the slot is not searched.
         let _ = self.device.read(slot, SLOT_HEADER_BYTES, &mut begin);
         begin != [0; 8]
     }

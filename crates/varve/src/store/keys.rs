@@ -114,7 +114,7 @@ impl<S: Storage> Store<S> {
         self.wipes |= self.manifest.keyring().current() == 0;
         if is_new {
             self.log_staged(false)?;
-            // What the log has must not be rolled back, also if there is no room for the manifest.
+            // These records are in the log, so they must not be rolled back, also if there is no room for the manifest.
             self.promise();
         }
         if self.wipes {

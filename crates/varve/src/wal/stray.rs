@@ -14,16 +14,13 @@
 use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_salt};
 use super::scan::first_salt;
 use crate::codec::frame::{self, Lost, promise_more};
-use crate::types::{FileName, StoreId};
+use crate::types::{FileName, PAGE_BYTES, StoreId};
 
 /// The segments that are replayed, each with the end that its scan found.
 pub(crate) type Chain = Vec<(SegmentHeader, u64)>;
 
 /// The damage, in words.
 pub(crate) const LOST_SEGMENT: &str = "a WAL segment, or its end, is in no slot's page";
-
-/// Files begin at multiples of this many bytes of their slot.
-const PAGE_BYTES: usize = 4096;
 
 /// The header of a segment of `store` that begins with `bytes` and has a record.
 fn stray_at(bytes: &[u8], store: &StoreId) -> Option<SegmentHeader> {
@@ -37,14 +34,14 @@ pub(crate) fn strays<'a>(
     bytes: &'a [u8],
     store: &'a StoreId,
 ) -> impl Iterator<Item = (usize, SegmentHeader)> + 'a {
-    let pages = (0..bytes.len()).step_by(PAGE_BYTES);
+    let pages = (0..bytes.len()).step_by(PAGE_BYTES as usize);
     pages.filter_map(|at| Some((at, stray_at(&bytes[at..], store)?)))
 }
 
 /// A segment above `log_floor` that `bytes` show to be lost, or to have lost its end. No needed file contains these bytes. They may lie
 /// `behind` a file, and begin with its byte of this number.
 pub(crate) fn lost_segment(
-    mut bytes: &[u8],
+    bytes: &[u8],
     behind: Option<(FileName, u64)>,
     store: &StoreId,
     log_floor: u64,
@@ -58,19 +55,12 @@ pub(crate) fn lost_segment(
             return Some(known.segment);
         }
     }
-    while !bytes.is_empty() {
-        if let Some(found) = stray_at(bytes, store).filter(|found| found.segment > log_floor) {
-            let mut is_lost = true;
-            for (known, end) in chain {
-                if (known.segment, known.salt) == (found.segment, found.salt) {
-                    is_lost = promise_more(bytes, 0, found.salt, *end as usize);
-                }
-            }
-            if is_lost {
-                return Some(found.segment);
-            }
+    for (at, found) in strays(bytes, store).filter(|(_, found)| found.segment > log_floor) {
+        let known =
+            chain.iter().find(|(known, _)| (known.segment, known.salt) == (found.segment, found.salt));
+        if known.is_none_or(|(_, end)| is_longer(&bytes[at..], &found, *end as usize)) {
+            return Some(found.segment);
         }
-        bytes = bytes.get(PAGE_BYTES..).unwrap_or_default();
     }
     None
 }
