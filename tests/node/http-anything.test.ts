@@ -32,6 +32,7 @@ test('every request gets an answer, and a refused one changes nothing', async ()
       'atomic',
       'durability',
       'expiresIn',
+      'expiresAt',
     ),
     text,
   );

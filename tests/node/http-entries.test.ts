@@ -284,6 +284,9 @@ describe('writing', () => {
       'expiresIn=-1',
       'expiresIn=x',
       'expiresIn=1e3',
+      'expiresAt=2030',
+      'expiresAt=1900000000000',
+      'expiresIn=1000&expiresAt=2030-01-31T12:00:00.000Z',
     ]) {
       expect(await problem(await http.put(`/kv/a?${bad}`, 1))).toMatchObject({
         status: 400,
@@ -298,6 +301,9 @@ describe('writing', () => {
     const expires = new Date((await http.send('GET', '/kv/token')).headers.get('varve-expires') as string).getTime();
     expect(expires).toBeGreaterThanOrEqual(before + 60_000);
     expect(expires).toBeLessThanOrEqual(Date.now() + 60_001);
+    await http.put('/kv/until?expiresAt=2090-01-31T12:00:00.000Z', 'x');
+    const until = await http.send('GET', '/kv/until');
+    expect(until.headers.get('varve-expires')).toBe('2090-01-31T12:00:00.000Z');
     await http.put('/kv/plain', 'x');
     expect((await http.send('GET', '/kv/plain')).headers.get('varve-expires')).toBe(null);
   });

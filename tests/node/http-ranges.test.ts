@@ -218,6 +218,8 @@ describe('batches', () => {
       { op: 'get', key: 'a' },
       { op: 'deleteRange', range: { prefix: ['b'] } },
       { op: 'get', key: 'c' },
+      { op: 'set', key: 'c', value: 2, expiresAt: '2090-01-31T12:00:00.000Z' },
+      { op: 'get', key: 'c' },
     ]);
     expect(response.status).toBe(200);
     const { results } = (await response.json()) as { results: unknown[] };
@@ -231,6 +233,8 @@ describe('batches', () => {
       null,
       { sequence: 5, durability: 'relaxed' },
       { value: 1, sequence: 3, expiresAt: expect.stringMatching(/Z$/) },
+      { sequence: 6, durability: 'relaxed' },
+      { value: 2, sequence: 6, expiresAt: '2090-01-31T12:00:00.000Z' },
     ]);
     expect(await http.db.count()).toBe(1);
   });
@@ -276,6 +280,8 @@ describe('batches', () => {
     ['bad CBOR', [{ ...set, cbor: '/w==' }]],
     ['an unknown member', [{ ...set, value: 1, ttl: 5 }]],
     ['a bad lifetime', [{ ...set, value: 1, expiresIn: 0 }]],
+    ['a time that is no date', [{ ...set, value: 1, expiresAt: 1_900_000_000_000 }]],
+    ['two lifetimes', [{ ...set, value: 1, expiresIn: 1000, expiresAt: '2030-01-31T12:00:00.000Z' }]],
     ['a bad sequence', [{ ...set, value: 1, ifSequence: 0 }]],
     ['a sequence as a string', [{ ...set, value: 1, ifSequence: '1' }]],
     ['a range without bounds', [{ op: 'deleteRange', range: {} }]],

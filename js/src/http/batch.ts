@@ -1,7 +1,7 @@
 /**
  * Batches: many operations in one request, `POST /batch ?atomic=true &durability=<level>`.
  *
- *   body      [{ "op": "set", "key", "value" | "bytes" | "cbor", "expiresIn"?, "ifSequence"? },
+ *   body      [{ "op": "set", "key", "value" | "bytes" | "cbor", "expiresIn"? | "expiresAt"?, "ifSequence"? },
  *              { "op": "delete", "key", "ifSequence"? }, { "op": "deleteRange", "range": { gt gte lt lte prefix } },
  *              { "op": "get", "key" }]
  *   response  { "results": [receipt | entry | null | { "error": problem }] }, in their order
@@ -17,7 +17,7 @@ import type { Durability, Entry, Key, KeyRange, SetItemOptions } from '../types.
 import { readBody } from './body.ts';
 import { bodyResponse } from './compression.ts';
 import { type Exchange, jsonResponse, logged, storeKey, storeRange } from './exchange.ts';
-import { keyFromJson } from './json-key.ts';
+import { DATE_FORM, dateOf, keyFromJson } from './json-key.ts';
 import { JSON_TYPE, mediaType, parseJson, unsupported, valueFromJson, valueToJson } from './media.ts';
 import { problemOf } from './problem.ts';
 import { prefixOf } from './query.ts';
@@ -148,7 +148,7 @@ async function entryToJson(entry: Entry<unknown> | undefined): Promise<unknown> 
 const VALUES = ['value', 'bytes', 'cbor'];
 /** The members that an operation may have besides `op`. */
 const MEMBERS: Readonly<Record<Operation<unknown>['op'], readonly string[]>> = {
-  set: ['key', ...VALUES, 'expiresIn', 'ifSequence'],
+  set: ['key', ...VALUES, 'expiresIn', 'expiresAt', 'ifSequence'],
   delete: ['key', 'ifSequence'],
   deleteRange: ['range'],
   get: ['key'],
@@ -179,8 +179,16 @@ function operationOf<K, V>({ keys, limits }: Exchange<K, V>, item: unknown): Ope
   const key = storeKey(keyFromJson(fields['key'], limits.keyBytes), keys);
   if (op === 'get') return { op, key };
   const { expiresIn, ifSequence } = fields as SetItemOptions;
-  const options = checkItem({ expiresIn, ifSequence });
+  const options = checkItem({ expiresIn, expiresAt: dateFromJson(fields, 'expiresAt'), ifSequence });
   return op === 'delete' ? { op, key, ifSequence } : { op, key, value: valueFromJson(fields), options };
+}
+
+function dateFromJson(fields: Readonly<Record<string, unknown>>, name: string): Date | undefined {
+  const json = fields[name];
+  if (json === undefined) return undefined;
+  const date = typeof json === 'string' ? dateOf(json) : undefined;
+  if (date === undefined) throw malformed(`${name} is a date as ${DATE_FORM}.`);
+  return date;
 }
 
 function rangeOf(fields: Readonly<Record<string, unknown>>, bytesMax: number): KeyRange {

@@ -2,7 +2,7 @@
  * One entry: `/kv/<text>` for a string key, `/kv?key=<json>` for any key.
  *
  *   GET, HEAD  the value; ETag its sequence, Varve-Expires when it expires; If-Match, If-None-Match (304)
- *   PUT        ?expiresIn=<ms> &durability=<level>; If-Match, If-None-Match
+ *   PUT        ?expiresIn=<ms> | expiresAt=<date> &durability=<level>; If-Match, If-None-Match
  *   DELETE     ?existed=true &durability=<level>; If-Match, If-None-Match; without `existed`, the same response for an absent key
  *
  * Invariant: a write is applied only if its conditions are true when it is applied.
@@ -54,7 +54,8 @@ export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string |
 export async function putEntry<K, V>(exchange: Exchange<K, V>, segment: string | undefined): Promise<Response> {
   const { request, query, store, keys, limits } = exchange;
   const key = storeKey(keyOf(exchange, segment), keys);
-  const options = { expiresIn: query.number('expiresIn', false), durability: query.durability() };
+  const lifetime = { expiresIn: query.number('expiresIn', false), expiresAt: query.date('expiresAt') };
+  const options = { ...lifetime, durability: query.durability() };
   query.end();
   const conditions = new Conditions(request.headers);
   const type = mediaType(request);

@@ -77,6 +77,15 @@ function read(json: unknown, bytesMax: number, depth: number): Key {
   throw invalid(`A key cannot be ${json === null ? 'null' : 'such an object'}. ${FORMS}`);
 }
 
+/** How dates are written. */
+export const DATE_FORM = 'toISOString gives it: 2026-01-31T12:00:00.000Z';
+
+/** The date of a text that `toISOString` returned; undefined for another text. */
+export function dateOf(text: string): Date | undefined {
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) || date.toISOString() !== text ? undefined : date;
+}
+
 const FORMS =
   'It is a string, number, boolean, array of keys, or {"bytes": base64}, {"bigint": digits}, {"date": ISO}, {"number": "Infinity"}.';
 
@@ -94,10 +103,8 @@ function tagged(tag: string, content: unknown, bytesMax: number): Key {
       if (!/^(0|-?[1-9][0-9]*)$/.test(content)) throw invalid('A bigint key is written in decimal digits.');
       return BigInt(content);
     case 'date': {
-      const date = new Date(content);
-      if (Number.isNaN(date.getTime()) || date.toISOString() !== content) {
-        throw invalid('A date key is written as toISOString gives it: 2026-01-31T12:00:00.000Z.');
-      }
+      const date = dateOf(content);
+      if (date === undefined) throw invalid(`A date key is written as ${DATE_FORM}.`);
       return date;
     }
     case 'number':

@@ -7,7 +7,7 @@
 
 import { checkDurability } from '../options.ts';
 import type { Durability, Key, KeyRange } from '../types.ts';
-import { parseKey } from './json-key.ts';
+import { DATE_FORM, dateOf, parseKey } from './json-key.ts';
 import { malformed } from './refusal.ts';
 
 /** The parameters of one request. The endpoint takes each parameter that it knows. */
@@ -49,6 +49,15 @@ export class Query {
       throw malformed(`${name} is ${whole ? 'an integer from 0' : 'a number above 0'}, not ${shown(text)}.`);
     }
     return number;
+  }
+
+  /** Takes a date, as `toISOString` returns it. */
+  date(name: string): Date | undefined {
+    const text = this.text(name);
+    const date = text === undefined ? undefined : dateOf(text);
+    if (text !== undefined && date === undefined)
+      throw malformed(`${name} is a date as ${DATE_FORM}, not ${shown(text)}.`);
+    return date;
   }
 
   /** Takes `true` or `false`. */
