@@ -39,13 +39,13 @@ const ROOMS = [
   [
     'cloudflare',
     'cloudflare/',
-    'errors runtime device types options encryption codec protocol engine transaction store synchronous',
+    'errors runtime device types options encryption codec storage protocol engine transaction store synchronous',
   ],
   ['shards', 'shards/', 'errors runtime types options codec cloudflare'],
   ['collections', 'collections(/|[.])', 'errors runtime types options codec transaction store'],
   ['http', 'http(/|[.])', 'errors runtime types options codec transaction'],
   // Keys and rows as people write them.
-  ['rows', 'rows/', 'types http'],
+  ['rows', 'rows/', 'types transaction store http'],
   [
     'entries',
     '(cloudflare|common|deno-kv|fs|index|inline|shards|storage-adapter|synchronous)[.]ts',

@@ -5,20 +5,27 @@ type Notes = Store<Key, string>;
 
 const storage = denoKv(await Deno.openKv());
 
-let users = 0;
-let opening: Promise<Notes> | undefined;
+/** The store that all requests of this isolate share, and how many of them use it. */
+let shared: { readonly opening: Promise<Notes>; users: number } | undefined;
 
-/** Works on the store, which all requests of this isolate share, and which is closed when none of them needs it. */
+/** Works on the store, which is closed when no request needs it any more. */
 async function withStore<T>(work: (db: Notes) => Promise<T>): Promise<T> {
-  users++;
-  opening ??= open<Key, string>('notes', { storage, lockTimeout: 10_000, memoryBytes: 8 * 2 ** 20 });
+  shared ??= {
+    opening: open<Key, string>('notes', { storage, lockTimeout: 10_000, memoryBytes: 8 * 2 ** 20 }),
+    users: 0,
+  };
+  const mine = shared;
+  mine.users++;
   try {
-    return await work(await opening);
+    return await work(await mine.opening);
+  } catch (error) {
+    // Another isolate may have taken the store over, so the next request opens it anew.
+    if (shared === mine) shared = undefined;
+    throw error;
   } finally {
-    if (--users === 0) {
-      const last = opening;
-      opening = undefined;
-      await last.then((db) => db.close()).catch(() => undefined);
+    if (--mine.users === 0) {
+      if (shared === mine) shared = undefined;
+      await mine.opening.then((db) => db.close()).catch(() => undefined);
     }
   }
 }

@@ -62,8 +62,7 @@ export function collection<T extends object>(): <
   definition: Definition<T, P, I, G>,
 ) => Collection<T, KeyOf<T, P>, ValuesOf<T, I>, NewDocument<T, P, G>> {
   return (db, name, definition) => {
-    const { prefix } = db.formats.keys;
-    const layout = new Layout(name, definition as ConstructorParameters<typeof Layout>[1], prefix);
+    const layout = new Layout(name, definition as ConstructorParameters<typeof Layout>[1], db);
     // The implementation does not know the types of documents and values; callers see these types.
     return new StoreCollection(db, new Readiness(db, layout)) as never;
   };

@@ -96,6 +96,21 @@ test('a check names the damaged block while reads and writes continue', async ()
   expect((await store.stats()).snapshots).toBe(0);
 });
 
+// Story: `encrypt()` resolved although a damaged table, which no merge can read, stayed as it was: its plain values were in the files.
+test('compact() and encrypt() reject if a table cannot be read, each time', async () => {
+  const store = await openTest();
+  await fill(store);
+  flip(await fileOf('test', 3), PAGE_BYTES + 10_000);
+  const damaged = { code: 'VARVE_CORRUPT' };
+  await store.set(['item', 5], 'new');
+  await expect(store.compact()).rejects.toMatchObject(damaged);
+  const message = /^The store is encrypted and opens with this key only. Its old files are left: The store is damaged/;
+  const encrypted = store.encrypt({ key: new Uint8Array(32).fill(1) });
+  await expect(encrypted).rejects.toMatchObject({ ...damaged, message: expect.stringMatching(message) });
+  await expect(store.compact()).rejects.toMatchObject(damaged);
+  expect(await store.get(['item', 5])).toBe('new');
+});
+
 test('tables that a compaction replaces meanwhile are checked as they were', async () => {
   const store = await openTest();
   await fill(store);

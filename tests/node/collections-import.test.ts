@@ -1,16 +1,18 @@
-// Imports into stores with collections: the indexes are those of the documents. It does not matter what was imported over what, which tab
-// imported it, or how far the import came.
+// Imports into stores with collections, and upgrades of such stores: the indexes are those of the documents. It does not matter what was
+// imported over what, which tab imported it, or how far the import came.
 
 import { describe, expect, test } from 'vitest';
+import { ReservedKey } from '../../js/src/codec/reserved-key.ts';
 import { collection, type Progress } from '../../js/src/collections.ts';
 import type { Store } from '../../js/src/store/store.ts';
+import type { Transaction } from '../../js/src/store/transaction.ts';
 import { open as openSyncStore } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
 import { boundaries, bytesOf, chunks, newStore } from './support/exports.ts';
 import { KeptDevices } from './support/kept-devices.ts';
 import { documents, entriesFor, expectKept, ids, type Note, note, notesOf } from './support/notes.ts';
-import { code, collect, openAsync, openSync, openTabs, plainExport } from './support/stores.ts';
+import { closedAfterTest, code, collect, openAsync, openSync, openTabs, plainExport } from './support/stores.ts';
 
 type Db = Store<Key, unknown>;
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -370,6 +372,59 @@ test('an import by the synchronous API, also two at once, is noticed when the co
   expect(await ids(notes.find('tags', 'a'))).toStrictEqual([2]);
   await expectKept(db, [note(1, { tags: ['b'] }), note(2, { tags: ['a'] }), note(3), note(4)]);
   await db.close();
+});
+
+// Story: the guide says that documents may be changed in the upgrade of `open`, but that marked nothing as out of date. The indexes kept
+// the values from before: a document was not found by its new title, and its former title, which no document had, was taken.
+describe.each(['asynchronous', 'synchronous'])('an upgrade of the %s store', (kind) => {
+  const former = [note(1, { title: 'Mud' }), note(2, { title: 'Clay', tags: ['a'] })];
+  type Write = (tx: Pick<Transaction<Key, unknown>, 'set' | 'deleteRange'>) => void;
+
+  /** A store with two collections, after an upgrade that makes these writes. */
+  async function upgraded(upgrade: Write): Promise<Db> {
+    const storage = new KeptDevices();
+    const first = await newStore({ storage, version: 1 });
+    await notesOf(first).insertMany(former);
+    await notesOf(first, 'others').insert(note(1));
+    await first.close();
+    const options = { storage, wasm, memoryBytes: 2 ** 20, version: 2, upgrade };
+    if (kind === 'synchronous') await (await openSyncStore<Key, unknown>('portable', options)).close();
+    return closedAfterTest(await newStore({ storage, version: 2, upgrade }));
+  }
+
+  const isMarked = (db: Db, name: string): Promise<boolean> =>
+    db.has(new ReservedKey(`over "${name}" 1 by import`) as unknown as Key);
+
+  test('that changes documents has their indexes built again, and no others', async () => {
+    const now = [note(1, { title: 'Silt' }), note(2, { title: 'Clay', tags: ['b'] })];
+    const db = await upgraded((tx) => {
+      for (const one of now) tx.set(['notes', 'doc', one.id], one);
+      tx.set('mine', 1);
+    });
+    expect([await isMarked(db, 'notes'), await isMarked(db, 'others')]).toStrictEqual([true, false]);
+    const notes = notesOf(db);
+    expect(await notes.first('title', 'silt')).toStrictEqual(now[0]);
+    expect(await ids(notes.find('tags', { prefix: '' }))).toStrictEqual([2]);
+    await notes.insert(note(3, { title: 'MUD' }));
+    expect(await notes.check()).toMatchObject({ ok: true, documents: 3 });
+    await expectKept(db, [...now, note(3, { title: 'MUD' })]);
+  });
+
+  test('that deletes documents, or entries, has them built again as well', async () => {
+    const range = { prefix: ['notes', 'doc'], gte: ['notes', 'doc', 2] };
+    const without = await upgraded((tx) => tx.deleteRange(range));
+    await notesOf(without).insert(note(3, { title: 'Clay' }));
+    await expectKept(without, [former[0] as Note, note(3, { title: 'Clay' })]);
+    const bare = await upgraded((tx) => tx.deleteRange({ prefix: ['notes', 'by'] }));
+    expect(await notesOf(bare).count('title')).toBe(2);
+    await expectKept(bare, former);
+  });
+
+  test('that writes neither leaves them as they are', async () => {
+    const db = await upgraded((tx) => tx.set(['notes', 'mine'], 1));
+    expect(await isMarked(db, 'notes')).toBe(false);
+    await expectKept(db, former);
+  });
 });
 
 describe('an export', () => {

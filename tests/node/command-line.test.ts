@@ -1,5 +1,5 @@
-// The command `varve` from its sources, over a store behind its handler. tests/runtimes/command-line.test.ts runs the built command as a
-// process, over stores in files.
+// The command `varve` from its sources, most of it over a store behind its handler. tests/runtimes/command-line.test.ts runs the built
+// command as a process, over stores in files.
 
 import {
   chmodSync,
@@ -20,7 +20,18 @@ import { set } from '../../js/src/cli/entries.ts';
 import { Output } from '../../js/src/cli/output.ts';
 import { encryptionOf } from '../../js/src/cli/place.ts';
 import { run } from '../../js/src/cli/program.ts';
+import { collection } from '../../js/src/collections.ts';
+import { files } from '../../js/src/fs.ts';
+import { open, type Store } from '../../js/src/index.ts';
+import type { Key } from '../../js/src/types.ts';
+import { wasm } from './support/engine.ts';
 import { ORIGIN, type Served, serve } from './support/http.ts';
+
+// The command opens stores with the engine of the package, which is beside the built code.
+vi.mock('../../js/src/index.ts', async (original) => {
+  const index = await original<typeof import('../../js/src/index.ts')>();
+  return { ...index, open: (name: string, options: object) => index.open(name, { wasm, ...options }) };
+});
 
 interface Result {
   readonly exit: number;
@@ -213,4 +224,63 @@ test('an export that fails leaves the files that were there', async () => {
   expect((await varve('export', url, path, '--force')).exit).toBe(6);
   expect(readFileSync(path, 'utf8')).toBe('old');
   expect(readdirSync(folder).sort()).toEqual(['a.jsonl', 'a.jsonl.part']);
+});
+
+// Story: `varve export notes notes.jsonl`, then a document was changed and one inserted, then `varve import notes notes.jsonl --merge`
+// brought the old documents and index entries back. Two documents had one value of a unique index, and the exit code was 0.
+test('rows that belong to a collection are refused, and nothing is written', async () => {
+  const place = join(folder, 'notes');
+  const lines = join(folder, 'notes.jsonl');
+  const use = async (change: (notes: ReturnType<typeof notesOf>) => Promise<unknown>): Promise<void> => {
+    await using db = await open('notes', { storage: files(folder) });
+    await change(notesOf(db));
+  };
+  await use((notes) => notes.insert({ id: 1, slug: 'silt' }));
+  expect((await varve('export', place, lines)).exit).toBe(0);
+  await use(async (notes) => {
+    await notes.put({ id: 1, slug: 'mud' });
+    await notes.insert({ id: 2, slug: 'silt' });
+  });
+  const copy = readFileSync(lines, 'utf8');
+  const why =
+    'It belongs to a collection, whose indexes would not follow. Import an export of Varve, or call insertMany()';
+  const rows = `{"key":["notes","other"],"value":1}\n${copy}`;
+  for (const refused of [
+    await varve('import', place, file('rows.jsonl', rows), '--merge'),
+    await withInput(rows, 'import', place, '-', '--format', 'jsonl', '--merge'),
+    await varve('import', place, file('rows.csv', 'id,slug\r\n3,"silt"\r\n'), '--merge', ...under('notes', 'doc')),
+    await varve('import', place, file('by.csv', 'id,slug\r\nsilt,1\r\n'), '--merge', ...under('notes', 'by', 'slug')),
+  ]) {
+    expect(refused).toMatchObject({ exit: 2, err: expect.stringMatching(/Nothing was imported/) });
+    expect(refused.err).toContain(`line 2: ${why}`);
+  }
+  expect((await varve('scan', place, '--count')).out).toBe('4\n');
+  await use(async (notes) => {
+    expect((await notes.get(1))?.slug).toBe('mud');
+    expect((await notes.check()).ok).toBe(true);
+  });
+  // Beside the collection, and in a store without one, rows are only rows.
+  expect(
+    (await varve('import', place, file('other.jsonl', '{"key":["notes","other"],"value":1}\n'), '--merge')).exit,
+  ).toBe(0);
+  expect((await varve('import', join(folder, 'copy'), lines)).out).toBe('2 entries imported.\n');
+});
+
+const notesOf = (db: Store<Key, unknown>) =>
+  collection<{ id: number; slug: string }>()(db, 'notes', {
+    key: 'id',
+    indexes: { slug: { of: 'slug', unique: true } },
+  });
+const under = (...prefix: string[]): string[] => ['--key', 'id', '--prefix', JSON.stringify(prefix)];
+
+// Story: an object had a field `(key)`. Its CSV had that column twice, and the import of the file was refused.
+test('CSV is not exported with two columns that an import cannot tell apart', async () => {
+  for (const value of [{ '(key)': 1 }, { a: 1, ' a': 2 }, { '': 1, 'column 2': 2 }]) {
+    await served.db.clear();
+    await served.db.set('x', value);
+    const refused = await varve('export', url, join(folder, 'x.csv'));
+    expect(refused).toMatchObject({ exit: 2, err: expect.stringContaining('CSV would have two columns "') });
+    expect(refused.err).toContain('Export JSON lines, which have all fields.');
+    expect(readdirSync(folder)).toEqual([]);
+  }
 });

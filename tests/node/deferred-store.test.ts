@@ -359,3 +359,42 @@ test.each([11, 12, 13])(
     await store.db.close();
   },
 );
+
+const keyOf = (number: number): Uint8Array => new Uint8Array(32).fill(number);
+
+// Story: the engine has new data keys before they are committed. A check in between had the old ones, and reported a sound store as damaged.
+test('a check beside a change of keys waits for it', async () => {
+  const storage = new ChunkAdapter();
+  const db = await open('keys', { storage, wasm, encryption: { key: keyOf(1) } });
+  for (let i = 0; i < 50; i++) await db.set(i, value(i, 500));
+  storage.chunks.pause();
+  const before = storage.chunks.commits.length;
+  const rotating = db.rotateKey({ keys: [keyOf(1)] });
+  await expect.poll(() => storage.chunks.commits.length, { timeout: 30_000 }).toBeGreaterThan(before);
+  const checking = db.check({ tools });
+  for (let turn = 0; turn < 50; turn++) await nextTurn();
+  storage.chunks.resume();
+  await rotating;
+  expect(await checking).toMatchObject({ ok: true, problems: [], withoutKey: false });
+  await db.close();
+});
+
+// Story: the store was opened again without its new key, so every call got VARVE_KEY from then on.
+test('a store that was encrypted in this session goes on after a refused commit', async () => {
+  const storage = new ChunkAdapter();
+  const db = await open('fresh', { storage, wasm, memoryBytes: 1024 * 1024 });
+  await db.set('a', 1);
+  await db.encrypt({ key: keyOf(1) });
+  storage.setRoom(0);
+  const fill = async (): Promise<void> => {
+    for (let i = 0; i < 100; i++) await db.set(i, value(i, 8192));
+  };
+  await expect(fill()).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  storage.setRoom(undefined);
+  expect(await db.get('a')).toBe(1);
+  await db.set('b', 2);
+  await db.close();
+  const again = await open('fresh', { storage, wasm, encryption: { key: keyOf(1) } });
+  expect(await again.getMany(['a', 'b'])).toEqual([1, 2]);
+  await again.close();
+});

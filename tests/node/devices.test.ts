@@ -259,16 +259,43 @@ describe('OPFS', () => {
 });
 
 describe('names', () => {
-  test.each(['notes', 'a/b', '..', '.', 'Ünïcødé', '100%', "it's (1)*!~"])(
-    '%j maps to a directory and back',
+  const names = [
+    'notes',
+    'a/b',
+    '..',
+    '.',
+    'Ünïcødé',
+    '100%',
+    "it's (1)*!~",
+    'BOB',
+    'Bob',
+    'bob',
+    '%42ob',
+    '%2F',
+    '%2f',
+    '/',
+  ];
+  const devices = ['con', 'Con', 'CON', 'prn', 'aux', 'nul', 'com0', 'com9', 'lpt1', 'conin$', 'con.txt', 'nul '];
+
+  // Story: `Bob` and `bob` were one folder on macOS and Windows, so both stores wrote one set of files. Windows had no folder `con`.
+  test.each([...names, ...devices])(
+    '%j maps to a directory and back, and no other name does where case is ignored',
     (name) => {
       const directory = escapeName(name);
-      expect(directory).toMatch(/^[\w%-]+$/);
+      expect(directory).toMatch(/^[a-z\d_-]*(%[\dA-F]{2}[a-z\d_-]*)*$/);
+      expect(directory).not.toMatch(/^(con|prn|aux|nul|com\d|lpt\d)$/i);
       expect(unescapeName(directory)).toBe(name);
+      const folded = directory.toLowerCase();
+      const same = [...names, ...devices].filter((other) => escapeName(other).toLowerCase() === folded);
+      expect(same).toEqual([name]);
     },
   );
 
-  test.each(['', '\ud800', 'x'.repeat(256)])('%j is refused', (name) => {
+  test.each(['Bob', 'con', 'a%2fb', '%42OB', 'a b'])('a folder %j is no store', (directory) => {
+    expect(unescapeName(directory)).toBeUndefined();
+  });
+
+  test.each(['', '\ud800', 'x'.repeat(256), 'X'.repeat(86)])('%j is refused', (name) => {
     expect(() => escapeName(name)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' }));
   });
 

@@ -6,6 +6,8 @@ import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Port } from '../../js/src/client/client.ts';
 import type { EncryptionKey } from '../../js/src/encryption/types.ts';
+import { EngineHost } from '../../js/src/engine/engine-host.ts';
+import { VarveError } from '../../js/src/errors.ts';
 import { check, deriveKey, open, repair } from '../../js/src/inline.ts';
 import type { StorageAdapter } from '../../js/src/storage/adapter.ts';
 import { SLOT_DATA_OFFSET } from '../../js/src/storage/device.ts';
@@ -278,16 +280,53 @@ test('it is the same over a storage that commits later', async () => {
   expect([await again.get('a'), await again.count()]).toEqual([1, 502]);
 });
 
+// Story: the storage was full, and `encrypt()` rejected with "Nothing is lost". A program that took the store for plain threw its key away.
+describe('encrypting a store whose storage has no room to merge it', () => {
+  const full = () => {
+    const error = new VarveError('VARVE_STORAGE_FULL', 'The storage is full.');
+    return vi.spyOn(EngineHost.prototype, 'compact').mockRejectedValueOnce(error);
+  };
+  const reported = {
+    code: 'VARVE_STORAGE_FULL',
+    message: expect.stringContaining('The store is encrypted and opens with this key only.'),
+    cause: expect.objectContaining({ message: 'The storage is full.' }),
+  };
+
+  test('reports that it is encrypted, and the same call goes on', async () => {
+    const at = place();
+    const db = await at();
+    await db.set('a', 1);
+    const compact = full();
+    await expect(db.encrypt({ key: key(1) })).rejects.toMatchObject(reported);
+    await db.encrypt({ key: key(1) });
+    expect(compact).toHaveBeenCalledTimes(2);
+    await expect(db.encrypt({ key: key(2) })).rejects.toMatchObject(refused('encrypted already'));
+    await db.close();
+    await expect(at()).rejects.toMatchObject({ code: 'VARVE_KEY' });
+    expect(await (await at(key(1))).get('a')).toBe(1);
+  });
+
+  test('is the same in a synchronous store', async () => {
+    const storage = new KeptDevices();
+    const db = await openSync<Key, unknown>('secret', { storage, wasm });
+    stores.push(db);
+    full();
+    await expect(db.encrypt({ key: key(1) })).rejects.toMatchObject(reported);
+    await db.close();
+    await expect(openSync('secret', { storage, wasm })).rejects.toMatchObject({ code: 'VARVE_KEY' });
+  });
+});
+
 describe('a store that tabs share', () => {
   beforeEach(() => {
     stubOpfs();
     vi.stubGlobal('indexedDB', new IDBFactory());
   });
 
-  async function openTab(given?: EncryptionKey): Promise<Store<Key, unknown>> {
+  async function openTab(given?: EncryptionKey, spawn: () => Port = spawnServer): Promise<Store<Key, unknown>> {
     const encryption = given === undefined ? undefined : { key: given };
     const options: OpenOptions<Key, unknown> = { wasm, memoryBytes: 2 ** 20, encryption };
-    const db = await openStore<Key, unknown>('shared', options, (): Port => spawnServer(), {});
+    const db = await openStore<Key, unknown>('shared', options, spawn, {});
     stores.push(db);
     return db;
   }
@@ -311,6 +350,111 @@ describe('a store that tabs share', () => {
     await second.addKey(key(3));
     await expect(openTab(key(1))).rejects.toMatchObject(WRONG);
     expect(await (await openTab(key(3))).get('a')).toBe(1);
+  });
+
+  test('has none of the keys that it refused', async () => {
+    const first = await openTab(key(1));
+    const second = await openTab(key(1));
+    await expect(second.changeKey(key(2), key(3))).rejects.toMatchObject(WRONG);
+    await expect(second.removeKey(key(2))).rejects.toMatchObject(WRONG);
+    await first.addKey(key(3));
+    await first.removeKey(key(1));
+    await first.close();
+    await expect(second.get('a')).rejects.toMatchObject(WRONG);
+  });
+
+  // Story: a tab changed its key and added another one at once. The second call was made with the key that the first one had just replaced.
+  test('makes changes of one tab one after another, each with the key of the one before', async () => {
+    await openTab(key(1));
+    const second = await openTab(key(1));
+    const made = vi.spyOn(EngineHost.prototype, 'changeKeys');
+    const changed = second.changeKey(key(1), key(2));
+    await expect.poll(() => made.mock.calls.length, { interval: 1 }).toBe(1);
+    await Promise.all([changed, second.addKey(key(3)), second.changeKey(key(2), key(4))]);
+    await expect(openTab(key(2))).rejects.toMatchObject(WRONG);
+    for (const seed of [3, 4]) await openTab(key(seed));
+  });
+
+  // Story: the user changed a passphrase in a tab that did not lead. The tab that led made the change, and was closed before it answered.
+  // The call and all later ones rejected with "The key is wrong … Nothing was changed". So the user kept the old passphrase, which opened
+  // nothing.
+  describe('and whose leader ends when a change is made and not answered', () => {
+    /** Opens the tab that leads. The function ends its worker when the next change is made. */
+    async function openLeader(given?: EncryptionKey): Promise<[Store<Key, unknown>, () => Promise<void>]> {
+      let worker: Port | undefined;
+      const db = await openTab(given, () => {
+        worker = spawnServer();
+        return worker;
+      });
+      return [db, () => ended(worker as Port)];
+    }
+
+    /** Ends a worker when the next change is made. */
+    function ended(worker: Port): Promise<void> {
+      const { changeKeys } = EngineHost.prototype;
+      return new Promise((resolve) => {
+        vi.spyOn(EngineHost.prototype, 'changeKeys').mockImplementation(async function (this: EngineHost, change) {
+          const isGone = await changeKeys.call(this, change);
+          // The first of two requests to remove a key changes nothing.
+          if (change.kind === 'add' && change.own === change.key) return isGone;
+          vi.mocked(EngineHost.prototype.changeKeys).mockRestore();
+          worker.terminate?.();
+          resolve();
+          return isGone;
+        });
+      });
+    }
+
+    test.each(['the tab itself', 'another tab'])('a key is changed; %s leads next', async (next) => {
+      const [first, end] = await openLeader(key(1));
+      await first.set('a', 1);
+      await first.addKey(key(3));
+      if (next === 'another tab') await openTab(key(3));
+      const second = await openTab(key(1));
+      const isEnded = end();
+      await second.changeKey(key(1), key(2));
+      await isEnded;
+      expect(await second.get('a')).toBe(1);
+      expect((await second.stats()).sharing?.leads).toBe(next === 'the tab itself');
+      await second.addKey(key(4));
+      await expect(openTab(key(1))).rejects.toMatchObject(WRONG);
+      for (const seed of [2, 4]) expect(await (await openTab(key(seed))).get('a')).toBe(1);
+    });
+
+    test.each(['the tab itself', 'another tab'])('a store is encrypted; %s leads next', async (next) => {
+      const [first, end] = await openLeader();
+      await first.set('a', 1);
+      // A tab without the key cannot open the store any more: the one behind it does.
+      if (next === 'another tab') await openTab();
+      const second = await openTab();
+      const isEnded = end();
+      await second.encrypt({ key: key(1) });
+      await isEnded;
+      expect(await second.get('a')).toBe(1);
+      await expect(openTab()).rejects.toMatchObject({ code: 'VARVE_KEY' });
+      expect(await (await openTab(key(1))).get('a')).toBe(1);
+    });
+
+    test('a key is removed', async () => {
+      const [first, end] = await openLeader(key(1));
+      await first.addKey(key(2));
+      const isEnded = end();
+      const second = await openTab(key(1));
+      await second.removeKey(key(2));
+      await isEnded;
+      await expect(second.removeKey(key(2))).rejects.toMatchObject(WRONG);
+      await expect(openTab(key(2))).rejects.toMatchObject(WRONG);
+      expect((await second.stats()).sharing?.leads).toBe(true);
+    });
+
+    test('the key of the tab is removed: it cannot know that, and reports no "Nothing was changed"', async () => {
+      const [first, end] = await openLeader(key(1));
+      await first.addKey(key(2));
+      const second = await openTab(key(1));
+      const isEnded = end();
+      await expect(second.removeKey(key(1))).rejects.toMatchObject(refused('It is not known'));
+      await isEnded;
+    });
   });
 });
 

@@ -119,8 +119,9 @@ type Change = { readonly kind: 'add' | 'remove' | 'change' | 'rotate'; readonly 
 /** Which keys there are after a change; undefined if it is refused. */
 function after({ kind, a, b }: Change, there: readonly number[]): readonly number[] | undefined {
   const others = there.filter((i) => i !== a);
-  if (others.length === there.length) return undefined;
-  if (kind === 'add') return [...there, b];
+  // A change that is made already leaves everything as it is.
+  if (others.length === there.length) return kind === 'change' && there.includes(b) ? there : undefined;
+  if (kind === 'add') return there.includes(b) ? there : [...there, b];
   if (kind === 'change') return [...others, b];
   if (kind === 'rotate') return [a];
   return others.length === 0 ? undefined : others;
@@ -165,6 +166,28 @@ test('any order of changes leaves exactly the slots of the keys that are there, 
     }),
     { numRuns: 15 },
   );
+});
+
+// Story: a leader made a change and ended before it answered, so the next leader was asked for the same change. It rejected with
+// "Nothing was changed", and a key that was added twice took two of the 16 slots.
+test('a key that is changed or added twice leaves the slots as they are the second time', async () => {
+  const [a, b, c] = await Promise.all([secret(1), secret(2), secret(3)]);
+  const created = await createSlots(a);
+  const changed = await changeKey(created.slots, a, b);
+  expect(await changeKey(changed.slots, a, b)).toEqual(changed);
+  const added = await addKey(changed.slots, b, a);
+  expect(await addKey(added.slots, b, a)).toEqual(added);
+  // A wrong key adds nothing, and puts nothing in the place of another.
+  await expect(addKey(added.slots, c, a)).rejects.toEqual(wrong);
+  await expect(changeKey(changed.slots, a, c)).rejects.toEqual(wrong);
+});
+
+test('the last of 16 keys is added twice, a further one is not', async () => {
+  const users = await Promise.all(Array.from({ length: 17 }, (_, i) => secret(i + 1)));
+  let { slots } = await createSlots(users[0]!);
+  for (const user of users.slice(1, 16)) ({ slots } = await addKey(slots, users[0]!, user));
+  expect((await addKey(slots, users[0]!, users[15]!)).slots).toEqual(slots);
+  await expect(addKey(slots, users[0]!, users[16]!)).rejects.toEqual(invalid);
 });
 
 describe('a rotation', () => {

@@ -2,6 +2,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
+import { Client } from '../../js/src/client/client.ts';
 import { bytes as bytesCodec } from '../../js/src/codec/values.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
@@ -305,6 +306,26 @@ describe('continuing an import', () => {
       expect(await other.import(again(), { merge: true })).toMatchObject({ entries: 4000, resumedAt: 0 });
       expect(await other.count()).toBe(4001);
     }
+  });
+
+  // Story: the second import deleted the record and wrote it anew. A tab that ended between the two left a store that no import continued.
+  test('an import that ends at any of its first calls leaves its place', async () => {
+    const exported = await bytesOf((await large()).export());
+    const ends = boundaries(exported);
+    const source = (offset: number) => chunks(exported.subarray(offset), 10_000);
+    const other = await store();
+    await expect(other.import(failing(exported, (ends[2] as number) + 100))).rejects.toThrow('the line is dead');
+    const { submit } = Client.prototype;
+    for (let calls = 0; calls < 5; calls++) {
+      let left = calls;
+      const spy = vi.spyOn(Client.prototype, 'submit').mockImplementation(function (this: Client, ...call) {
+        if (left-- > 0) return submit.apply(this, call);
+        return Promise.reject(new Error('the tab is gone')) as never;
+      });
+      await expect(other.import(() => failing(exported, 0))).rejects.toThrow(/the tab is gone|the line is dead/);
+      spy.mockRestore();
+    }
+    expect(await other.import(source)).toMatchObject({ entries: 4000, resumedAt: ends[2] });
   });
 
   // The same with merge: as many entries as before do not show that those of the import are still there.

@@ -63,7 +63,8 @@ function replaceByFile(): void {
 }
 
 function removeClaims(): void {
-  for (const name of fs.readdirSync(folder())) if (name.startsWith('lock')) fs.unlinkSync(join(folder(), name));
+  const found = fs.readdirSync(place(), { recursive: true }).map(String);
+  for (const path of found) if (basename(path).startsWith('lock')) fs.unlinkSync(join(place(), path));
 }
 
 test('a store opens where a runtime reports different devices for a path and its open file, and still recognizes its folder', async () => {
@@ -89,6 +90,22 @@ describe.each(takes)('a store whose folder is %s', (_, take) => {
     await expect(db.get('before')).rejects.toMatchObject(lost);
     await expect(db.compact()).rejects.toMatchObject(lost);
     await db.close();
+  });
+
+  // Story: the folder of a server's store was replaced by a backup. The server only read, so it gave out the old values until it ended.
+  test('gives the reason for every call some seconds later, although nothing was written', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    const db = await open('notes', { storage: storage(), wasm });
+    const other = await sync.open('other', { storage: storage(), wasm });
+    await db.set('a', 1, strict);
+    other.set('a', 1, strict);
+    take();
+    vi.advanceTimersByTime(5000);
+    await expect(db.get('a')).rejects.toMatchObject(lost);
+    expect(() => other.get('a')).toThrow(expect.objectContaining(lost));
+    vi.useRealTimers();
+    await db.close();
+    await other.close();
   });
 
   test('fails a flush after relaxed writes', async () => {

@@ -18,6 +18,7 @@ import * as sync from '../../js/src/synchronous.ts';
 import { filesOf, TABLE } from '../../js/src/tools/slot-page.ts';
 import { tools, wasm } from './support/engine.ts';
 import { kindOf } from './support/kind-of.ts';
+import { LossyFiles } from './support/lossy-files.ts';
 
 let directory: string;
 let children: ChildProcess[];
@@ -89,6 +90,17 @@ describe('a store in files', () => {
     expect(await deleteStore('a/b', { storage })).toBe(false);
   });
 
+  // Story: on macOS and Windows, `Bob` and `bob` were one folder. Only the name of the store is escaped, not the path of the stores.
+  test('has a folder whose name is no other where case is ignored', async () => {
+    const storage = files(join(directory, 'Data'));
+    const names = ['BOB', 'Bob', 'bob', 'con'];
+    for (const name of names) await (await open(name, { storage, wasm })).close();
+    expect(fs.readdirSync(join(directory, 'Data')).sort()).toEqual(['%42%4F%42', '%42ob', '%63on', 'bob']);
+    expect(await listStores({ storage })).toEqual(names);
+    expect(await deleteStore('Bob', { storage })).toBe(true);
+    expect(await listStores({ storage })).toEqual(['BOB', 'bob', 'con']);
+  });
+
   test('flushes and merges tables, gets more files for them, and reads it all again', async () => {
     const storage = files(directory);
     const db = await sync.open('big', { storage, wasm, memoryBytes: 2 << 20 });
@@ -158,6 +170,16 @@ describe('a store in files', () => {
     const { bavail, bsize } = fs.statfsSync(directory);
     expect((await device.freeBytes()) ?? 0).toBeGreaterThan((bavail * bsize) / 2);
     await device.closeAll();
+  });
+
+  // Story: the disk behind a link was not mounted. `open` then never ended, whatever its `lockTimeout`.
+  test.each([0, 60_000])('a folder that is a link to nothing is refused (lockTimeout %i)', async (lockTimeout) => {
+    fs.symlinkSync(join(directory, 'nothing'), join(directory, 'one'));
+    await expect(open('one', { storage: files(directory), wasm, lockTimeout })).rejects.toMatchObject({
+      code: 'VARVE_IO',
+      message: expect.stringContaining('ENOENT'),
+    });
+    expect(fs.existsSync(join(directory, 'nothing'))).toBe(false);
   });
 
   test.runIf(process.platform === 'linux')(
@@ -303,6 +325,46 @@ const withCalls = (changed: Partial<FileCalls>): FileStorage =>
 function failure(code: string): Error {
   return Object.assign(new Error(`${code}: refused by the test`), { code });
 }
+
+/** Loses power; until then, `keepsNames` says whether the names in the folder of the store become durable. */
+class KilledFiles extends LossyFiles {
+  keepsNames = false;
+  /** Directories that were synced. */
+  readonly synced = new Set<string>();
+  readonly #paths = new Map<number, string>();
+
+  override openSync(path: string, flags: number | string, mode?: number): number {
+    const file = super.openSync(path, flags, mode);
+    this.#paths.set(file, path);
+    return file;
+  }
+
+  override fsyncSync(file: number): void {
+    const path = this.#paths.get(file) ?? '';
+    if (!this.keepsNames && path.endsWith('one')) throw failure('EIO');
+    super.fsyncSync(file);
+    this.synced.add(path);
+  }
+}
+
+// Story: a process was killed when it had made the slots of a new store, before their names were durable. The next one found them there,
+// and acknowledged writes as strict. A loss of power then took the files.
+test('the names of slots that a killed process made are durable before anybody writes to them', async () => {
+  const calls = new KilledFiles();
+  const storage = new FileStorage(directory, { slotsMax: 100, calls });
+  await expect(storage.open('one', wait)).rejects.toMatchObject({ code: 'VARVE_IO' });
+  expect(slots('one')).toHaveLength(8);
+  calls.keepsNames = true;
+  calls.synced.clear();
+  const device = await storage.open('one', wait);
+  expect([...calls.synced].sort()).toEqual([directory, join(directory, 'one')]);
+  device.write(3, new Uint8Array(10), 0);
+  device.flush(3);
+  calls.losePower();
+  const again = await storage.open('one', wait);
+  expect([again.count(), again.size(3)]).toEqual([8, 10]);
+  await again.closeAll();
+});
 
 describe('calls that the system refuses', () => {
   test.each([

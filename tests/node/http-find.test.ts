@@ -82,6 +82,17 @@ test('pages follow one another, also among equal values, and end', async () => {
   expect(seen).toEqual(Array.from({ length: 40 }, (_, id) => id));
 });
 
+// Story: the value of an index was a text of 5000 bytes. The page behind a document with it got 413.
+test('pages follow one another behind a value that is longer than a key of a request', async () => {
+  const shelves = [...'AB'].map((letter) => letter.repeat(5000));
+  await notes.clear();
+  await notes.insertMany(shelves.map((folder, id) => ({ ...noteOf(id), folder })));
+  const after = query({ id: 0, folder: shelves[0] });
+  expect(await page(`?by=shelf&after=${after}`)).toEqual([[1], false]);
+  const counts = await http.send('GET', `/api/counts/notes?by=shelf&gt=${query(shelves[0])}`);
+  expect(await counts.json()).toEqual({ counts: [{ value: shelves[1], count: 1 }], more: false });
+});
+
 test('a page has at most as many documents as the limit of the handler', async () => {
   expect(await page('')).toEqual([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], true]);
 });

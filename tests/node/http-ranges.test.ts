@@ -103,6 +103,24 @@ describe('pages', () => {
     },
   );
 
+  // Story: a program had keys of 5000 bytes in its store. A client that walked the store over HTTP got 413 for the `next` of a page
+  // that ended at such a key, so it never saw the rest.
+  test.each(['', '&reverse=true'])('next leads on behind a key that requests may not name (%s)', async (parameters) => {
+    const long = Array.from({ length: 3 }, (_, i) => ['long', i, 'x'.repeat(5000 + 30_000 * i)]);
+    await http.db.setMany(long.map((key) => [key, 1]));
+    await http.db.set(['longer'], 1);
+    const seen: unknown[] = [];
+    let next: string | null = `/range?limit=1&values=false${parameters}`;
+    while (next !== null) {
+      const { entries, next: following } = await page(next);
+      seen.push(...entries.map(({ key }) => key));
+      next = following;
+    }
+    const keys = [...long, ['longer']];
+    expect(seen).toEqual(parameters === '' ? keys : keys.reverse());
+    expect((await http.send('GET', `/kv?key=${query(long[0])}`)).status).toBe(413);
+  });
+
   test('a page ends at the limits of the handler, with its next', async () => {
     const small = await serve({ base: '/api/store/', limits: { results: 3, answerBytes: 1000 } });
     await small.db.setMany(Array.from({ length: 6 }, (_, i): [Key, unknown] => [i, 'x'.repeat(i < 3 ? 1 : 900)]));

@@ -2,13 +2,16 @@
 
 import { expect, test } from 'vitest';
 import { rowsOf } from '../../js/src/cli/rows.ts';
-import { entriesOf } from '../../js/src/inspector/import/entries.ts';
+import { collection } from '../../js/src/collections.ts';
+import { open } from '../../js/src/inline.ts';
+import { checkEntries, entriesOf, writeEntries } from '../../js/src/inspector/import/entries.ts';
 import { readRows } from '../../js/src/inspector/import/rows.ts';
 import { textOf } from '../../js/src/inspector/keys/exporter.ts';
 import { keyText, parseKey } from '../../js/src/inspector/keys/key-text.ts';
 import { valueText } from '../../js/src/inspector/keys/value-text.ts';
 import { eventsBetween } from '../../js/src/inspector/live/engine-events.ts';
 import type { Key, StoreStats } from '../../js/src/types.ts';
+import { wasm } from './support/engine.ts';
 
 test('rows of CSV have their lines, also behind a field of two lines', () => {
   const { rows, bad, columns } = readRows('a.csv', 'id,name\r\n1,"two\r\nlines"\r\n\r\n2,Rhine\r\n3\r\n4,"open');
@@ -150,6 +153,31 @@ test('JSON and JSON lines that the inspector saves keep all, and the inspector a
   }
   expect(read).toStrictEqual(saved);
   expect(lines.split('\n')[4]).toBe('{"key":["note",{"bigint":"42"}],"value":{"title":"Silt","tags":[]}}');
+});
+
+// Story: JSON lines with the documents and index entries of a collection were imported over it. The old index entries stayed beside the
+// new ones, so a unique index had two documents for one value.
+test('entries that belong to a collection are not imported', async () => {
+  await using db = await open<Key, unknown>('rows', { wasm, storage: 'memory' });
+  const other = [['notes', 'other'], 1] as const;
+  const document = [['notes', 'doc', 2], { id: 2, slug: 'silt' }] as const;
+  await checkEntries(db, [document]);
+  const indexes = { slug: { of: 'slug', unique: true } } as const;
+  const notes = collection<{ id: number; slug: string }>()(db, 'notes', { key: 'id', indexes });
+  await notes.insert({ id: 1, slug: 'silt' });
+  for (const entry of [document, [['notes', 'by', 'slug', 'mud'], 1] as const]) {
+    for (const refused of [checkEntries(db, [other, entry]), writeEntries(db, [other, entry])]) {
+      await expect(refused).rejects.toThrow(`${keyText(entry[0])} cannot be imported: It belongs to a collection`);
+    }
+  }
+  expect(await db.count()).toBe(2);
+  await writeEntries(db, [other]);
+  expect(await db.get(['notes', 'other'])).toBe(1);
+});
+
+// Story: an object had a field `(key)`. Its CSV had that column twice, and no import took the file.
+test('CSV is not saved with two columns that an import cannot tell apart', async () => {
+  await expect(textOf([['a', { '(key)': 1 }]], 'csv')).rejects.toThrow('CSV would have two columns "(key)"');
 });
 
 test('every key reads back as it is shown', () => {

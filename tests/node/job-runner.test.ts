@@ -69,27 +69,28 @@ test("outputs of a job that is done are the engine's, also where it refuses them
 
 /**
  * The story: a merge beside the engine found a damaged block. The engine learnt only that the job had failed, and offered it again, for ever.
- * In a slice, the engine reads the block itself, and then merges other tables.
+ * So it is told which table it was, and then merges other tables.
  */
-test('a job that finds damage is run once more by the engine itself', async () => {
+test('a job that finds damage names the table to the engine', async () => {
   const tickets = [{ id: 3, kind: 'compaction', spec: new Uint8Array(), bytesHint: 1 } as JobTicket];
   const calls: string[] = [];
   const damage = new VarveError('VARVE_CORRUPT', 'A block of a table is damaged.');
   const engine = {
     takeJob: () => tickets.pop(),
     failJob: (id: number) => calls.push(`fail ${id}`),
-    runSlice: () => {
-      calls.push('slice');
-      throw damage;
-    },
+    noteDamage: (table: number) => calls.push(`damage ${table}`),
   } as unknown as EngineStore;
   const device = { lendable: true } as unknown as ManagedDevice;
-  const beside = { run: () => Promise.reject(damage), shutDown: async () => undefined } as unknown as JobsBeside;
+  const run: JobsBeside['run'] = async (_, services) => {
+    services.damaged(5);
+    throw damage;
+  };
+  const beside = { run, shutDown: async () => undefined } as unknown as JobsBeside;
   const runner = new JobRunner(engine, device, commitsOf(device), {} as SlotKeeper, beside);
   runner.kick();
   await runner.progress();
   await runner.shutDown();
-  expect([calls, runner.failure]).toEqual([['fail 3', 'slice'], damage]);
+  expect([calls, runner.failure, runner.damage]).toEqual([['damage 5', 'fail 3'], damage, damage]);
 });
 
 /** The story: nobody fetched the bytes that the engine reads to choose a job, so a deleted range kept its tables until something else read them. */

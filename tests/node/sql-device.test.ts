@@ -263,6 +263,25 @@ test('stores of one object are separate, listed, deleted, and open once', async 
   await db.close();
 });
 
+// Story: an object has a store for each user. `Bob` and `bob` were one table, because SQLite ignores case, with two engines writing it.
+test('stores whose names differ only in case are two stores of an object', async () => {
+  const sql = new FakeSql();
+  const { storage } = objectOn(sql);
+  const options = { storage, wasm, compactor: false };
+  const names = ['BOB', 'Bob', 'Straße/Ö', 'bob', 'con'];
+  const stores = await Promise.all(names.map((name) => sync.open(name, options)));
+  for (const [i, db] of stores.entries()) db.set('name', names[i]);
+  for (const [i, db] of stores.entries()) {
+    expect([db.count(), db.get('name')]).toEqual([1, names[i]]);
+    await db.close();
+  }
+  expect(await sync.listStores({ storage })).toEqual(names);
+  expect(await sync.deleteStore('Bob', { storage })).toBe(true);
+  expect(await sync.listStores({ storage })).toEqual(names.filter((name) => name !== 'Bob'));
+  sql.exec('CREATE TABLE IF NOT EXISTS "varve:Of the program"');
+  expect(await sync.listStores({ storage })).not.toContain('Of the program');
+});
+
 test('an object without SQL storage gets an error that names it', async () => {
   const storage = {
     get sql(): FakeSql {

@@ -1,12 +1,13 @@
 // The life of an object with a store, without the platform: constructed, used, gone without notice, constructed again.
 
 import { readFileSync } from 'node:fs';
-import { expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { StoreObject, type VarveObjectOptions } from '../../js/src/cloudflare/object.ts';
 import type { ObjectContext, ObjectStorage } from '../../js/src/cloudflare/platform.ts';
 import { unwrap } from '../../js/src/cloudflare/rpc.ts';
 import { serve } from '../../js/src/cloudflare/serve.ts';
 import { Upkeep } from '../../js/src/engine/upkeep.ts';
+import { nextTurn } from '../../js/src/runtime/turn.ts';
 import type { Key } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
 import { FakeSql } from './support/fake-sql.ts';
@@ -17,6 +18,10 @@ vi.mock('../../js/src/wasm/instantiate.ts', async (load) =>
 );
 
 const module = new WebAssembly.Module(readFileSync(wasm));
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 /** The storage of an object, with an alarm that fires when the test asks for it. */
 class FakeStorage implements ObjectStorage {
@@ -159,6 +164,45 @@ test('an alarm that the program sets while the alarm runs stays', { timeout: 60_
   await object.ring(storage);
   expect(storage.alarm).toBeLessThan(tomorrow);
   slice.mockRestore();
+});
+
+// Story: a method writes, then sets the program's alarm if there is none. The turn of the write ended while the method asked for the alarm,
+// and left a flush due. Varve asked, too, got the same answer, and put its own alarm in the place of the one that was just set.
+test('an alarm that a method sets when a turn leaves a job due stays', async () => {
+  const ctx = new FakeContext('due');
+  const { storage } = ctx;
+  const object = await construct(ctx);
+  vi.spyOn(Upkeep.prototype, 'isDue').mockReturnValue(true);
+  const tomorrow = Date.now() + 86_400_000;
+  object.notes.set('a', 1);
+  if ((await storage.getAlarm()) === null) await storage.setAlarm(tomorrow);
+  await storage.sql.committed();
+  await nextTurn();
+  expect(storage.alarm).toBe(tomorrow);
+});
+
+// Story: a program deletes its alarm, or moves the one that it found set, which was Varve's. Nothing was flushed or merged until the object
+// was constructed again.
+test('an alarm that the program deletes is set again while a job is due, within about a second', async () => {
+  const ctx = new FakeContext('deleted');
+  const { storage } = ctx;
+  const object = await construct(ctx);
+  vi.spyOn(Upkeep.prototype, 'isDue').mockReturnValue(true);
+  const asked = vi.spyOn(storage, 'getAlarm');
+  const clock = vi.spyOn(Date, 'now');
+  const turn = async (ms: number): Promise<number | null> => {
+    clock.mockReturnValue(ms);
+    object.notes.set('a', ms);
+    await storage.sql.committed();
+    await nextTurn();
+    return storage.alarm;
+  };
+  const start = 1e13;
+  expect(await turn(start)).toBe(start);
+  storage.alarm = null;
+  for (let ms = 100; ms < 1000; ms += 100) expect(await turn(start + ms)).toBe(null);
+  expect(asked).toHaveBeenCalledTimes(1);
+  expect(await turn(start + 1000)).toBe(start + 1000);
 });
 
 test('on a full storage no turn is lost that was neither refused nor ended the object', {

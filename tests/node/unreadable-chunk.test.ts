@@ -130,6 +130,51 @@ test.each(['NotReadableError', 'UnknownError'])(
   },
 );
 
+/** From now on this byte of a chunk reads with all its bits changed. */
+function damage(victim: ChunkName, at: number): void {
+  const { get } = IDBObjectStore.prototype;
+  vi.spyOn(IDBObjectStore.prototype, 'get').mockImplementation(function (this: IDBObjectStore, key) {
+    const [slot, index] = key as number[];
+    const request = get.call(this, key);
+    if (this.name !== 'chunks' || slot !== victim.slot || index !== victim.index) return request;
+    return new Proxy(request, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name, target);
+        if (name !== 'result') return typeof value === 'function' ? value.bind(target) : value;
+        const bytes = new Uint8Array(value as Uint8Array);
+        bytes[at] = ~(bytes[at] ?? 0);
+        return bytes;
+      },
+      set: (target, name, value) => Reflect.set(target, name, value, target),
+    });
+  });
+}
+
+// Story: the merge that needed the chunk failed, and the same merge was chosen again, so nothing was merged until a repair. The table
+// must be noted as damaged, so that the others are merged around it.
+test.each(['unreadable', 'damaged'])(
+  'a chunk that is %s keeps no other table from being merged',
+  { timeout: 60_000 },
+  async (how) => {
+    await fill();
+    const chunks = await chunksOfTable();
+    const victim = chunks[Math.floor(chunks.length / 2)] as ChunkName;
+    if (how === 'damaged') damage(victim, 30_000);
+    else makeUnreadable(({ slot, index }) => slot === victim.slot && index === victim.index);
+    const db = await open<number, Uint8Array>('notes', { wasm, memoryBytes: 1 << 20 });
+    const most = { tables: 0 };
+    for (let round = 0; round < 40; round++) {
+      await db.setMany(
+        Array.from({ length: 60 }, (_, i) => [(round * 7 + i * 5) % ENTRIES, entryOf(round + i)] as const),
+      );
+      const [fresh] = (await db.stats()).levels;
+      most.tables = Math.max(most.tables, fresh?.tables ?? 0);
+    }
+    expect(most.tables).toBeLessThan(24);
+    await db.close();
+  },
+);
+
 // Such a request aborted the transaction of the takeover, so the store did not open in any way.
 test('chunks that are read with the takeover and cannot be read keep nobody from a check and a repair', {
   timeout: 60_000,

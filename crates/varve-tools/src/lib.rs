@@ -16,9 +16,7 @@ mod report;
 use std::cell::RefCell;
 
 use varve::check::{Check, CheckStep, SlotPage};
-use varve::manifest::key_slots;
-use varve::repair::{Repair, RepairOptions};
-use varve::storage::SlotPool;
+use varve::repair::{Repair, RepairOptions, key_slots};
 use varve::{Encryption, Error};
 use varve_host::HostSlots;
 use zeroize::{Zeroize, Zeroizing};
@@ -173,7 +171,7 @@ pub extern "C" fn check_feed() {
 #[unsafe(no_mangle)]
 pub extern "C" fn repair_key_slots(source: u32) -> i32 {
     attempt(|tools| {
-        let found = key_slots(&SlotPool::open(HostSlots::new(source))?)?;
+        let found = key_slots(&HostSlots::new(source))?;
         let has_keys = found.is_some();
         tools.output = found.unwrap_or_default();
         Ok(i32::from(has_keys))

@@ -299,6 +299,15 @@ pub fn varve_fail_job(h: u32, id: u32, full: u32) -> i32 {
     })
 }
 
+/// Notes that a running job cannot read a table.
+#[wasm_bindgen]
+pub fn varve_note_damage(h: u32, table: f64) -> i32 {
+    with(h, &mut |open| {
+        open.store.note_damage(table as u64);
+        Ok(0)
+    })
+}
+
 /// Works on a due job for about `entries` entries; 1 when there is more to do.
 #[wasm_bindgen]
 pub fn varve_run_slice(h: u32, entries: usize) -> i32 {

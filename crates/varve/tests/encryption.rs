@@ -1,11 +1,14 @@
 //! Encrypted stores: what lies in their files, who can open them, and how their keys change.
 
 use varve::manifest::key_slots;
+use varve::repair;
 use varve::scan::ScanOptions;
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotPool, Slots};
 use varve::store::ChangesWanted;
 use varve::types::FileName;
 use varve::{Code, Durability, Encryption, Error, Host, Keyring, Options, RecoveryReport, Store};
+
+use crate::store_damage::OneUnreadable;
 
 type Memory = Store<SlotPool<MemorySlots>>;
 
@@ -111,6 +114,23 @@ fn from_the_first_session_on_the_wrapped_keys_survive_the_loss_of_either_manifes
         slots.write(slot, SLOT_HEADER_BYTES, &[0x55; 4096]).expect("written");
         let pool = SlotPool::open(slots).expect("a pool");
         assert_eq!(key_slots(&pool).expect("read").as_deref(), Some(SLOTS), "without {lost:?}");
+    }
+}
+
+/// A repair looked for the wrapped keys as an opening does. So one slot that could not be read, also an empty one, kept it from an
+/// encrypted store.
+#[test]
+fn a_repair_finds_the_wrapped_keys_whichever_slot_is_damaged() {
+    let (mut store, _) = open(MemorySlots::new(8), encryption(&[(1, 7)], 1), 1).expect("opens");
+    fill(&mut store, 0, 300);
+    let slots = slots_of(store);
+    assert_eq!(repair::key_slots(&slots).expect("read").as_deref(), Some(SLOTS));
+    for bad in 0..slots.count() {
+        let device = OneUnreadable { slots: slots.clone(), bad };
+        assert_eq!(repair::key_slots(&device).expect("read").as_deref(), Some(SLOTS), "slot {bad} cannot be read");
+        let mut slots = slots.clone();
+        slots.write(bad, 0, &[0x55; SLOT_HEADER_BYTES as usize]).expect("written");
+        assert_eq!(repair::key_slots(&slots).expect("read").as_deref(), Some(SLOTS), "the page of slot {bad} is lost");
     }
 }
 

@@ -234,9 +234,9 @@ fn a_crashed_store_with_a_flipped_bit_may_also_say_that_it_lost_what_was_not_flu
 }
 
 /// Slots in memory, one of which cannot be read.
-struct OneUnreadable {
-    slots: MemorySlots,
-    bad: u32,
+pub struct OneUnreadable {
+    pub slots: MemorySlots,
+    pub bad: u32,
 }
 
 impl Slots for OneUnreadable {

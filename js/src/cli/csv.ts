@@ -7,7 +7,7 @@ import { inspect } from 'node:util';
 import { type ParseResult, parse, unparse } from 'papaparse';
 import { toBase64 } from '../http/base64.ts';
 import { isJson } from '../http/media.ts';
-import { KEY_COLUMN, VALUE_COLUMN } from '../rows/csv.ts';
+import { exportColumns, VALUE_COLUMN } from '../rows/csv.ts';
 import type { Key } from '../types.ts';
 import { keyText } from './text.ts';
 
@@ -72,8 +72,8 @@ export function fieldsOf(value: unknown): Readonly<{ [name: string]: unknown }> 
 }
 
 /** The line that names the columns. */
-export function headLine(columns: readonly string[]): string {
-  return `${unparse([[KEY_COLUMN, ...columns]])}\r\n`;
+export function headLine(columns: Iterable<string>): string {
+  return `${unparse([exportColumns(columns)])}\r\n`;
 }
 
 /** An entry as a line. */

@@ -168,7 +168,7 @@ async function* linesOf(
     if (format === 'csv') {
       for await (const [, value] of reads.entries(range))
         for (const name of Object.keys(fieldsOf(value))) columns.add(name);
-      yield headLine([...columns]);
+      yield headLine(columns);
     }
     for await (const [key, value] of reads.entries(range)) {
       written.entries += 1;

@@ -12,6 +12,7 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { hasCode } from '../errors.ts';
 import type { Store } from '../index.ts';
 import { isExport, MAGIC } from '../portable/magic.ts';
+import { type Refusal, refusalIn } from '../rows/collections.ts';
 import type { Key, ValueCodec } from '../types.ts';
 import { type Call, type Command, EXPORT_KEY, STORE } from './command.ts';
 import { CommandError, codeOf, Exit, exitOf, Interrupted, messageOf, wrong } from './exit.ts';
@@ -64,7 +65,7 @@ export const importStore: Command = {
     if (format !== 'varve' && source.bytes !== undefined) {
       // A server has a codec of its own.
       const codec = isUrl(place) ? undefined : await codecOf(flags);
-      await checkRows(format, source, rule, codec, call);
+      await checkRows(format, source, rule, ({ value }) => codec && refusalOf(value, codec), call);
     }
     if (isUrl(place)) {
       if (format === 'varve')
@@ -131,19 +132,19 @@ function ruleOf(format: Format, { flags }: Call): KeyRule {
   return { column, prefix: prefix as readonly Key[] | undefined };
 }
 
-/** Reads a whole file of rows; throws the list of those that cannot be read. */
+/** Reads a whole file of rows; throws the list of those that cannot be read, or that `refuse` has a reason against. */
 async function checkRows(
   format: 'jsonl' | 'csv',
   source: Source,
   rule: KeyRule,
-  codec: ValueCodec<unknown> | undefined,
+  refuse: (row: Row) => string | undefined,
   { signal }: Call,
 ): Promise<void> {
   const bad: BadRow[] = [];
   let count = 0;
   for await (const row of rowsOf(format, source.open('checking'), rule)) {
     signal.throwIfAborted();
-    const why = 'why' in row ? row.why : codec && refusalOf(row.value, codec);
+    const why = 'why' in row ? row.why : refuse(row);
     if (why === undefined) continue;
     count += 1;
     if (bad.length < LISTED_MAX) bad.push({ line: row.line, why });
@@ -175,7 +176,7 @@ function badLine({ line, why }: BadRow): string {
 
 /** Writes rows in batches. */
 async function importInto(
-  store: AnyStore,
+  store: AnyStore & Partial<Pick<Store<Key, unknown>, 'transaction'>>,
   name: string,
   format: 'jsonl' | 'csv',
   source: Source,
@@ -183,10 +184,14 @@ async function importInto(
   call: Call,
 ): Promise<void> {
   await mustBeEmpty(store, name, call);
+  // A server does not tell which keys are of collections.
+  const refusal = await store.transaction?.(refusalIn);
+  if (refusal !== undefined && source.bytes !== undefined)
+    await checkRows(format, source, rule, ({ key }) => refusal(key), call);
   const imported: Imported = { entries: 0, line: 0 };
   const rows = rowsOf(format, source.open('importing'), rule);
   try {
-    for await (const batch of batchesOf(rows)) {
+    for await (const batch of batchesOf(rows, refusal)) {
       call.signal.throwIfAborted();
       await store.setMany(batch.map(({ key, value }) => [key, value] as const));
       imported.entries += batch.length;
@@ -211,11 +216,16 @@ async function mustBeEmpty(store: AnyStore, name: string, { flags, signal }: Cal
   }
 }
 
-async function* batchesOf(rows: AsyncIterable<Row | BadRow>): AsyncGenerator<Row[], undefined> {
+async function* batchesOf(
+  rows: AsyncIterable<Row | BadRow>,
+  refusal: Refusal | undefined,
+): AsyncGenerator<Row[], undefined> {
   let batch: Row[] = [];
   let chars = 0;
   for await (const row of rows) {
     if ('why' in row) throw wrong(`This cannot be read: ${badLine(row)}`);
+    const why = refusal?.(row.key);
+    if (why !== undefined) throw wrong(`This cannot be imported: ${badLine({ line: row.line, why })}`);
     batch.push(row);
     chars += row.chars;
     if (batch.length < BATCH_ROWS && chars < BATCH_CHARS) continue;

@@ -1,5 +1,6 @@
 /**
- * Stores in the SQL storage of a Durable Object. Each store has its own table (`varve:NAME`) beside the object's other tables.
+ * Stores in the SQL storage of a Durable Object. Each store has its own table beside the object's other tables:
+ * `varve:` and the name of the store, escaped.
  *
  * Invariant: an object opens a store only once at a time. Only Varve writes the table: call `deleteAll()`, or change rows by
  * hand, only when no store is open.

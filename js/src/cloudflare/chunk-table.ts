@@ -13,6 +13,7 @@
  */
 
 import { VarveError } from '../errors.ts';
+import { escapeName, unescapeName } from '../storage/names.ts';
 import type { SqlStorage } from './platform.ts';
 
 /**
@@ -22,7 +23,7 @@ import type { SqlStorage } from './platform.ts';
 export const CHUNK_BYTES = 128 * 1024;
 /** Twice the chunks that a slot may have: 2^21, which is 256 GiB. */
 const IDS_PER_SLOT = 2 ** 22;
-/** The name of a store's table is this prefix followed by the name of the store. */
+/** The name of a store's table is this prefix followed by the name of the store, escaped because SQLite ignores the case of letters. */
 const TABLE_PREFIX = 'varve:';
 
 /** The stored part of a chunk. */
@@ -133,7 +134,7 @@ export function tablesOf(sql: SqlStorage): string[] {
   return sql
     .exec(query, TABLE_PREFIX)
     .toArray()
-    .map((row) => String(row['name']).slice(TABLE_PREFIX.length));
+    .flatMap((row) => unescapeName(String(row['name']).slice(TABLE_PREFIX.length)) ?? []);
 }
 
 /** Drops the table of a store. */
@@ -159,5 +160,5 @@ function idOf(slot: number, chunk: number, kind: 'base' | 'patch'): number {
 }
 
 function quoted(store: string): string {
-  return `"${(TABLE_PREFIX + store).replaceAll('"', '""')}"`;
+  return `"${TABLE_PREFIX}${escapeName(store)}"`;
 }

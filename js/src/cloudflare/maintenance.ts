@@ -1,27 +1,34 @@
 /**
  * Flushes and compactions of an object's store, driven by its alarm: in slices, with other events of the object in between.
  *
- *     turn that leaves a job due -> alarm at once -> slices ... -> nothing due: done
- *                                        ^------------ still due: alarm again
+ *     turn that leaves a job due -> event of its own: alarm at once -> slices ... -> nothing due: done
+ *                                                          ^------------ still due: alarm again
  *
  * Invariant: no timer stays when nothing is due, so that the object can hibernate. An alarm that the program has set is never
- * moved: until it goes off, the engine does urgent jobs in a writer's turn.
+ * moved: until it goes off, the engine does urgent jobs in a writer's turn. So Varve asks for the alarm and sets it in an event of its own,
+ * with nothing of the program in between: a method of the program may be between these two calls when a turn ends.
  */
 
 import type { EngineHost } from '../engine/engine-host.ts';
+import { afterTurn, nextTurn } from '../runtime/turn.ts';
 import type { ObjectStorage } from './platform.ts';
 
 /** Slices of about 2 ms before other events get a turn. The clock stands still meanwhile, so the slices are counted. */
 const SLICES_PER_TURN = 4;
 /** The most turns of one alarm. The remaining work waits for the next alarm. */
 const TURNS_PER_ALARM = 256;
+/** How often Varve looks whether an alarm is still set, while a job is due: the program may have deleted or moved it. */
+const LOOK_MS = 1000;
+
+const NEVER = Number.NEGATIVE_INFINITY;
+const RUNNING = Number.POSITIVE_INFINITY;
 
 /** Runs the flushes and compactions of one object's store. */
 export class Maintenance {
   readonly #host: EngineHost;
   readonly #storage: ObjectStorage;
-  /** An alarm is set, is being set, or is running. */
-  #isArmed = false;
+  /** When Varve last made sure that there is an alarm. While one runs, it need not. */
+  #lookedAt = NEVER;
 
   constructor(host: EngineHost, storage: ObjectStorage) {
     this.#host = host;
@@ -30,14 +37,12 @@ export class Maintenance {
 
   /** The work of an alarm. */
   async run(): Promise<void> {
-    this.#isArmed = true;
+    this.#lookedAt = RUNNING;
     try {
-      this.#isArmed = await this.#workLong();
-      if (this.#isArmed) await this.#arm();
-    } catch (error) {
+      if (await this.#workLong()) await this.#arm();
+    } finally {
       // The platform repeats a failed alarm, but not for ever.
-      this.#isArmed = false;
-      throw error;
+      this.#lookedAt = NEVER;
     }
   }
 
@@ -48,7 +53,7 @@ export class Maintenance {
         this.#host.upkeep.releaseFiles();
         return false;
       }
-      await nextEvent();
+      await nextTurn();
     }
     return true;
   }
@@ -63,21 +68,15 @@ export class Maintenance {
 
   /** To be called after each turn: makes sure that the alarm goes off if there is something to do. */
   look(): void {
-    if (this.#isArmed || !this.#host.upkeep.isDue()) return;
-    this.#isArmed = true;
-    this.#arm().catch(() => {
-      // The object is shutting down; the next object of this id checks again.
-      this.#isArmed = false;
-    });
+    const now = Date.now();
+    if (now - this.#lookedAt < LOOK_MS || !this.#host.upkeep.isDue()) return;
+    this.#lookedAt = now;
+    // If it fails, the object is shutting down; the next object of this id looks again.
+    afterTurn(() => void this.#arm().catch(() => undefined));
   }
 
   /** Sets the alarm, unless there is one: then it is the program's. */
   async #arm(): Promise<void> {
     if ((await this.#storage.getAlarm()) === null) await this.#storage.setAlarm(Date.now());
   }
-}
-
-/** Lets other events of the object run. */
-function nextEvent(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
 }

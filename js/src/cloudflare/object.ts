@@ -79,7 +79,8 @@ export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends D
   }
 
   /**
-   * Flushes and compacts, in slices. If your class has its own alarms, call `await super.alarm()` in its `alarm`.
+   * Flushes and compacts, in slices. If your class has its own alarms, call `await super.alarm()` in its `alarm`. Varve's alarms call
+   * that, too: compare the time with the one that you wait for.
    */
   async alarm(): Promise<void> {
     await this.#maintenance?.run();

@@ -56,7 +56,10 @@ export class StoreAccess implements Access {
       const [result, isOver] = await this.plain(async () => {
         ({ generation } = this.#readiness);
         // Both are called in one turn, so the check costs no extra time.
-        return Promise.all([read(), this.#readiness.isOver(generation)]);
+        const results = [read(), this.#readiness.isOver(generation)] as const;
+        // If the check fails, nobody gets the result of the read.
+        results[1].catch(() => results[0].then(drop)).catch(() => undefined);
+        return Promise.all(results);
       }, signal);
       if (!isOver) return result;
       drop?.(result);
@@ -132,8 +135,8 @@ export class SnapshotAccess implements Access {
   }
 
   async #check(): Promise<boolean> {
-    const { definition, documents, name } = this.#layout;
-    const kept = (await this.view.get(definition)) as Kept | undefined;
+    const { definition, documents, name, own } = this.#layout;
+    const kept = (await this.view.at(own).get(definition)) as Kept | undefined;
     if (await this.#isWhole(kept)) return true;
     // Other clients may have begun a generation that this client does not know. Or no client has begun one yet after an import.
     await this.#readiness.renew(this.#readiness.generation);

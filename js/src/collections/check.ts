@@ -8,6 +8,7 @@
 
 import { hasCode } from '../errors.ts';
 import { checkOptions } from '../options.ts';
+import type { ReadView } from '../store/read-view.ts';
 import type { Snapshot } from '../store/snapshot.ts';
 import type { View } from '../store/view.ts';
 import type { Key } from '../types.ts';
@@ -83,7 +84,7 @@ export class Checker {
   }
 
   async #compare(snapshot: AnySnapshot, isBuilt: boolean): Promise<void> {
-    const { documents, entries } = this.#layout;
+    const { documents, entries, own } = this.#layout;
     const total = await snapshot.count({ prefix: documents });
     const owners = new Map<string, Key>();
     await this.#pages(snapshot, documents, async (page) => {
@@ -96,12 +97,12 @@ export class Checker {
       this.#documents += page.length;
       this.#options.onProgress?.({ done: this.#documents, total });
     });
-    if (isBuilt) await this.#pages(snapshot, entries, (page) => this.#compareEntries(snapshot, page));
+    if (isBuilt) await this.#pages(snapshot.at(own), entries, (page) => this.#compareEntries(snapshot, page));
   }
 
   /** Reads a range page by page. */
   async #pages(
-    snapshot: AnySnapshot,
+    snapshot: ReadView<Key, unknown>,
     prefix: readonly Key[],
     each: (page: [Key, unknown][]) => Promise<void>,
   ): Promise<void> {
@@ -119,7 +120,7 @@ export class Checker {
 
   /** Looks for the entries that the documents should have. */
   async #compareDocuments(snapshot: AnySnapshot, expected: readonly Expected[]): Promise<void> {
-    const stored = await snapshot.getMany(expected.map(({ entry }) => entry.key));
+    const stored = await snapshot.at(this.#layout.own).getMany(expected.map(({ entry }) => entry.key));
     for (const [i, { entry, key }] of expected.entries()) {
       const value = stored[i];
       if (isSame(value, entry.value)) continue;
@@ -144,9 +145,9 @@ export class Checker {
     const named = page.map(([place, value]) => {
       const [, , index, of, last] = place as readonly [string, string, string, Key, Key?];
       const key = last ?? (value as Key);
-      return { place, value, index, of, key, own: keyIn(key) };
+      return { place, value, index, of, key, own: this.#placeOf(key) };
     });
-    const owners = named.flatMap(({ own }) => (own === undefined ? [] : [this.#layout.place(own)]));
+    const owners = named.flatMap(({ own }) => (own === undefined ? [] : [own]));
     const documents = (await snapshot.getMany(owners)).values();
     for (const { place, value, index, of, key, own } of named) {
       this.#entries++;
@@ -161,8 +162,20 @@ export class Checker {
   }
 
   async #hasEntry(snapshot: AnySnapshot, key: Key, { key: place }: IndexEntry): Promise<boolean> {
-    const document = (await snapshot.get(this.#layout.place(key))) as Document | undefined;
+    const own = this.#placeOf(key);
+    const document = (own && (await snapshot.get(own))) as Document | undefined;
     return this.#expected(document, key)?.has(textOf(place)) === true;
+  }
+
+  /** The store key of the document that an entry names; undefined if no document can have that key. */
+  #placeOf(key: Key): Key | undefined {
+    try {
+      const place = this.#layout.place(key);
+      this.#layout.ensureFits(place, 'It');
+      return place;
+    } catch {
+      return undefined;
+    }
   }
 
   /** The entries of a document. Reports a document that an index refuses, and returns undefined for it. */

@@ -12,12 +12,14 @@
  * collection in a view contains the prefix of the view.
  *
  * Invariant: an entry follows from the document and the definition alone. So the entries of a stored document are known
- * without looking for them.
+ * without looking for them. All values but those of documents have the codec `structured`, so keys in them stay what they are.
  */
 
 import { ReservedKey } from '../codec/reserved-key.ts';
-import { invalid } from '../errors.ts';
+import { structured } from '../codec/values.ts';
+import { invalid, VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
+import type { View } from '../store/view.ts';
 import type { Key } from '../types.ts';
 import { checkKey, textOf } from './key.ts';
 import type { IndexValue, MultiIndex } from './types.ts';
@@ -67,13 +69,15 @@ export class Layout {
   readonly entries: readonly Key[];
   /** The key under which the definition is stored. */
   readonly definition: Key;
+  /** The store or view as it has all values but those of documents. */
+  readonly own: View<Key, unknown>;
   readonly #key: unknown;
   readonly #newKey: (() => Key) | undefined;
   /** The name, and the prefix if there is one, in a text that no other collection of the store has. */
   readonly #id: string;
 
-  /** The layout of a collection in a store, or in a view with this prefix. */
-  constructor(name: string, definition: LooseDefinition, prefix: readonly Key[] = []) {
+  /** The layout of a collection in a store or a view. */
+  constructor(name: string, definition: LooseDefinition, db: View<Key, unknown>) {
     checkOptions(definition, DEFINITION);
     const { key, newKey, indexes = {}, version = 1 } = definition;
     if (typeof name !== 'string' || name === '') throw invalid('A collection has a name, a string that is not empty.');
@@ -87,7 +91,9 @@ export class Layout {
     this.version = version;
     this.documents = [name, 'doc'];
     this.entries = [name, 'by'];
+    const { prefix } = db.formats.keys;
     this.#id = textOf(prefix.length === 0 ? name : [...prefix, name]);
+    this.own = db.at([], { values: structured });
     this.definition = reserved(`collection ${this.#id}`);
     this.#key = key;
     this.#newKey = newKey;
@@ -138,24 +144,47 @@ export class Layout {
     );
   }
 
-  /** The entries of a document with this key, by a text that is the same for the same entry. */
+  /**
+   * The entries of a document with this key, by a text that is the same for the same entry. An index that refuses a document which is
+   * stored already has no entries of it: so the document can be replaced and deleted.
+   */
   entriesOf(
     document: Document | undefined,
     key: Key,
     indexes: Iterable<DefinedIndex> = this.indexes.values(),
+    isStored = false,
   ): Map<string, IndexEntry> {
     const entries = new Map<string, IndexEntry>();
     if (document === undefined) return entries;
     for (const index of indexes) {
-      for (const value of index.values(document)) {
-        if (value === null || value === undefined) continue;
-        const what = `The value for the index '${index.name}' of '${this.name}' in the document ${textOf(key)}`;
-        const own = checkKey(value, what);
-        const place = entryPlace(index, own, key);
-        entries.set(textOf(place), { index, key: place, value: index.isUnique ? key : true });
+      try {
+        for (const entry of this.#entriesIn(index, document, key)) entries.set(textOf(entry.key), entry);
+      } catch (error) {
+        if (!isStored) throw error;
       }
     }
     return entries;
+  }
+
+  #entriesIn(index: DefinedIndex, document: Document, key: Key): IndexEntry[] {
+    const entries: IndexEntry[] = [];
+    for (const value of index.values(document)) {
+      if (value === null || value === undefined) continue;
+      const what = `The value for the index '${index.name}' of '${this.name}' in the document ${textOf(key)}`;
+      const place = entryPlace(index, checkKey(value, what), key);
+      this.ensureFits(place, what);
+      entries.push({ index, key: place, value: index.isUnique ? key : true });
+    }
+    return entries;
+  }
+
+  /** Throws `VARVE_INVALID_KEY` for a place whose bytes are too many, or that has a lone surrogate; the message begins with `what`. */
+  ensureFits(place: Key, what: string): void {
+    try {
+      this.own.formats.keys.encode(place);
+    } catch (error) {
+      throw new VarveError('VARVE_INVALID_KEY', `${what} makes no key: ${(error as Error).message}`, { cause: error });
+    }
   }
 }
 

@@ -139,7 +139,7 @@ export class Reader {
   /** Documents by an index: reads its entries and, page by page, the documents that they name. */
   async *#indexed(query: Query, index: DefinedIndex): AsyncGenerator<unknown, void, undefined> {
     const { signal } = query.where;
-    const { scan, view, close } = await this.#access.walk((of) => scanOf(of, query, index), signal);
+    const { scan, view, close } = await this.#access.walk((of) => scanOf(of, query, index, this.layout), signal);
     const keys = keysOf(scan, query, index);
     try {
       yield* documentsOf(view, keys, this.layout, signal);
@@ -157,7 +157,7 @@ export class Reader {
       const places = await this.#access.plain(read, signal);
       for await (const place of places) yield keyIn(place);
     } else {
-      const opened = async (): Promise<StoreIterator<unknown>> => scanOf(this.#access.view, query, index);
+      const opened = async (): Promise<StoreIterator<unknown>> => scanOf(this.#access.view, query, index, this.layout);
       const scan = await this.#access.indexed(opened, signal, (one) => void one.return?.());
       yield* keysOf(scan, query, index);
     }
@@ -165,10 +165,15 @@ export class Reader {
 }
 
 /** Opens a scan of an index immediately, in the turn of the call. */
-function scanOf(view: Source, { range, where, isRepeating }: Query, index: DefinedIndex): StoreIterator<unknown> {
+function scanOf(
+  view: Source,
+  { range, where, isRepeating }: Query,
+  index: DefinedIndex,
+  { own }: Layout,
+): StoreIterator<unknown> {
   const { reverse, signal } = where;
   const options = { ...range, reverse, signal, limit: isRepeating ? undefined : where.limit };
-  return index.isUnique ? view.entries(options) : view.keys(options);
+  return index.isUnique ? view.at(own).entries(options) : view.keys(options);
 }
 
 /** The keys of the documents that entries name, each once. */

@@ -139,7 +139,7 @@ export class Readiness {
   }
 
   #in(run: (tx: Tx) => Promise<Kept>): Promise<Kept> {
-    return this.#db.transaction(run, { retries: RETRIES });
+    return this.#db.transaction((tx) => run(tx.at(this.layout.own)), { retries: RETRIES });
   }
 
   /** Whether the store has this definition, built or being built. */
@@ -211,7 +211,8 @@ export class Readiness {
     const from = kept.after === undefined ? {} : { gt: kept.after };
     let after: Key | undefined;
     let { done } = kept;
-    for await (const [place, document] of tx.entries({ prefix: layout.documents, ...from, limit: PAGE })) {
+    const documents = tx.at(this.#db).entries({ prefix: layout.documents, ...from, limit: PAGE });
+    for await (const [place, document] of documents) {
       await this.#addEntries(tx, (place as readonly Key[])[2] as Key, document as Document, missing);
       after = place;
       done++;

@@ -99,7 +99,7 @@ export class StoreCollection extends Reader {
     const fill: Fill = (batch): void => {
       for (const { place, bytes, entries } of all) {
         batch.setEncoded(place, bytes, { ifSequence: null });
-        addEntries(batch, entries.values());
+        this.#addEntries(batch, entries.values());
       }
     };
     await this.#run(async () => all.length > 0 && this.#commit(fill, options), options);
@@ -163,7 +163,7 @@ export class StoreCollection extends Reader {
       const entry = await this.#db.getEntry(place, { signal: options?.signal });
       const old = entry?.value as Document | undefined;
       // Computed before the caller's function gets the document, because that function may change it in place.
-      const before = layout.entriesOf(old, key);
+      const before = layout.entriesOf(old, key, undefined, true);
       const made = await call(() => make(old));
       if (made === undefined) return;
       const ifSequence = entry?.sequence ?? null;
@@ -174,7 +174,7 @@ export class StoreCollection extends Reader {
         else
           batch.setEncoded(place, made.bytes, { ifSequence, expiresAt: made.isUpdate ? entry?.expiresAt : undefined });
         for (const entry of gone) batch.delete(entry.key);
-        addEntries(batch, added);
+        this.#addEntries(batch, added);
       };
       await this.#commit(fill, options);
     };
@@ -199,8 +199,9 @@ export class StoreCollection extends Reader {
       await this.#readiness.renew(generation, options?.signal);
     }
   }
-}
 
-function addEntries(batch: Batch<Key, unknown>, entries: Iterable<IndexEntry>): void {
-  for (const { index, key, value } of entries) batch.set(key, value, index.isUnique ? { ifSequence: null } : undefined);
+  #addEntries(batch: Batch<Key, unknown>, entries: Iterable<IndexEntry>): void {
+    const own = batch.at(this.layout.own);
+    for (const { index, key, value } of entries) own.set(key, value, index.isUnique ? { ifSequence: null } : undefined);
+  }
 }

@@ -7,6 +7,7 @@
  */
 
 import { ByteSink } from '../codec/sink.ts';
+import { checkLength } from '../codec/values.ts';
 import { invalid } from '../errors.ts';
 import type { View } from '../store/view.ts';
 import type { Key } from '../types.ts';
@@ -74,6 +75,7 @@ export class Taker {
     const sink = new ByteSink(256);
     values.write(given, sink);
     const bytes = sink.bytes.subarray(0, sink.at);
+    checkLength(bytes.length);
     const value = values.read(bytes, 0, bytes.length);
     if (typeof value !== 'object' || value === null)
       throw invalid(`A document of '${this.#layout.name}' is an object, and so are properties to replace.`);

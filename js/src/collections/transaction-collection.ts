@@ -97,7 +97,10 @@ export class TransactionCollection extends Reader {
     });
   }
 
-  /** Checks whether all documents can be written, and then writes all of them. */
+  /**
+   * Checks whether all documents can be written, and then writes all of them. The `Taker` has encoded them, and the keys of their entries,
+   * so no write is refused after the first one.
+   */
   async #write(documents: readonly Next[], isNew: boolean): Promise<void> {
     const { layout } = this;
     const tx = this.#tx;
@@ -108,7 +111,10 @@ export class TransactionCollection extends Reader {
     const there = isNew ? old.findIndex((document) => document !== undefined) : -1;
     if (there >= 0) throw taken(places[there] as Key, null);
     const changes = documents.map((next, i) =>
-      differences(layout.entriesOf(old[i] as Document | undefined, next.key), 'entries' in next ? next.entries : NONE),
+      differences(
+        layout.entriesOf(old[i] as Document | undefined, next.key, undefined, true),
+        'entries' in next ? next.entries : NONE,
+      ),
     );
     const added = changes.flatMap((change) => change.added);
     const unique = added.filter(({ index }) => index.isUnique).map(({ key }) => key);
@@ -125,7 +131,8 @@ export class TransactionCollection extends Reader {
       else tx.delete(next.place);
     }
     for (const { gone } of changes) for (const { key } of gone) tx.delete(key);
-    for (const { key, value } of added) tx.set(key, value);
+    const own = tx.at(layout.own);
+    for (const { key, value } of added) own.set(key, value);
   }
 
   /** Runs a change after those that were called before it. */

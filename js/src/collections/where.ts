@@ -2,7 +2,8 @@
  * Turns a caller's conditions into a range of the store's keys.
  *
  * Invariant: a range contains the entries of exactly the values asked for, whichever keys follow the values in their entries. Its ends
- * are values, or a value followed by `TOP`, so they are correct for entries with and without a key after the value.
+ * are values, the string after a value, or a value followed by `TOP`, so they are correct for entries with and without a key after the
+ * value.
  */
 
 import { isBytes } from '../codec/intrinsics.ts';
@@ -54,22 +55,21 @@ export function whereOf(target: unknown, known: Readonly<Record<string, 1>> = DO
   return { ...bounds, after, reverse, limit, signal };
 }
 
-/** A range of store keys: from `gte`, and below `lt`. */
-export interface PlaceRange extends Pick<KeyRange<Key>, 'prefix'> {
+/** A range of store keys: from `gte` or after `gt`, and below `lt`. */
+export interface PlaceRange extends Pick<KeyRange<Key>, 'prefix' | 'gt'> {
   readonly gte: Key | undefined;
   readonly lt: Key | undefined;
 }
 
 /** The range of store keys that begin with `base`, followed by a wanted value. */
 export function rangeOf(base: readonly Key[], { eq, gt, gte, lt, lte, prefix }: LooseWhere): PlaceRange {
-  const at = (value: Key): Key => [...base, value];
-  const after = (value: Key): Key => [...base, value, TOP];
-  const from = [];
-  const to = [];
-  if (eq !== undefined) from.push(at(eq));
+  const at = (value: Key): readonly Key[] => [...base, value];
+  // The next string is longer by two bytes, as is the shortest entry with a key: so it can be a key wherever a value has entries.
+  const after = (value: Key): Key => (typeof value === 'string' ? at(`${value}\0`) : [...at(value), TOP]);
+  const from: Key[] = [];
+  const to: Key[] = [];
   if (gte !== undefined) from.push(at(gte));
   if (gt !== undefined) from.push(after(gt));
-  if (eq !== undefined) to.push(after(eq));
   if (lte !== undefined) to.push(after(lte));
   if (lt !== undefined) to.push(at(lt));
   if (prefix !== undefined) {
@@ -78,15 +78,14 @@ export function rangeOf(base: readonly Key[], { eq, gt, gte, lt, lte, prefix }: 
   }
   from.sort(compareKeys);
   to.sort(compareKeys);
-  return { gte: from.at(-1), lt: to[0], prefix: base };
+  return { gte: from.at(-1), lt: to[0], prefix: eq === undefined ? base : at(eq) };
 }
 
 /** The part of a range that a walk comes to after a place. */
 export function rangeAfter(range: PlaceRange, place: readonly Key[], reverse: boolean | undefined): PlaceRange {
   const { gte, lt } = range;
   if (reverse) return lt === undefined || isBefore(place, lt) ? { ...range, lt: place } : range;
-  const from = [...place, TOP];
-  return gte === undefined || isBefore(gte, from) ? { ...range, gte: from } : range;
+  return gte !== undefined && isBefore(place, gte) ? range : { ...range, gte: undefined, gt: place };
 }
 
 /** Of the places of a document, the first that a walk of the range comes to; the last one if all are before the range. */

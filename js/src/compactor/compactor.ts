@@ -109,6 +109,7 @@ export class Compactor {
   async #drive(job: number, machine: CompactionJob, outputs: CompactorOutputs): Promise<void> {
     await driveJob(machine, {
       input: (table, offset, length) => this.#input(job, table, offset, length),
+      damaged: (table) => this.#post({ type: 'damaged', job, table }, []),
       write: (table, offset, bytes) => outputs.write(table, offset, bytes),
       finish: (table, size) => {
         outputs.finish(table);

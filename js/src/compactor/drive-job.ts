@@ -7,7 +7,7 @@
  */
 
 import { VarveError } from '../errors.ts';
-import type { CompactionJob } from '../wasm/job.ts';
+import type { CompactionJob, JobStep } from '../wasm/job.ts';
 
 /** Entries handled by one step: about a millisecond. */
 const STEP_ENTRIES = 2000;
@@ -16,6 +16,8 @@ const SLICE_MS = 8;
 /** The callbacks that a job works with. Offsets and sizes are in bytes of the table. */
 interface JobHands {
   input(table: number, offset: number, length: number): Promise<Uint8Array>;
+  /** The job is about to fail, because this input is damaged. */
+  damaged(table: number): void;
   write(table: number, offset: number, bytes: Uint8Array): Promise<void>;
   /** A table is complete: flushes it. */
   finish(table: number, size: number): void;
@@ -27,7 +29,7 @@ interface JobHands {
 export async function driveJob(job: CompactionJob, hands: JobHands): Promise<void> {
   let sliceEnd = performance.now() + SLICE_MS;
   for (;;) {
-    const { kind, table, offset, length } = job.step(STEP_ENTRIES);
+    const { kind, table, offset, length } = step(job, hands);
     switch (kind) {
       case 'working':
         break;
@@ -48,5 +50,15 @@ export async function driveJob(job: CompactionJob, hands: JobHands): Promise<voi
     if (performance.now() < sliceEnd) continue;
     await hands.rest();
     sliceEnd = performance.now() + SLICE_MS;
+  }
+}
+
+function step(job: CompactionJob, hands: JobHands): JobStep {
+  try {
+    return job.step(STEP_ENTRIES);
+  } catch (error) {
+    const { damaged } = job;
+    if (damaged > 0) hands.damaged(damaged);
+    throw error;
   }
 }

@@ -37,5 +37,6 @@ export type CompactorResponse =
     }
   | { readonly type: 'lend'; readonly job: number; readonly table: number }
   | { readonly type: 'finished'; readonly job: number; readonly table: number; readonly size: number }
+  | { readonly type: 'damaged'; readonly job: number; readonly table: number }
   | { readonly type: 'done'; readonly job: number; readonly result: Uint8Array }
   | { readonly type: 'failed'; readonly job: number; readonly error: WireError };

@@ -5,7 +5,8 @@
  *   check   the first 8 B of the SHA-256 of the 8 B before
  *
  * Invariant: nothing here changes bytes that it was given. Every change returns the slots as they are to be stored, with the data keys
- * that they have; a caller that gets data keys erases them.
+ * that they have; a caller that gets data keys erases them. A change that is made already leaves the slots as they are: it may be asked
+ * for twice, because the answer to the first time got lost.
  */
 
 import { invalid, VarveError } from '../errors.ts';
@@ -33,20 +34,31 @@ export async function createSlots(user: UserKey): Promise<Locked> {
   return { keys, slots: await joined([await sealSlot(user, keys, CONTEXT)]) };
 }
 
-/** The data keys. Throws `VARVE_KEY` if the key opens no slot. */
-export async function unlock(slots: Uint8Array, user: UserKey): Promise<Uint8Array<ArrayBuffer>> {
-  return (await find(await split(slots), user, 1)).keys;
+/** The data keys, by the first of these keys that opens a slot. Throws `VARVE_KEY` if none does. */
+export async function unlock(slots: Uint8Array, ...users: readonly UserKey[]): Promise<Uint8Array<ArrayBuffer>> {
+  const all = await split(slots);
+  for (const user of users) {
+    const found = await search(all, user, 1);
+    if (found !== undefined) return found.keys;
+  }
+  return refuse(all);
 }
 
-/** Adds a key. */
+/** Adds a key, unless it opens a slot already. */
 export async function addKey(slots: Uint8Array, user: UserKey, added: UserKey): Promise<Locked> {
   const all = await split(slots);
-  if (all.length >= SLOTS_MAX) throw invalid(`There are at most ${SLOTS_MAX} keys. Remove one first.`);
   const { keys } = await find(all, user, 1);
-  return { keys, slots: await joined([...all, await sealSlot(added, keys, CONTEXT)]) };
+  const there = await search(all, added, 1);
+  if (there !== undefined) {
+    erase(there.keys);
+    return { keys, slots: slots.slice() };
+  }
+  if (all.length < SLOTS_MAX) return withSlot(all, added, keys);
+  erase(keys);
+  throw invalid(`There are at most ${SLOTS_MAX} keys. Remove one first.`);
 }
 
-/** Removes a key. */
+/** Removes a key. Throws `VARVE_KEY` if it opens no slot. */
 export async function removeKey(slots: Uint8Array, user: UserKey): Promise<Locked> {
   const all = await split(slots);
   const { keys, own } = await find(all, user);
@@ -56,12 +68,13 @@ export async function removeKey(slots: Uint8Array, user: UserKey): Promise<Locke
   throw invalid('This is the last key: without it nobody can read the data. Use changeKey() to replace it.');
 }
 
-/** Puts a key into the place of another. */
+/** Puts a key into the place of another. If `from` opens no slot and `to` does, that is done already. */
 export async function changeKey(slots: Uint8Array, from: UserKey, to: UserKey): Promise<Locked> {
   const all = await split(slots);
-  const { keys, own } = await find(all, from);
-  const others = all.filter((slot) => !own.includes(slot));
-  return { keys, slots: await joined([...others, await sealSlot(to, keys, CONTEXT)]) };
+  const found = await search(all, from);
+  if (found === undefined) return { keys: (await find(all, to, 1)).keys, slots: slots.slice() };
+  const others = all.filter((slot) => !found.own.includes(slot));
+  return withSlot(others, to, found.keys);
 }
 
 /** What a rotation takes into account. */
@@ -95,30 +108,53 @@ export async function rotate(
   }
 }
 
-/** The slots that a key opens, `most` at most, and the data keys in them. Throws `VARVE_KEY` if it opens none. */
-async function find(
+/** Slots that a key opens, and the data keys in them. */
+interface Found {
+  readonly keys: Uint8Array<ArrayBuffer>;
+  readonly own: readonly Uint8Array[];
+}
+
+/** The slots that a key opens, `most` at most. Throws `VARVE_KEY` if it opens none. */
+async function find(all: readonly Uint8Array<ArrayBuffer>[], user: UserKey, most?: number): Promise<Found> {
+  return (await search(all, user, most)) ?? refuse(all);
+}
+
+/** The same; undefined if the key opens none. */
+async function search(
   all: readonly Uint8Array<ArrayBuffer>[],
   user: UserKey,
   most = SLOTS_MAX,
-): Promise<{ keys: Uint8Array<ArrayBuffer>; own: readonly Uint8Array[] }> {
+): Promise<Found | undefined> {
   const own: Uint8Array[] = [];
-  let damaged = 0;
   let found: Uint8Array<ArrayBuffer> | undefined;
   for (const slot of all) {
     if (own.length >= most) break;
-    if (!(await isIntact(slot))) {
-      damaged++;
-      continue;
-    }
+    if (!(await isIntact(slot))) continue;
     const keys = await openSlot(user, slot, CONTEXT);
     if (keys === undefined) continue;
     own.push(slot);
     if (found !== undefined) erase(found);
     found = keys;
   }
-  if (found !== undefined) return { keys: found, own };
+  return found && { keys: found, own };
+}
+
+/** Throws the reason why a key opens none of these slots. */
+async function refuse(all: readonly Uint8Array<ArrayBuffer>[]): Promise<never> {
+  const intact = await Promise.all(all.map(isIntact));
+  const damaged = intact.filter((isIntact) => !isIntact).length;
   if (damaged > 0) throw new VarveError('VARVE_KEY', damagedSlots(damaged));
   throw new VarveError('VARVE_KEY', 'The key is wrong: it opens no key slot. Nothing was changed.');
+}
+
+/** These slots, and one more for a key. */
+async function withSlot(others: readonly Uint8Array[], user: UserKey, keys: Uint8Array<ArrayBuffer>): Promise<Locked> {
+  try {
+    return { keys, slots: await joined([...others, await sealSlot(user, keys, CONTEXT)]) };
+  } catch (error) {
+    erase(keys);
+    throw error;
+  }
 }
 
 async function joined(slots: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {

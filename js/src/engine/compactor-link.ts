@@ -18,6 +18,8 @@ export interface JobServices {
   lend(table: number): Promise<number>;
   /** An output table is complete and its slot closed again. */
   finished(table: number, size: number): void;
+  /** The job fails, because an input table is damaged. */
+  damaged(table: number): void;
 }
 
 /** Runs jobs beside the engine. */
@@ -120,6 +122,9 @@ export class CompactorLink implements JobsBeside {
         return;
       case 'finished':
         running.services.finished(message.table, message.size);
+        return;
+      case 'damaged':
+        running.services.damaged(message.table);
         return;
       case 'done':
         this.#remove(job);

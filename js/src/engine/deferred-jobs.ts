@@ -49,6 +49,7 @@ export class DeferredJobs implements JobsBeside {
           check();
           return bytes;
         },
+        damaged: (table) => services.damaged(table),
         write: async (table, offset, bytes) => {
           let slot = slots.get(table);
           if (slot === undefined) {

@@ -10,8 +10,8 @@ const load = laterScript(place, 'encrypted stores', () => new URL('./encryption-
 
 /** Loads the code of key slots, for the engine worker. */
 export const keySlotsByScript: LoadKeySlots = async () => {
-  const { create, unlock, change } = await load();
-  return { create: here(create), unlock: here(unlock), change: here(change) };
+  const { create, unlock, encrypt, change } = await load();
+  return { create: here(create), unlock: here(unlock), encrypt: here(encrypt), change: here(change) };
 };
 
 /** The function, with errors of this realm. */

@@ -85,7 +85,7 @@ export interface HostParts {
  */
 export async function openParts(name: string, options: EngineHostOptions): Promise<HostParts> {
   const settings = settingsOf(options);
-  const keys = new StoreKeys(options.key, options.keySlots);
+  const keys = new StoreKeys(options, options.keySlots);
   const { signal, lockTimeout = LOCK_TIMEOUT_DEFAULT } = options;
   // Both are done while the storage answers.
   const loading = loadEngine(options.wasm).then((module) => ({ module, engine: instantiate(module) }));

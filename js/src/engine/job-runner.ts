@@ -48,6 +48,8 @@ export class JobRunner {
   #stopped = false;
   /** The error of the last job; undefined if it did not fail. */
   failure: VarveError | undefined;
+  /** The last error for a table that no job of this session can read any more; undefined if all can be read. */
+  damage: VarveError | undefined;
   /** How many jobs found no room so far. */
   refusals = 0;
   /** Called when a job is done: its input files can be freed. */
@@ -163,7 +165,14 @@ export class JobRunner {
     };
     try {
       const result = await compactor.run(ticket, {
-        read: (table, offset, length) => this.#store.readInput(table, offset, length),
+        read: (table, offset, length) => {
+          try {
+            return this.#store.readInput(table, offset, length);
+          } catch (error) {
+            if ((error as VarveError).code === 'VARVE_IO') this.damage = error as VarveError;
+            throw error;
+          }
+        },
         lend: async (table) => {
           const slot = await this.#slots.lend(table, ticket.bytesHint);
           lent.set(table, slot);
@@ -173,6 +182,9 @@ export class JobRunner {
           const done = retake(table, size);
           done.catch(() => undefined);
           retaken.push(done);
+        },
+        damaged: (table) => {
+          if (!this.#stopped) this.#store.noteDamage(table);
         },
       });
       await Promise.all(retaken);
@@ -185,13 +197,12 @@ export class JobRunner {
     } catch (error) {
       await Promise.allSettled(retaken);
       if (this.#stopped) return;
-      const { code } = error as VarveError;
-      const isFull = code === 'VARVE_STORAGE_FULL';
+      const isFull = (error as VarveError).code === 'VARVE_STORAGE_FULL';
       if (isFull) this.refusals++;
       await this.#giveUp(ticket, lent, isFull);
-      // In slices, the engine can find room between its files when no free slot is available, and sees for itself which table is damaged.
-      // Not so on a deferred device: the input of the slices would have to be fetched.
-      if ((isFull || code === 'VARVE_CORRUPT') && this.#device.lendable) await this.#slice();
+      // In slices, the engine can find room between its files when no free slot is available. Not so on a deferred device: the input of
+      // the slices would have to be fetched.
+      if (isFull && this.#device.lendable) await this.#slice();
       else this.#failed(error as VarveError);
     }
   }
@@ -240,6 +251,7 @@ export class JobRunner {
     if (error.code === 'VARVE_POISONED') this.#stopped = true;
     if (this.#stopped) return;
     this.failure = error;
+    if (error.code === 'VARVE_CORRUPT') this.damage = error;
     if (error.code === 'VARVE_UNSUPPORTED' && ++this.#deaths >= DEATHS_MAX) this.#compactor = undefined;
     const pauseMsMax = error.code === 'VARVE_STORAGE_FULL' ? PAUSE_MS_MAX_FULL : PAUSE_MS_MAX;
     this.#pauseMs = Math.min(pauseMsMax, Math.max(PAUSE_MS_MIN, this.#pauseMs * 2));

@@ -9,7 +9,7 @@ import { erase } from '../encryption/data-keys.ts';
 import type { Locked } from '../encryption/slots.ts';
 import type { UserKey } from '../encryption/user-key.ts';
 import { VarveError } from '../errors.ts';
-import type { KeyChange } from '../protocol/messages.ts';
+import type { KeyChange, OpeningKeys } from '../protocol/messages.ts';
 import type { LoadKeySlots } from './key-slots.ts';
 
 /** Applies changed keys to the engine's store. */
@@ -22,20 +22,24 @@ interface KeyedStore {
 /** The keys of a store. */
 export class StoreKeys {
   readonly #user: UserKey | undefined;
+  /** The key, and those that are tried after it. */
+  readonly #users: readonly UserKey[];
   readonly #load: LoadKeySlots;
   #locked: Locked | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  #changing = 0;
 
-  /** @param user The key that the store is opened with. The code for it is loaded now, while the storage answers. */
-  constructor(user: UserKey | undefined, load: LoadKeySlots) {
-    this.#user = user;
+  /** @param opening The keys that the store is opened with. The code for them is loaded now, while the storage answers. */
+  constructor({ key, nextKeys = [] }: OpeningKeys, load: LoadKeySlots) {
+    this.#user = key;
+    this.#users = key === undefined ? nextKeys : [key, ...nextKeys];
     this.#load = load;
-    if (user !== undefined) load().catch(() => undefined);
+    if (this.#users.length > 0) load().catch(() => undefined);
   }
 
-  /** Whether the store is opened with a key: then its key slots are read before it is opened. */
+  /** Whether the store is opened with keys: then its key slots are read before it is opened. */
   get areWanted(): boolean {
-    return this.#user !== undefined;
+    return this.#users.length > 0 || this.#locked !== undefined;
   }
 
   /**
@@ -43,11 +47,13 @@ export class StoreKeys {
    * slots is refused by the engine.)
    */
   async forOpening(slots: Uint8Array | undefined): Promise<Locked | undefined> {
-    const user = this.#user;
-    if (user === undefined) return undefined;
+    // It is opened again, perhaps after it was encrypted.
+    if (this.#locked !== undefined) return this.#locked;
+    if (this.#users.length === 0) return undefined;
     const { create, unlock } = await this.#load();
-    if (slots === undefined) this.#locked ??= await create(user);
-    else this.#locked ??= { keys: await unlock(slots, user), slots: slots.slice() };
+    // A key that was only asked for makes no new store.
+    if (slots === undefined) this.#locked = this.#user && (await create(this.#user));
+    else this.#locked = { keys: await unlock(slots, ...this.#users), slots: slots.slice() };
     return this.#locked;
   }
 
@@ -62,10 +68,21 @@ export class StoreKeys {
     return this.#locked;
   }
 
+  /** Whether a change is under way: the engine may have other keys than those here. */
+  get areChanging(): boolean {
+    return this.#changing > 0;
+  }
+
+  /** Resolves when the changes under way are made. */
+  settled(): Promise<unknown> {
+    return this.#last;
+  }
+
   /** Makes a change. Resolves with whether the key with which it was made is replaced by it. */
   change(store: KeyedStore, change: KeyChange): Promise<boolean> {
+    this.#changing++;
     const made = this.#last.then(() => this.#change(store, change));
-    this.#last = made.catch(() => undefined);
+    this.#last = made.catch(() => undefined).finally(() => this.#changing--);
     return made;
   }
 
@@ -111,14 +128,11 @@ export class StoreKeys {
 
   /** The keys after a change. */
   async #changed(store: KeyedStore, change: KeyChange): Promise<Locked> {
-    const slots = this.#locked?.slots;
-    if (change.kind !== 'encrypt') {
-      if (slots === undefined) throw notEncrypted();
-      const inUse = change.kind === 'rotate' ? await store.keysInUse() : [];
-      return (await this.#load()).change(slots, change, inUse);
-    }
-    if (slots === undefined) return (await this.#load()).create(change.key);
-    throw new VarveError('VARVE_KEY', 'The store is encrypted already. Use addKey() or changeKey().');
+    const now = this.#locked;
+    if (change.kind === 'encrypt') return (await this.#load()).encrypt(now, change.key);
+    if (now === undefined) throw notEncrypted();
+    const inUse = change.kind === 'rotate' ? await store.keysInUse() : [];
+    return (await this.#load()).change(now, change, inUse);
   }
 }
 

@@ -214,8 +214,8 @@ export class Upkeep {
       await this.#jobs.progress();
     }
     await this.#slots.idle();
-    const { failure } = this.#jobs;
-    if (failure !== undefined) throw failure;
+    const { failure, damage = failure } = this.#jobs;
+    if (damage !== undefined) throw damage;
   }
 
   /** Whether all tables are in one level below level 0. */

@@ -80,13 +80,15 @@ export function gzipTagOf(tag: string): string {
   return tag.replace(/"$/, '-gzip"');
 }
 
+/** An item of a list, with the comma behind it. Commas in quotes are of a tag. */
+const ITEM = /(?:"[^"]*"|[^,"]+|")*,/g;
 const TAG = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
 const TAGS_MAX = 100;
 
 function parse(name: string, header: string | null): Tags | undefined {
   if (header === null) return undefined;
   if (header.trim() === '*') return '*';
-  const parts = header.split(',').map((part) => part.trim());
+  const parts = Array.from(`${header},`.matchAll(ITEM), ([item]) => item.slice(0, -1).trim());
   if (parts.length > TAGS_MAX) throw malformed(`${name} has more than ${TAGS_MAX} tags.`);
   return parts.map((part) => {
     const tag = TAG.exec(part);

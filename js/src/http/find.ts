@@ -13,6 +13,7 @@
  * stream, has one read point.
  */
 
+import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
 import type { Key } from '../types.ts';
 import type { Exchange } from './exchange.ts';
 import { jsonInQuery, keyFromJson, keyToJson } from './json-key.ts';
@@ -29,9 +30,9 @@ type Collections = ReadonlyMap<string, HttpCollection>;
 /** Makes the endpoint that finds documents of these collections. */
 export function findIn(collections: Collections) {
   return async <K, V>(exchange: Exchange<K, V>, segment: string | undefined): Promise<Response> => {
-    const { query, limits } = exchange;
+    const { query } = exchange;
     const { find, by, where, limit } = questionOf(collections, exchange, segment);
-    const after = documentOf(query, limits.keyBytes);
+    const after = documentOf(query);
     query.end();
     async function* lines(most: number | undefined): AsyncGenerator<Line, void, undefined> {
       const options = { ...where, after, limit: most };
@@ -87,14 +88,14 @@ function questionOf<K, V>(
 /** A read of a collection, without its types. */
 type Read = (...of: unknown[]) => AsyncIterable<unknown>;
 
-/** The part of a document that `after` gives: each member is a key as JSON. */
-function documentOf(query: Query, keyBytesMax: number): Record<string, Key> | undefined {
+/** The part of a document that `after` gives: each member is a key as JSON, as long as it is in the store. */
+function documentOf(query: Query): Record<string, Key> | undefined {
   const text = query.text('after');
   if (text === undefined) return undefined;
   const document = jsonInQuery(text);
   if (typeof document !== 'object' || document === null || Array.isArray(document)) {
     throw malformed('after is an object, the part of a document that its key and its index need.');
   }
-  const members = Object.entries(document).map(([name, json]) => [name, keyFromJson(json, keyBytesMax)] as const);
+  const members = Object.entries(document).map(([name, json]) => [name, keyFromJson(json, KEY_BYTES_MAX)] as const);
   return Object.fromEntries(members);
 }

@@ -5,6 +5,7 @@
  * never widens a range. (`URLSearchParams` would replace bytes that it cannot decode, and so name another key.)
  */
 
+import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
 import { checkDurability } from '../options.ts';
 import type { Durability, Key, KeyRange } from '../types.ts';
 import { DATE_FORM, dateOf, parseKey } from './json-key.ts';
@@ -35,9 +36,9 @@ export class Query {
   }
 
   /** Takes a key, written as JSON. */
-  key(name: string): Key | undefined {
+  key(name: string, bytesMax = this.#keyBytesMax): Key | undefined {
     const text = this.text(name);
-    return text === undefined ? undefined : parseKey(text, this.#keyBytesMax);
+    return text === undefined ? undefined : parseKey(text, bytesMax);
   }
 
   /** Takes a number above 0 (`whole`: an integer from 0). */
@@ -75,9 +76,10 @@ export class Query {
     return level as Durability | undefined;
   }
 
-  /** Takes the bounds of a range. */
+  /** Takes the bounds of a range. A page continues after a key of the store, which can be longer than those that requests may name. */
   range(): KeyRange {
-    const [gt, gte, lt, lte] = [this.key('gt'), this.key('gte'), this.key('lt'), this.key('lte')];
+    const bound = (name: string): Key | undefined => this.key(name, KEY_BYTES_MAX);
+    const [gt, gte, lt, lte] = [bound('gt'), bound('gte'), bound('lt'), bound('lte')];
     return { gt, gte, lt, lte, prefix: prefixOf(this.key('prefix')) };
   }
 

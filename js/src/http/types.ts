@@ -27,7 +27,10 @@ export interface HttpCollection {
 export interface HttpLimits {
   /** Most bytes of a request's body. A longer one gets 413. Default 8 MiB. */
   bodyBytes?: number | undefined;
-  /** Most bytes of a key in its stored form, at most 65,537. A longer key gets 413. Default 4096. */
+  /**
+   * Most bytes of a key in its stored form, at most 65,537. A longer key gets 413, except where it only says where a range begins or ends.
+   * Default 4096.
+   */
   keyBytes?: number | undefined;
   /** Most entries of a JSON page; a higher `limit` is lowered to this. NDJSON streams have no such limit. Default 1000. */
   results?: number | undefined;

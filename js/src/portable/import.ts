@@ -20,7 +20,7 @@ import { durabilityOf, type Known, WRITE } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
 import { readVersion, VERSION_KEY, versionBytes } from '../protocol/version.ts';
-import { DERIVED_KEY, type Derivation, hasPrefix, isDerived, readDerivations } from '../transaction/derived.ts';
+import { DERIVED_KEY, type Derivation, hasPrefix, isDerived, MARK, readDerivations } from '../transaction/derived.ts';
 import type { SetItemOptions } from '../types.ts';
 import {
   areEqual,
@@ -48,9 +48,6 @@ import type { RawEntry, RawStore } from './raw-store.ts';
 import type { ImportOptions, ImportReport, ImportSource } from './types.ts';
 
 const IMPORT: Known<ImportOptions> = { ...WRITE, merge: 1, encryption: 1, onProgress: 1 };
-
-/** The value of a mark, which is never read. */
-const MARK = new Uint8Array(0);
 
 /** The first size of the memory of a batch. */
 const BATCH_BYTES = 64 * 1024;
@@ -84,25 +81,29 @@ export async function importFrom(
 
 /**
  * The record of an interrupted import, if it was the last write to the store: then all that was imported is still there. Another record
- * is removed, because somebody may have deleted a part of that. Each write has the sequence after the one before it.
+ * is removed, because somebody may have deleted a part of that. Each write has the sequence after the one before it. The record is there
+ * all the time, so an import that ends meanwhile loses nothing.
  */
 async function takeRecord(raw: RawStore): Promise<ImportRecord | undefined> {
   const found = await raw.get(IMPORT_KEY, 0);
   if (found === undefined) return undefined;
-  const removal = new BatchWriter();
-  removal.delete(rawBytes, IMPORT_KEY, { ifSequence: found.sequence });
+  const record = decodeRecord(found);
+  const next = found.sequence + 1;
+  const batch = new BatchWriter();
+  const ifSequence = found.sequence;
+  if (record === undefined) batch.delete(rawBytes, IMPORT_KEY, { ifSequence });
+  else set(batch, IMPORT_KEY, encodeRecord(record, next), { ifSequence });
   try {
-    const { sequence } = await raw.commit(removal.view(), undefined);
-    if (sequence !== found.sequence + 1) return undefined;
+    const { sequence } = await raw.commit(batch.view(), undefined);
+    if (record === undefined || sequence === next) return record;
+    const removal = new BatchWriter();
+    removal.delete(rawBytes, IMPORT_KEY, { ifSequence: sequence });
+    await raw.commit(removal.view(), undefined);
   } catch (error) {
     // Another import has gone on since.
-    if (hasCode(error, 'VARVE_CONFLICT')) return undefined;
-    throw error;
+    if (!hasCode(error, 'VARVE_CONFLICT')) throw error;
   }
-  const record = new BatchWriter();
-  set(record, IMPORT_KEY, found.value);
-  await raw.commit(record.view(), undefined);
-  return decodeRecord(found.value);
+  return undefined;
 }
 
 /** An export that is read. */

@@ -21,7 +21,8 @@ type CallMethod = 'stats' | 'compact' | 'check' | 'stop' | 'after' | 'renew' | '
 export type KeyChange =
   | { readonly kind: 'encrypt'; readonly key: UserKey }
   | { readonly kind: 'add'; readonly own: UserKey; readonly key: UserKey }
-  | { readonly kind: 'remove'; readonly key: UserKey }
+  /** `wasThere`: the key opened the store when the caller began. If it opens nothing, it is removed already. */
+  | { readonly kind: 'remove'; readonly key: UserKey; readonly wasThere?: boolean }
   | { readonly kind: 'change'; readonly own: UserKey; readonly from: UserKey; readonly to: UserKey }
   | { readonly kind: 'rotate'; readonly keys: readonly UserKey[]; readonly removeOthers: boolean };
 
@@ -41,7 +42,12 @@ export interface EngineOptions
   wasm?: string | WebAssembly.Module | undefined;
   /** The key of an encrypted store. */
   key?: UserKey | undefined;
+  /** Tried if `key` does not open the store: changes to these keys were asked for, and may be made without an answer. */
+  nextKeys?: readonly UserKey[] | undefined;
 }
+
+/** The keys to open a store with. */
+export type OpeningKeys = Pick<EngineOptions, 'key' | 'nextKeys'>;
 
 /** A client that opens a store together with other tabs. */
 export interface SharingOptions {
@@ -86,8 +92,9 @@ export type Request =
       readonly isLogged: boolean;
       /** The version that the client opened the store with. */
       readonly version: number | undefined;
-      /** The key that the client opened the store with. */
+      /** The key that the client opened the store with, and those to which it has asked to change. */
       readonly key?: UserKey | undefined;
+      readonly nextKeys?: readonly UserKey[] | undefined;
     }
   | { readonly type: 'call'; readonly id: number; readonly method: CallMethod; readonly args: readonly unknown[] }
   | { readonly type: 'close'; readonly id: number }
@@ -99,8 +106,8 @@ export type Request =
   | { readonly type: 'repair'; readonly id: number; readonly name: string; readonly request: RepairRequest }
   /** The page is hidden or goes away: flush at once. Not answered. */
   | { readonly type: 'hidden' }
-  /** To its own worker: the key of the store, for the next time that it leads. Not answered. */
-  | { readonly type: 'key'; readonly key: UserKey }
+  /** To its own worker: the keys of the store, for the next time that it leads. Not answered. */
+  | { readonly type: 'key'; readonly keys: OpeningKeys }
   /** The page is visible again. Not answered. */
   | { readonly type: 'visible' }
   /** The scans and snapshots that the client had open are open again. Not answered. */

@@ -13,9 +13,21 @@ export const VALUE_COLUMN = '(value)';
 
 /** The names of the columns, which must differ. */
 export function headerOf(fields: readonly string[]): string[] {
+  return differing(fields, (name) => `The first line has two columns "${name}". Rename one of them.`);
+}
+
+/** The columns of an export, which an import can tell apart. */
+export function exportColumns(fields: Iterable<string>): string[] {
+  const columns = [KEY_COLUMN, ...fields];
+  differing(columns, (name) => `CSV would have two columns "${name}". Export JSON lines, which have all fields.`);
+  return columns;
+}
+
+/** The names of columns as they are read. */
+function differing(fields: readonly string[], problem: (name: string) => string): string[] {
   const names = fields.map((name, i) => name.trim() || `column ${i + 1}`);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined) throw new Unreadable(`The first line has two columns "${twice}". Rename one of them.`);
+  if (twice !== undefined) throw new Unreadable(problem(twice));
   return names;
 }
 

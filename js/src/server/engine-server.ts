@@ -329,11 +329,18 @@ export class EngineServer implements FrameOwner {
           from.send({ type: 'opened', id, report: await this.#open(request) });
           return;
         case 'join': {
-          const verifying = this.#opened().verifyKey(request.key);
+          const host = this.#opened();
+          const verifying = host.verifyKey(request.key);
           // That takes time for a passphrase. Others are answered meanwhile; this client sends nothing before it is answered.
           if (verifying === undefined) await this.#admit(request, from);
           else
-            void verifying.then(() => this.#admit(request, from)).catch((error) => this.#refuse(request, from, error));
+            void verifying
+              .catch((error) => {
+                const next = (request.nextKeys ?? []).map((key) => host.verifyKey(key));
+                return Promise.any(next).catch(() => Promise.reject(error));
+              })
+              .then(() => this.#admit(request, from))
+              .catch((error) => this.#refuse(request, from, error));
           return;
         }
         case 'call':

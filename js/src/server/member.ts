@@ -96,7 +96,7 @@ export class Member {
         return;
       case 'key':
         if (this.#request === undefined) return;
-        this.#request.options.key = data.key;
+        Object.assign(this.#request.options, data.keys);
         this.#loadForKey(this.#request);
         return;
       default:
@@ -114,7 +114,7 @@ export class Member {
 
   /** Loads the code for the key of a store now: an opening in the place of the leader must not need the network. */
   #loadForKey({ options }: Shared): void {
-    if (options.key !== undefined) this.#later.keySlots().catch(() => undefined);
+    if (options.key !== undefined || options.nextKeys?.length) this.#later.keySlots().catch(() => undefined);
   }
 
   async #open(request: Shared): Promise<void> {

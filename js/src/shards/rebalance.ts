@@ -2,7 +2,9 @@
  * Moves keys to the shards where another set of shards looks for them.
  *
  *     1. every key that belongs elsewhere is copied there, with its expiry     readers may use the old set
- *     2. it is deleted where it was                                           readers use the new set
+ *     2. it is deleted where it was                                           readers use the new set, scans of the old set have ended
+ *
+ * Meanwhile a key may be in two shards of a set: scans skip the second, and counts may be too high.
  *
  * Invariant: a key is deleted only if the new set has it. A step changes nothing when it is done again, so an interrupted run is
  * simply repeated.
@@ -30,7 +32,11 @@ export interface RebalanceProgress {
 export interface RebalanceOptions {
   /** Called about once for every hundred keys. */
   onProgress?: ((progress: RebalanceProgress) => void) | undefined;
-  /** Called between the two steps, when both sets have all keys. Switch readers to the new set here. */
+  /**
+   * Called between the two steps, when both sets have all keys. Switch readers to the new set here, and wait until all calls and scans of
+   * the old set have ended. When this resolves, the keys that moved are deleted from the old set. Readers that still use it miss them,
+   * without an error.
+   */
   onCopied?: (() => void | Promise<void>) | undefined;
 }
 
@@ -45,7 +51,8 @@ export interface RebalanceReport {
 /**
  * Moves the keys of a store from one set of shards to the shards in which another set looks for them. Nobody may write meanwhile,
  * nor between an interrupted run and its repetition: keys that were already copied are not copied again, so the older copies
- * would win. If two sets differ by one shard, one in n keys moves, where n is the number of shards.
+ * would win. If two sets differ by one shard, one in n keys moves, where n is the number of shards. Until a run is complete, `count` of
+ * either set may be too high: it counts a key twice that is in two shards.
  *
  * @example
  * const old = shards(env.NOTES, { count: 16 });

@@ -189,6 +189,7 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
     return this.#scan(options, true, ({ key, value }) => [key, value as V]);
   }
 
+  /** Counts the keys of a range, in all shards. Too high while a `rebalance` is not complete: keys that are in two shards count twice. */
   async count(range: CountOptions<K> = {}): Promise<number> {
     encodeRange(range, this.#keys, COUNT);
     const { signal, ...keys } = range;

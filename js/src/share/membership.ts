@@ -7,9 +7,8 @@
  */
 
 import { Client, type Link, noWorker, type Port, workerDied } from '../client/client.ts';
-import type { UserKey } from '../encryption/user-key.ts';
 import { VarveError } from '../errors.ts';
-import type { EngineOptions, OpenReport, Request, Response } from '../protocol/messages.ts';
+import type { EngineOptions, OpeningKeys, OpenReport, Request, Response } from '../protocol/messages.ts';
 import { outOfReach } from '../storage/opfs-realm.ts';
 import { LeaderLink, stalled } from './link.ts';
 import { hold, type Release, whenFree } from './locks.ts';
@@ -48,8 +47,8 @@ type Leader = Extract<Response, { type: 'leader' }>;
 interface Joined {
   readonly client: Client;
   readonly report: OpenReport;
-  /** To be called when the store has another key; its `EngineOptions` have it already. */
-  readonly onKey: (key: UserKey) => void;
+  /** To be called when the store has other keys, or may get them; its `EngineOptions` have them already. */
+  readonly onKeys: (keys: OpeningKeys) => void;
 }
 
 /** One of the pages that have the store open. */
@@ -111,7 +110,7 @@ export class Membership {
         membership.#answer = { resolve, reject };
         membership.#start();
       });
-      return { client, report, onKey: (key) => membership.#send({ type: 'key', key }) };
+      return { client, report, onKeys: (keys) => membership.#send({ type: 'key', keys }) };
     } catch (error) {
       client.fail(new VarveError('VARVE_CLOSED', 'The store did not open.'));
       throw error;
@@ -274,6 +273,7 @@ export class Membership {
       isLogged: engine.durability !== 'memory',
       version: engine.version,
       key: engine.key,
+      nextKeys: engine.nextKeys,
     } as const;
     this.#clientHeld?.then(
       () => {

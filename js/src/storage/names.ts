@@ -1,8 +1,11 @@
 /**
- * How the directory of a store and the files in it are named, on every file system.
+ * How the directory of a store and the files in it are named on every file system, and its table in a Durable Object.
  *
- * Invariant: a name maps to one directory and back. An escaped name has only letters, digits, `_`, `-` and `%`. It has no dot and
- * no separator, so other files beside a store can have names that no store can have.
+ *     notes -> notes     a/b -> a%2Fb     Bob -> %42ob     con -> %63on
+ *
+ * Invariant: a name maps to one directory and back, also where a file system ignores case (macOS, Windows): capital letters are escaped.
+ * An escaped name has only small letters, digits, `_`, `-`, and `%` with two hex digits. It is no name that Windows keeps for devices. It
+ * has no dot and no separator, so other files beside a store can have names that no store can have.
  */
 
 import { invalid } from '../errors.ts';
@@ -10,6 +13,10 @@ import { invalid } from '../errors.ts';
 const SLOT_NAME = /^slot-(\d{4})$/;
 /** Longest name that every file system accepts. */
 const NAME_BYTES_MAX = 255;
+/** Characters that are escaped, besides those that a URL escapes. */
+const ESCAPED = /%..|[A-Z.!~*'()]/g;
+/** Names of devices on Windows. */
+const DEVICE = /^(?:con|prn|aux|nul|(?:com|lpt)\d)$/;
 
 /** The directory name of a store. */
 export function escapeName(name: string): string {
@@ -19,9 +26,12 @@ export function escapeName(name: string): string {
   } catch (cause) {
     throw invalid('A store name must not have half of a surrogate pair.', { cause });
   }
-  escaped = escaped.replace(/[.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  escaped = escaped.replace(ESCAPED, (found) => (found.length > 1 ? found : hexOf(found)));
+  if (DEVICE.test(escaped)) escaped = hexOf(escaped.charAt(0)) + escaped.slice(1);
   if (escaped === '' || escaped.length > NAME_BYTES_MAX) {
-    throw invalid(`A store name has 1 to ${NAME_BYTES_MAX} characters, counted as in a URL.`);
+    throw invalid(
+      `A store name has 1 to ${NAME_BYTES_MAX} characters, where a capital letter counts as three and others as in a URL.`,
+    );
   }
   return escaped;
 }
@@ -34,6 +44,10 @@ export function unescapeName(directory: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+function hexOf(char: string): string {
+  return `%${char.charCodeAt(0).toString(16).toUpperCase()}`;
 }
 
 /** The file name of a slot. */

@@ -40,8 +40,8 @@ export async function openStore<K, V>(
     signal?.throwIfAborted();
     const { lockTimeout } = engine;
     const joining = { ...sharing, name, engine, lockTimeout, signal, spawn: () => spawn(name) };
-    const { client, report, onKey } = await Membership.join(joining);
-    store = new Store(name, client, report, options, { engine, onKey });
+    const { client, report, onKeys } = await Membership.join(joining);
+    store = new Store(name, client, report, options, { engine, onKeys });
   } else {
     const client = start(name, options, spawn);
     const report = await ask<OpenReport>(client, { type: 'open', name, options: engine }, signal);

@@ -104,7 +104,8 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
 
   /**
    * Merges all tables now, and drops overwritten and deleted entries. The store also does this by itself, in the background.
-   * Reads and writes continue meanwhile; the merge may not contain writes made while it runs.
+   * Reads and writes continue meanwhile; the merge may not contain writes made while it runs. Rejects with `VARVE_CORRUPT` or `VARVE_IO` if
+   * a table cannot be read, and with `VARVE_STORAGE_FULL` if there is no room for merged tables.
    *
    * @example
    * await db.clear();
@@ -119,21 +120,22 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Encrypts a store that was opened without a key: new data at once, and the rest before it resolves. If it is interrupted, it goes on at
-   * the next opening, which needs the key. Tabs that have the store open keep it open; open it in them with the key from then on. Rejects
-   * with `VARVE_KEY` if the store is encrypted already, and with `VARVE_INVALID_ARGUMENT` for a key of a wrong form.
+   * Encrypts a store that was opened without a key: new data at once, and the rest before it resolves. Keep the key before you call this:
+   * if it is interrupted, or rejects with another code than those below, the store needs the key all the same, and the rest is encrypted
+   * later. Tabs that have the store open keep it open; open it in them with the key from then on. Rejects with `VARVE_KEY` if the store is
+   * encrypted already, and this key does not open it; with `VARVE_INVALID_ARGUMENT` for a key of a wrong form.
    *
    * @example
    * await db.encrypt({ key: await deriveKey(passphrase) });
    */
   async encrypt(options: EncryptionOptions & CompactOptions): Promise<void> {
     const { onProgress, ...encryption } = options ?? {};
-    await this.#changeKeys('encrypt', withKeyOfNow({ encryption }).encryption);
-    return this.compact({ onProgress });
+    return this.#changeKeys('encrypt', withKeyOfNow({ encryption }).encryption, () => this.compact({ onProgress }));
   }
 
   /**
-   * Adds a key: each of up to 16 keys opens the store. Rejects with `VARVE_KEY` if the store is not encrypted.
+   * Adds a key: each of up to 16 keys opens the store. A key that opens it already is not added again. Rejects with `VARVE_KEY` if the
+   * store is not encrypted.
    *
    * @example
    * await db.addKey(outputOfPasskey); // the passphrase still opens it
@@ -149,7 +151,8 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
 
   /**
    * Puts a key into the place of another. Nothing is encrypted anew: a person with a copy of the old key slots can open them with the old
-   * key, and read data of before the next `rotateKey()`. Rejects with `VARVE_KEY` if `from` opens nothing.
+   * key, and read data of before the next `rotateKey()`. Rejects with `VARVE_KEY` if `from` opens nothing, unless `to` opens the store
+   * already.
    *
    * @example
    * await db.changeKey(await deriveKey(old), await deriveKey(passphrase));

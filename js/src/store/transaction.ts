@@ -24,7 +24,7 @@ import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
 import { upgradeOf, VERSION_KEY, versionBytes } from '../protocol/version.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
 import { isConflict, overtaken } from '../transaction/again.ts';
-import { Derivations, type Reserved } from '../transaction/derived.ts';
+import { DERIVED_KEY, Derivations, markWritten, type Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
@@ -322,9 +322,11 @@ export function runUpgrade<K, V>(
   options: WaitOptions,
 ): Promise<void> {
   const run = async (tx: Transaction<K, V>, reserved: Reserved): Promise<void> => {
-    const versions = upgradeOf(name, await reserved.get(VERSION_KEY), version);
+    const [stored, stated] = await Promise.all([reserved.get(VERSION_KEY), reserved.get(DERIVED_KEY)]);
+    const versions = upgradeOf(name, stored, version);
     if (versions === undefined) return;
     await upgrade?.(tx, versions);
+    markWritten(stated, reserved);
     reserved.set(VERSION_KEY, versionBytes(version));
   };
   return runTransaction(parts, run, options);

@@ -79,8 +79,7 @@ export class SyncStore<K, V> extends SyncView<K, V> {
   /** Encrypts a store that was opened without a key: see `encrypt` of `varve`. */
   async encrypt(options: EncryptionOptions & CompactOptions): Promise<void> {
     const { onProgress, ...encryption } = options ?? {};
-    await this.#changeKeys('encrypt', withKeyOfNow({ encryption }).encryption);
-    return this.compact({ onProgress });
+    return this.#changeKeys('encrypt', withKeyOfNow({ encryption }).encryption, () => this.compact({ onProgress }));
   }
 
   /** Adds a key: see `addKey` of `varve`. */

@@ -18,7 +18,7 @@ import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { upgradeOf, VERSION_KEY, versionBytes } from '../protocol/version.ts';
 import type { Course } from '../store/scan-iterator.ts';
 import { overtaken } from '../transaction/again.ts';
-import type { Reserved } from '../transaction/derived.ts';
+import { DERIVED_KEY, markWritten, type Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import { checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
 import { Workspace } from '../transaction/workspace.ts';
@@ -217,8 +217,10 @@ export function upgradeSync<K, V>(
     const versions = upgradeOf(name, reserved.get(VERSION_KEY), version);
     if (versions === undefined) return undefined;
     reserved.set(VERSION_KEY, versionBytes(version));
+    const result: unknown = upgrade?.(tx, versions);
+    markWritten(reserved.get(DERIVED_KEY), reserved);
     // A promise is refused by the transaction.
-    return upgrade?.(tx, versions);
+    return result;
   };
   runSyncTransaction(parts, run, { durability: 'strict' });
 }

@@ -1,12 +1,12 @@
 /**
- * Which keys of a store are derived from others, so that exports can leave them out and imports can mark them as out of date.
+ * Which keys of a store are derived from others, so that exports can leave them out, and imports and upgrades can mark them as out of date.
  *
  *   key      ff "derived"                 reserved: no key of a user begins with ff
  *   value    { u32 marks | u32 runs | { u32 length | bytes }* }*, for each derivation: source, marks, derived prefixes
  *
- * Code that derives keys reads a mark before it relies on them. An import that writes under a source sets the marks in the same
- * batch, on the condition that the statement is still as it was read. Code that makes a statement reads a mark of the previous
- * statement in the same transaction. So keys that are out of date always have their marks.
+ * Code that derives keys reads a mark before it relies on them. An import or an upgrade that writes under a source sets the marks
+ * in the same batch, on the condition that the statement is still as it was read. Code that makes a statement reads a mark of the
+ * previous statement in the same transaction. So keys that are out of date always have their marks.
  *
  * Invariant: nothing here knows what is derived, or how.
  */
@@ -18,11 +18,14 @@ import { ByteSink } from '../codec/sink.ts';
 /** The reserved key. */
 export const DERIVED_KEY: Uint8Array = Uint8Array.of(0xff, ...new TextEncoder().encode('derived'));
 
+/** The value of a mark, which is never read. */
+export const MARK: Uint8Array = new Uint8Array(0);
+
 /** One statement, in bytes of keys. */
 export interface Derivation {
   /** The prefix of the keys from which others are derived. */
   readonly source: Uint8Array;
-  /** The keys that an import sets. */
+  /** The keys that an import or an upgrade sets. */
   readonly marks: readonly Uint8Array[];
   /** The prefixes of the derived keys. */
   readonly derived: readonly Uint8Array[];
@@ -32,6 +35,8 @@ export interface Derivation {
 export interface Reserved<R = Promise<Uint8Array | undefined>> {
   get(key: Uint8Array): R;
   set(key: Uint8Array, value: Uint8Array): void;
+  /** Whether the transaction has written keys of users with this prefix. */
+  touches(prefix: Uint8Array): boolean;
 }
 
 /** The statements in a value; none if there is no value. */
@@ -74,6 +79,14 @@ function bytesOf(all: readonly Derivation[]): Uint8Array {
 /** Whether a key is derived by one of the statements. */
 export function isDerived(all: readonly Derivation[], key: Uint8Array): boolean {
   return all.some(({ derived }) => derived.some((prefix) => hasPrefix(key, prefix)));
+}
+
+/** Marks derived keys as out of date if a transaction has written some of them, or keys from which they are derived. */
+export function markWritten(stated: Uint8Array | undefined, reserved: Omit<Reserved<unknown>, 'get'>): void {
+  for (const { source, marks, derived } of readDerivations(stated)) {
+    if (![source, ...derived].some((prefix) => reserved.touches(prefix))) continue;
+    for (const mark of marks) reserved.set(mark, MARK);
+  }
 }
 
 /** Whether a key begins with these bytes. */

@@ -5,7 +5,7 @@
  */
 
 import type { Formats } from '../codec/formats.ts';
-import { type ByteRange, encodeDeletion, encodeRange, halfOpen } from '../codec/range.ts';
+import { type ByteRange, encodeDeletion, encodeRange, halfOpen, successor } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { VarveError } from '../errors.ts';
 import { checkLimit, checkOptions, LIFETIME, RANGE } from '../options.ts';
@@ -99,6 +99,7 @@ export class Workspace<K, V> {
         return read(key);
       },
       set: (key, value) => this.#attempt.own.set(rawBytes, key, rawBytes, value),
+      touches: (prefix) => this.#attempt.own.touches({ start: prefix, end: successor(prefix) }),
     };
   }
 

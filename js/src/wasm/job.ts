@@ -11,7 +11,7 @@ import type { Engine } from './engine.ts';
 const STEPS = ['working', 'need', 'write', 'finished', 'done'] as const;
 
 /** The result of one step of a job. */
-interface JobStep {
+export interface JobStep {
   /**
    * `need`: the job needs `length` bytes of a table; `write`: it has output for `offset` of a table; `finished`: a table has `offset`
    * bytes.
@@ -34,6 +34,11 @@ export class CompactionJob {
     // It has the data keys.
     spec.fill(0);
     this.#number = attempt(engine, () => engine.exports.varve_job_new());
+  }
+
+  /** After a step that failed: the input that is damaged; 0 if it failed for another reason. */
+  get damaged(): number {
+    return this.#engine.fault.found === undefined ? this.#engine.memory.outU64(2) : 0;
   }
 
   /** Handles up to `entries` entries. */

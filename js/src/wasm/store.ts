@@ -229,6 +229,11 @@ export class EngineStore {
     this.#call(() => this.exports.varve_fail_job(this.h, id, isFull ? 1 : 0));
   }
 
+  /** A running job cannot read this table: other tables are merged around it. */
+  noteDamage(table: number): void {
+    this.#call(() => this.exports.varve_note_damage(this.h, table));
+  }
+
   runSlice(entries: number): boolean {
     return this.#call(() => this.exports.varve_run_slice(this.h, entries)) === 1;
   }

@@ -2,7 +2,8 @@
  * The SQL storage of a Durable Object, as far as a `ChunkTable` uses it, with the platform's transactions. Writes without a wait for I/O
  * between them are committed together, after the microtasks.
  *
- * Invariant: `crash` leaves the committed writes. Unknown statements are refused, so a new one needs its part here.
+ * Invariant: `crash` leaves the committed writes. As in SQLite, the case of the letters A to Z in a table's name is ignored. Unknown
+ * statements are refused, so a new one needs its part here.
  */
 
 import type { SqlCursor, SqlStorage, SqlValue } from '../../../js/src/cloudflare/platform.ts';
@@ -24,7 +25,7 @@ export class FakeSql implements SqlStorage {
 
   exec(query: string, ...bindings: unknown[]): SqlCursor {
     const [verb] = query.split(' ', 1);
-    const name = /"((?:[^"]|"")+)"/.exec(query)?.[1]?.replaceAll('""', '"') ?? '';
+    const name = this.#known(/"((?:[^"]|"")+)"/.exec(query)?.[1]?.replaceAll('""', '"') ?? '');
     if (verb !== 'SELECT') this.#write();
     switch (verb) {
       case 'CREATE':
@@ -75,6 +76,11 @@ export class FakeSql implements SqlStorage {
     return cursor([], rows);
   }
 
+  /** The name of a table as it was made. */
+  #known(name: string): string {
+    return [...this.#tables.keys()].find((known) => folded(known) === folded(name)) ?? name;
+  }
+
   #table(name: string): Table {
     const found = this.#tables.get(name);
     if (found === undefined) throw new Error(`no such table: ${name}: SQLITE_ERROR`);
@@ -101,6 +107,10 @@ export class FakeSql implements SqlStorage {
     const bytes = table.get(id)?.['bytes'] as ArrayBuffer | undefined;
     return bytes === undefined ? [] : [{ bytes: bytes.slice(start - 1, start - 1 + length) }];
   }
+}
+
+function folded(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 function rowOf([id, version, start, bytes]: unknown[]): Row {

@@ -35,6 +35,7 @@ pub(crate) use inspect::verify_manifest;
 pub use inspect::{Inspection, inspect_manifest};
 pub use log::Manifest;
 pub use open::key_slots;
+pub(crate) use open::newest_key_slots;
 pub use version::{LEVELS_MAX, Version};
 
 /// The first byte of a record's payload.

@@ -54,9 +54,17 @@ enum Content {
 /// # Errors
 /// Those of the storage, and [`Error::Version`] when the store has a newer format.
 pub fn key_slots<S: Storage>(storage: &S) -> Result<Option<Vec<u8>>> {
+    let manifests = storage.list().into_iter().filter(|(file, _)| file.kind == FileKind::Manifest);
+    newest_key_slots(manifests.map(|(file, len)| read_whole(storage, file, len)))
+}
+
+/// The wrapped data keys in the newest of these manifest files.
+pub(crate) fn newest_key_slots(
+    manifests: impl Iterator<Item = Result<Vec<u8>>>,
+) -> Result<Option<Vec<u8>>> {
     let mut newest: Option<(u64, Option<Vec<u8>>)> = None;
-    for (file, len) in storage.list().into_iter().filter(|(file, _)| file.kind == FileKind::Manifest) {
-        let bytes = read_whole(storage, file, len)?;
+    for bytes in manifests {
+        let bytes = bytes?;
         let header = match ManifestHeader::decode(&bytes) {
             Ok(header) => header,
             Err(HeaderError::Damaged) => continue,

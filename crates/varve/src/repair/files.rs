@@ -19,7 +19,7 @@ use super::{Lost, RepairReport};
 use crate::check::{Found, SlotPage, Survey, survey};
 use crate::codec::cipher::Keyring;
 use crate::error::{Error, Result};
-use crate::manifest::{Floors, Inspection, ManifestHeader, Version, inspect_manifest};
+use crate::manifest::{Floors, Inspection, ManifestHeader, Version, inspect_manifest, newest_key_slots};
 use crate::storage::{SLOT_HEADER_BYTES, SlotError, Slots};
 use crate::table::{TableMeta, find_footers};
 use crate::types::{FileKind, FileName, PAGE_BYTES};
@@ -59,6 +59,17 @@ pub(super) fn read<D: Slots>(device: &D, place: Place, offset: u64, len: u64) ->
     };
     bytes.truncate(read);
     Ok(bytes)
+}
+
+/// The wrapped data keys of a damaged store, found as a repair finds its manifests. `None` if it is not encrypted, or no manifest is left.
+///
+/// # Errors
+/// [`Error::Version`] when the store has a newer format; `Pending` when bytes are missing.
+pub fn key_slots<D: Slots>(device: &D) -> Result<Option<Vec<u8>>> {
+    let mut found = survey(&pages(device)?)?;
+    adopt_headless(device, &mut found)?;
+    let manifests = all(&found).filter(|(file, _)| file.kind == FileKind::Manifest);
+    newest_key_slots(manifests.map(|(_, place)| read(device, place, 0, place.bytes)))
 }
 
 /// Looks for all files.

@@ -27,6 +27,7 @@ mod output;
 mod strays;
 mod table;
 
+pub use files::key_slots;
 pub use job::Repair;
 
 use crate::codec::cipher::Encryption;

@@ -139,14 +139,17 @@ impl<S: Storage> Store<S> {
         self.cursors.close(name.into());
     }
 
-    /// Reads a range of an input table for a job that runs elsewhere.
+    /// Reads a range of an input table for a job. A table that the storage cannot read counts as damaged.
     ///
     /// # Errors
     /// `Corrupt` beyond the end of the file; `Pending` when bytes are missing.
-    pub fn read_input(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>> {
+    pub fn read_input(&mut self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>> {
         let mut bytes = room::zeros(len as usize)?;
-        self.storage.read(FileName::table(table), offset, &mut bytes)?;
-        Ok(bytes)
+        let read = self.storage.read(FileName::table(table), offset, &mut bytes);
+        if matches!(read, Err(Error::Io(_) | Error::Corrupt(_))) {
+            self.note_damage(table);
+        }
+        read.map(|()| bytes)
     }
 
     pub(super) fn blocks(&self) -> StoreBlocks<'_, S> {

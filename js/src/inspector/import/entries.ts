@@ -1,12 +1,14 @@
 /**
- * Rows become entries: each gets a key.
- * Invariant: every row is either an entry or a bad row with a reason; no two entries have the same key.
+ * Rows become entries: each gets a key, and is written.
+ * Invariant: every row is either an entry or a bad row with a reason; no two entries have the same key. Nothing of a collection is written.
  */
 
 import { KEY_BYTES_MAX } from '../../codec/plain-key.ts';
 import { keyFromJson } from '../../http/json-key.ts';
+import { type Refusal, refusalIn } from '../../rows/collections.ts';
 import type { Key } from '../../types.ts';
 import { keyText } from '../keys/key-text.ts';
+import type { AnyStore } from '../store.ts';
 import type { BadRow, Row, Rows } from './rows.ts';
 
 /** How keys are made. */
@@ -43,6 +45,26 @@ export function entriesOf(rows: Rows, choice: KeyChoice): Entries {
     }
   });
   return { entries, bad };
+}
+
+/** Throws if one of the entries belongs to a collection of the store. */
+export async function checkEntries(store: AnyStore, entries: Entries['entries']): Promise<void> {
+  refuse(await store.transaction(refusalIn), entries);
+}
+
+/** Writes entries, all or none. Tabs can define a collection at any time, so the check is a part of the write. */
+export function writeEntries(store: AnyStore, entries: Entries['entries']): Promise<void> {
+  return store.transaction(async (tx) => {
+    refuse(await refusalIn(tx), entries);
+    for (const [key, value] of entries) tx.set(key, value);
+  });
+}
+
+function refuse(refusal: Refusal | undefined, entries: Entries['entries']): void {
+  for (const [key] of entries) {
+    const why = refusal?.(key);
+    if (why !== undefined) throw new Error(`${keyText(key)} cannot be imported: ${why}`);
+  }
 }
 
 function columnKey({ value }: Row, column: string, index: number): Key {

@@ -24,7 +24,7 @@ import { sentence } from '../errors.ts';
 import { formatBytes, formatCount, formatDuration, plural } from '../format.ts';
 import { keyText } from '../keys/key-text.ts';
 import type { AnyStore } from '../store.ts';
-import { type Entries, entriesOf } from './entries.ts';
+import { checkEntries, type Entries, entriesOf, writeEntries } from './entries.ts';
 import { type Rows, readRows } from './rows.ts';
 
 const BATCH_ENTRIES = 500;
@@ -220,8 +220,9 @@ export class Importer {
     let stored = 0;
     let words = '';
     try {
+      await checkEntries(store, entries);
       for (; stored < entries.length && !signal.aborted; stored += batchOf(entries, stored).length) {
-        await store.setMany(batchOf(entries, stored));
+        await writeEntries(store, batchOf(entries, stored));
         this.#bar.value = Math.min(1, (stored + BATCH_ENTRIES) / entries.length);
         setText(this.#status, `${formatCount(stored)} of ${formatCount(entries.length)} rows stored`);
       }

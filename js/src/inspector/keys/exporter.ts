@@ -5,7 +5,7 @@
  */
 
 import { unparse } from 'papaparse';
-import { KEY_COLUMN, VALUE_COLUMN } from '../../rows/csv.ts';
+import { exportColumns, VALUE_COLUMN } from '../../rows/csv.ts';
 import { entryToJson } from '../../rows/jsonl.ts';
 import type { Key, KeyRange } from '../../types.ts';
 import { element, inline, select, setText, statusLine, submit } from '../dom.ts';
@@ -134,7 +134,7 @@ function csvOf(rows: readonly Row[]): string {
   });
   const names = [...columns];
   return unparse({
-    fields: [KEY_COLUMN, ...names],
+    fields: exportColumns(names),
     data: lines.map(({ key, fields }) => [key, ...names.map((name) => fields[name] ?? '')]),
   });
 }

@@ -56,9 +56,18 @@ export function syncDirectory(calls: FileCalls, path: string): void {
 }
 
 /**
- * Makes a directory and the missing ones above it. Each entry is made durable in its parent, except in a parent that may not be read
- * (Deno with permission for the directory of stores alone).
+ * Makes the entry of a directory durable in its parent, except in a parent that may not be read (Deno with permission for the directory of
+ * stores alone).
  */
+export function syncParent(calls: FileCalls, path: string): void {
+  try {
+    syncDirectory(calls, dirname(path));
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+  }
+}
+
+/** Makes a directory and the missing ones above it. The entries of those above are durable then; `syncParent` does it for the last one. */
 export function makeDirectory(calls: FileCalls, path: string, hasParent = false): void {
   try {
     fs.mkdirSync(path);
@@ -68,13 +77,8 @@ export function makeDirectory(calls: FileCalls, path: string, hasParent = false)
     // In /proc a directory cannot be made although its parent is there, with the same error.
     if (errnoOf(error) !== 'ENOENT' || hasParent || parent === path) throw error;
     makeDirectory(calls, parent);
+    syncParent(calls, parent);
     makeDirectory(calls, path, true);
-    return;
-  }
-  try {
-    syncDirectory(calls, dirname(path));
-  } catch (error) {
-    if (!isForbidden(error)) throw error;
   }
 }
 

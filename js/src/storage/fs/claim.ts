@@ -10,7 +10,8 @@
  * The pid of a holder in another container says nothing: its claim is watched for some seconds (pulse.ts).
  *
  * Invariant: held from before the first slot is opened until after the last one is closed. The claim's file stays open
- * meanwhile (see liveness.ts). In a container it is touched meanwhile.
+ * meanwhile (see liveness.ts). In a container it is touched meanwhile. Everywhere the holder checks again and again that the claim is still
+ * there, so that it learns of a loss although it writes nothing.
  */
 
 import { constants } from 'node:fs';
@@ -22,18 +23,22 @@ import type { LockOptions } from '../adapter.ts';
 import { type FileCalls, makeDirectory, namesIn, removeFile } from './calls.ts';
 import { errnoOf } from './errno.ts';
 import { type Holder, isAlive, isApart, isTouching, lockFile, self } from './liveness.ts';
-import { type Place, placeOf } from './place.ts';
+import { isClaimed, lostPlace, type Place, placeOf } from './place.ts';
 import { pulseOf, SETTLE_MS, TOUCH_MS, Watch } from './pulse.ts';
 
 const PAUSE_MS_MAX = 50;
 /** How often an opener that met another one at the same time tries again, even if its `lockTimeout` is shorter. */
 const MEETINGS_MAX = 10;
+/** How often a holder that need not touch its claim checks it. */
+const LOOK_MS = 5000;
 const NAME = /^lock\.(\d+)\.(\d+)\.(\d+)\.([01])\.(\d+)\.[0-9a-f]+\.([\w%-]*)$/;
 
 /** A held lock. */
-interface Claim {
+export interface Claim {
   /** The directory that it is a claim on. */
   readonly place: Place;
+  /** Called with `lostPlace` when the claim is gone. Set by the holder. */
+  onLost: (cause: unknown) => void;
   /** Releases the lock for the next holder. */
   release(): void;
 }
@@ -46,7 +51,8 @@ interface Found {
 
 /**
  * Takes the lock of the store in `directory`, making the directory where there is none.
- * @throws `VARVE_LOCKED` when another holder keeps it for longer than `lockTimeout`, the signal's `reason` when it aborts.
+ * @throws `VARVE_LOCKED` when another holder keeps it for longer than `lockTimeout`, the signal's `reason` when it aborts, the error of a
+ * file call, such as `ENOENT` where `directory` is a symbolic link to nothing.
  */
 export async function claim(
   calls: FileCalls,
@@ -57,12 +63,13 @@ export async function claim(
   const deadline = performance.now() + lockTimeout;
   const me = self();
   const watch = new Watch();
-  for (let pause = 1, meetings = 0; ; pause = Math.min(PAUSE_MS_MAX, pause * 2)) {
+  for (let pause = 1, meetings = 0, gone = 0; ; pause = Math.min(PAUSE_MS_MAX, pause * 2)) {
     signal?.throwIfAborted();
     let other = findOther(calls, directory, me, watch);
     if (other === undefined) {
-      const made = make(calls, directory, me);
+      const made = make(calls, directory, me, gone++ < MEETINGS_MAX);
       if (made !== undefined) {
+        gone = 0;
         other = findOther(calls, directory, me, watch, made.name);
         if (other === undefined && namesIn(directory).includes(made.name)) {
           if (watch.mustSettle) await delay(SETTLE_MS);
@@ -80,8 +87,13 @@ export async function claim(
   }
 }
 
-/** Makes a claim; undefined where the store was deleted at the same time. */
-function make(calls: FileCalls, directory: string, me: Holder): (Claim & { name: string }) | undefined {
+/** Makes a claim; undefined where the directory may be gone and is, because the store was deleted at the same time. */
+function make(
+  calls: FileCalls,
+  directory: string,
+  me: Holder,
+  mayBeGone: boolean,
+): (Claim & { name: string }) | undefined {
   makeDirectory(calls, directory);
   const name = nameOf(me);
   const path = join(directory, name);
@@ -102,24 +114,30 @@ function make(calls: FileCalls, directory: string, me: Holder): (Claim & { name:
   try {
     file = calls.openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o666);
     lock = lockFile(path);
-    const place = placeOf(path, file, isTouching(me));
-    if (place.isTouched) timer = touching(place);
-    return { name, place, release };
+    const made = { name, place: placeOf(path, file, isTouching(me)), onLost: () => undefined, release };
+    timer = watching(made);
+    return made;
   } catch (error) {
     release();
-    if (errnoOf(error) === 'ENOENT') return undefined;
+    if (mayBeGone && errnoOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }
 
-/** Touches a claim again and again. The next write gets the error of what fails here. */
-function touching(place: Place): ReturnType<typeof setInterval> {
+/** Touches a claim and checks it, again and again until it is gone. */
+function watching(claim: Claim): ReturnType<typeof setInterval> {
+  const { place } = claim;
   const pulse = pulseOf(place);
-  const timer = setInterval(() => {
+  const look = (): void => {
     try {
       pulse();
-    } catch {}
-  }, TOUCH_MS);
+      if (!isClaimed(place)) throw lostPlace(place);
+    } catch (cause) {
+      clearInterval(timer);
+      claim.onLost(cause);
+    }
+  };
+  const timer = setInterval(look, place.isTouched ? TOUCH_MS : LOOK_MS);
   unref(timer);
   return timer;
 }

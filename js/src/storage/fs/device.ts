@@ -3,12 +3,13 @@
  *
  *     <directory>/<store name, escaped>/slot-0000, slot-0001, ...
  *
- * Invariant: a slot's name is durable before the slot can be used, so that its bytes need only a flush of the file.
+ * Invariant: a slot's name is durable before the slot can be used, so that its bytes need only a flush of the file. An earlier process may
+ * have been killed before the names that it made were durable, so they are made durable whenever the store is opened.
  * Sizes are kept in memory, because asking costs as much as a read; after a call that failed or fell short the size is asked
  * for again. A write is passed to the operating system before it returns: it survives the death of the process.
  *
  * Invariant: when a flush returned, the directory was still the claim's. Once it is not, the device no longer writes, makes or opens
- * anything; the files that it has open can be read.
+ * anything, and it tells the host, so that the store ends. The files that it has open can be read.
  */
 
 import { fstatSync, statfsSync } from 'node:fs';
@@ -16,7 +17,8 @@ import { dirname } from 'node:path';
 import { VarveError } from '../../errors.ts';
 import { type DeviceCompactor, type ManagedDevice, SlotError } from '../device.ts';
 import { slotNumber } from '../names.ts';
-import { type FileCalls, NODE_CALLS, namesIn, openDirectory, syncEntries } from './calls.ts';
+import { type FileCalls, NODE_CALLS, namesIn, openDirectory, syncEntries, syncParent } from './calls.ts';
+import type { Claim } from './claim.ts';
 import { hasFileCompactor, spawnFileCompactor, toText } from './compactor.ts';
 import { errnoOf, isTooMany, slotError } from './errno.ts';
 import { isClaimed, lostPlace, openSlot, type Place } from './place.ts';
@@ -30,8 +32,6 @@ const SLOTS_FIRST = 8;
 interface FileDeviceOptions {
   readonly calls: FileCalls;
   readonly slotsMax: number;
-  /** Called once all files are closed. */
-  readonly onClosed: () => void;
 }
 
 /** A pool of slots in the directory of one store. */
@@ -47,7 +47,7 @@ export class FileDevice implements ManagedDevice {
   /** The directory. It stays open, so that entries can be synced even when no more files may be opened. */
   #entries: number | undefined;
   readonly #calls: FileCalls;
-  readonly #onClosed: () => void;
+  readonly #claim: Claim;
   readonly #files: (number | undefined)[] = [];
   readonly #sizes: number[] = [];
   #closed = false;
@@ -59,16 +59,18 @@ export class FileDevice implements ManagedDevice {
   }
 
   /**
-   * Opens all slots of a store, creating the first eight of a new one. The directory must exist and be claimed.
-   * @throws the error of a file call; nothing is left open then, but `onClosed` was not called.
+   * Opens all slots of a store, creating the first eight of a new one. The claim is released once all files are closed.
+   * @throws the error of a file call; nothing is left open then, but the claim was not released.
    */
-  constructor(place: Place, { calls, slotsMax, onClosed }: FileDeviceOptions) {
+  constructor(claim: Claim, { calls, slotsMax }: FileDeviceOptions) {
+    const { place } = claim;
+    this.#claim = claim;
+    claim.onLost = (cause) => void this.#refused(cause);
     this.#place = place;
     this.#pulse = pulseOf(place);
     const directory = dirname(place.claim);
     this.#directory = directory;
     this.#calls = calls;
-    this.#onClosed = onClosed;
     // A worker knows only the file calls of the runtime.
     const isReal = calls === NODE_CALLS && hasFileCompactor();
     this.compactor = isReal ? { spawn: spawnFileCompactor, place: toText(place) } : undefined;
@@ -77,7 +79,9 @@ export class FileDevice implements ManagedDevice {
     this.slotsMax = Math.max(slotsMax, count);
     try {
       this.#entries = openDirectory(calls, directory);
+      syncParent(calls, directory);
       while (this.#files.length < count) this.#open();
+      if (count > 0) syncEntries(calls, this.#entries);
       if (count < SLOTS_FIRST) this.#add(SLOTS_FIRST - count);
     } catch (error) {
       this.#closeFiles();
@@ -193,7 +197,7 @@ export class FileDevice implements ManagedDevice {
     try {
       this.#closeFiles();
     } finally {
-      this.#onClosed();
+      this.#claim.release();
     }
   }
 
@@ -250,7 +254,7 @@ export class FileDevice implements ManagedDevice {
     return file;
   }
 
-  /** The `SlotError` for a failed call; the first call that found the directory gone also reports it to the host. */
+  /** The `SlotError` for what failed. The first time that the directory was found gone, it also tells the host. */
   #refused(error: unknown): SlotError {
     if (this.#lost === undefined && error instanceof VarveError && error.code === 'VARVE_POISONED') {
       this.#lost = error;

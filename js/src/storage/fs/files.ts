@@ -41,11 +41,11 @@ export class FileStorage implements StorageAdapter {
   async open(name: string, options: LockOptions): Promise<FileDevice> {
     const directory = join(this.#root, escapeName(name));
     try {
-      const { place, release } = await claim(this.#calls, name, directory, options);
+      const held = await claim(this.#calls, name, directory, options);
       try {
-        return new FileDevice(place, { calls: this.#calls, slotsMax: this.#slotsMax, onClosed: release });
+        return new FileDevice(held, { calls: this.#calls, slotsMax: this.#slotsMax });
       } catch (error) {
-        release();
+        held.release();
         throw error;
       }
     } catch (error) {

@@ -29,7 +29,7 @@ const LATE_MS = 2 * TOUCH_MS;
 export const SETTLE_MS = 2 * WRITE_MS;
 
 /**
- * The function that a holder calls before each write and every second: it touches the claim when that is due. Where no opener looks for
+ * The function that a holder calls before each write and again and again: it touches the claim when that is due. Where no opener looks for
  * this, it does nothing. It throws `lostPlace` when the claim is gone.
  */
 export function pulseOf(place: Place): () => void {

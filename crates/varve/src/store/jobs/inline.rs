@@ -302,11 +302,8 @@ impl<S: Storage> Store<S> {
         let is_full = error == Error::StorageFull && self.storage.pieces_when_full().is_some();
         if let Error::Corrupt(damage) = &error
             && let Some(FileName { kind: FileKind::Table, id }) = damage.file
-            && self.jobs.read(id)
-            && !self.jobs.damaged.contains(&id)
         {
-            self.jobs.damaged.push(id);
-            self.jobs.look_again();
+            self.note_damage(id);
         }
         if error == Error::Pending {
             self.jobs.put_back(inline.id);

@@ -70,6 +70,14 @@ impl<S: Storage> Store<S> {
         }
     }
 
+    /// Notes that a running job cannot read a table. Other tables are merged around it, until the store is opened again.
+    pub fn note_damage(&mut self, table: u64) {
+        if self.jobs.read(table) && !self.jobs.damaged.contains(&table) {
+            self.jobs.damaged.push(table);
+            self.jobs.look_again();
+        }
+    }
+
     /// Whether a flush failed and none has succeeded since.
     pub(super) fn is_flush_refused(&self) -> bool {
         self.jobs.flush_refused == Some(self.version.floors.log_floor)
