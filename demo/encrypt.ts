@@ -50,9 +50,9 @@ async function encrypt(timeline: Timeline): Promise<void> {
   await refuse(timeline, 'without a key');
   await refuse(timeline, 'with a wrong passphrase', `not ${first}`);
   const again: Notes = await open(STORE, { storage: 'opfs', encryption: { key: await deriveKey(first) } });
-  await again.changeKey(await deriveKey(first), await deriveKey(second));
+  await again.changeEncryptionKey(await deriveKey(first), await deriveKey(second));
   await again.close();
-  timeline.add('done', `changeKey() made "${second}" the passphrase. The notes were not written again.`);
+  timeline.add('done', `changeEncryptionKey() made "${second}" the passphrase. The notes were not written again.`);
   await refuse(timeline, 'with the passphrase from before', first);
   await read(timeline, second);
 }

@@ -17,15 +17,15 @@ import {
 import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
 import { type IteratorOptions, LevelIterator, LevelSnapshot, type LevelView } from './adapters/level-iterator.ts';
 import { type Bounds, rangeOf } from './adapters/level-range.ts';
-import { type MigrateOptions as CommonMigrateOptions, moveOnce } from './adapters/migration.ts';
+import { type MigrateOptions as CommonMigrateOptions, type MigrationReport, moveOnce } from './adapters/migration.ts';
 import { repeated } from './adapters/repeated.ts';
 import { hasCode, invalid } from './errors.ts';
-import { bytes, deleteStore, type ListOptions, listStores, type OpenOptions, open } from './index.ts';
+import { bytes, deleteStore, type ListStoresOptions, listStores, type OpenOptions, open } from './index.ts';
 import { OPEN } from './store/options.ts';
 import type { ReadView } from './store/read-view.ts';
 import type { Key, Progress, WriteOptions } from './types.ts';
 
-export type { AnyStore, Progress, StoreOrName };
+export type { AnyStore, MigrationReport, Progress, StoreOrName };
 
 /** Options of a database: encodings, `createIfMissing` and `errorIfExists`, and the options of Varve's `open`. */
 export interface VarveLevelOptions<K, V>
@@ -93,7 +93,7 @@ export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLe
   }
 
   /** Deletes the store of this name with all its data. Its databases must be closed. */
-  static async destroy(location: string, options?: ListOptions): Promise<void> {
+  static async destroy(location: string, options?: ListStoresOptions): Promise<void> {
     await deleteStore(location, options);
   }
 
@@ -221,15 +221,15 @@ export interface MigrateOptions extends CommonMigrateOptions {
 
 /**
  * Copies a database of browser-level, once, with its sublevels. Call it before you use the database. A key that is there already keeps
- * its value. The old database stays until you delete it. If the copying is cut off, the next call begins anew; nothing is lost. Returns
- * how many entries were found: 0 if they were copied before, or if there is no such database.
+ * its value. The old database stays until you delete it. If the copying is cut off, the next call begins anew; nothing is lost. Tabs may
+ * call it at the same time: no call resolves before everything is there.
  *
  * @example
  * const db = new VarveLevel('notes');
  * await migrate(db, { signal, onProgress: ({ done, total }) => show(done / total) });
  * indexedDB.deleteDatabase('level-js-notes');
  */
-export async function migrate<K, V>(db: VarveLevel<K, V>, options: MigrateOptions = {}): Promise<number> {
+export async function migrate<K, V>(db: VarveLevel<K, V>, options: MigrateOptions = {}): Promise<MigrationReport> {
   const { location = db.location, prefix = 'level-js-' } = options;
   if (location === undefined) throw invalid('The database has no location: name the one of the old database.');
   const database = prefix + location;

@@ -7,7 +7,7 @@
 import type {
   Condition,
   CountOptions,
-  DeleteKeyOptions,
+  DeleteOptions,
   DeleteReceipt,
   Entry,
   Eventual,
@@ -25,7 +25,7 @@ import type {
 /** A part of a store: the first elements of its keys, or a view. */
 export type Place<K, V> = readonly Key[] | Pick<Reads<K, V>, 'get' | 'keys'>;
 
-/** Reads of a store, of a snapshot or in a transaction. */
+/** Reads of a store, of a snapshot or in a transaction. Do not implement it yourself: a minor version may add members. */
 export interface Reads<K, V> {
   /**
    * The value of a key, or undefined if the key is absent.
@@ -68,7 +68,7 @@ export interface Reads<K, V> {
   count(range?: CountOptions<K>): Eventual<number>;
 }
 
-/** Writes of a store. */
+/** Writes of a store. Do not implement it yourself: a minor version may add members. */
 export interface Writes<K, V> {
   /**
    * Writes a value; its receipt shows how durable it is. The value is encoded before the call returns, so you can change the object
@@ -92,8 +92,8 @@ export interface Writes<K, V> {
    * await db.delete('lock', { ifSequence: receipt.sequence }); // only if nobody else wrote it
    * const { existed } = await db.delete(['job', 7], { existed: true }); // true for one of several callers
    */
-  delete(key: K, options: DeleteKeyOptions & { existed: true }): Eventual<DeleteReceipt>;
-  delete(key: K, options?: DeleteKeyOptions): Eventual<Receipt>;
+  delete(key: K, options: DeleteOptions & { existed: true }): Eventual<DeleteReceipt>;
+  delete(key: K, options?: DeleteOptions): Eventual<Receipt>;
   /**
    * Deletes every key of a range, at the cost of one write. A range without bounds is refused with `VARVE_INVALID_ARGUMENT`: use
    * `clear()` for that.

@@ -13,6 +13,12 @@ import type { Key, Receipt } from './types.ts';
 
 export type { AnyStore };
 
+/** Options of a storage. */
+export interface AsyncStorageOptions {
+  /** The first elements of the keys of all items: see `db.at(prefix)`. Default: the items are in the store itself. */
+  readonly prefix?: readonly Key[] | undefined;
+}
+
 /** A storage, as TanStack Query, Zustand, Jotai, redux-persist and apollo3-cache-persist take it. */
 export interface AsyncStorage<V> {
   /** The value of a key. If it is absent: null, or the second argument, which Jotai passes. */
@@ -46,13 +52,13 @@ interface Subscription {
  *
  * @example
  * const db = open('app');
- * const persister = experimental_createQueryPersister({ storage: asyncStorage(db, ['query']) }); // TanStack Query
+ * const persister = experimental_createQueryPersister({ storage: asyncStorage(db, { prefix: ['query'] }) }); // TanStack Query
  * const useTodos = create(persist(todos, { name: 'todos', storage: asyncStorage<StorageValue<Todos>>(db) })); // Zustand
- * const theme = atomWithStorage('theme', 'light', asyncStorage<string>(db, ['settings'])); // Jotai
+ * const theme = atomWithStorage('theme', 'light', asyncStorage<string>(db, { prefix: ['settings'] })); // Jotai
  */
 export function asyncStorage<V = string>(
   store: AnyStore | PromiseLike<AnyStore>,
-  prefix: readonly Key[] = [],
+  { prefix = [] }: AsyncStorageOptions = {},
 ): AsyncStorage<V> {
   const opening = Promise.resolve(store).then((opened) => opened.at<string, V>(prefix));
   // Every call that has a result reports the error.

@@ -7,14 +7,14 @@
 
 import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
 import type { IdbKey } from './adapters/idb-keys.ts';
-import { type MigrateOptions as CommonMigrateOptions, moveOnce } from './adapters/migration.ts';
+import { type MigrateOptions as CommonMigrateOptions, type MigrationReport, moveOnce } from './adapters/migration.ts';
 import { storeOf } from './adapters/named-stores.ts';
 import { repeated } from './adapters/repeated.ts';
 import { bytes } from './index.ts';
 import type { View } from './store/view.ts';
 import type { Entry, Key, Progress } from './types.ts';
 
-export type { AnyStore, Progress, StoreOrName };
+export type { AnyStore, MigrationReport, Progress, StoreOrName };
 
 /** A key of automerge-repo, such as `[documentId, 'snapshot', hash]`. */
 export type StorageKey = string[];
@@ -109,15 +109,15 @@ export interface MigrateOptions extends CommonMigrateOptions {
 
 /**
  * Copies what `IndexedDBStorageAdapter` of automerge-repo has stored, once. Call it before the `Repo` is made. A key that is there already
- * keeps its value. The database stays until you delete it. If the copying is cut off, the next call begins anew; nothing is lost. Returns
- * how many chunks were found: 0 if they were copied before, or if there is no such database.
+ * keeps its value. The database stays until you delete it. If the copying is cut off, the next call begins anew; nothing is lost. Tabs may
+ * call it at the same time: no call resolves before everything is there.
  *
  * @example
  * await migrate({ onProgress: ({ done, total }) => show(done / total) });
  * indexedDB.deleteDatabase('automerge');
  * const repo = new Repo({ storage: new VarveStorageAdapter() });
  */
-export async function migrate(options: MigrateOptions = {}, target: StoreOrName = STORE): Promise<number> {
+export async function migrate(options: MigrateOptions = {}, target: StoreOrName = STORE): Promise<MigrationReport> {
   const { database = 'automerge', store = 'documents' } = options;
   const toEntry = (key: IdbKey, value: unknown): [Key, Uint8Array] => [
     key as StorageKey,

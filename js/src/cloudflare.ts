@@ -38,11 +38,10 @@ export abstract class VarveObject<Env = unknown, K = Key, V = unknown> extends S
 
 export { type ObjectStorageOptions, objectStorage, type StorageContext } from './cloudflare/adapter.ts';
 export type * from './cloudflare/platform.ts';
-export type { StoreReply, StoreRequest } from './cloudflare/rpc.ts';
 export * from './common.ts';
 export { deriveKey } from './encryption/user-key.ts';
-export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './shards/remote-batch.ts';
-export { connect, type RemoteIterator, type RemoteOptions, RemoteStore } from './shards/remote-store.ts';
-export { SyncStore } from './synchronous/store.ts';
+export type { RemoteBatch, ShardReceipt, ShardWriteOptions } from './shards/remote-batch.ts';
+export { connect, type RemoteIterator, type RemoteOptions, type RemoteStore } from './shards/remote-store.ts';
+export type { SyncStore } from './synchronous/store.ts';
 export type { SyncUpgrade } from './synchronous/transaction.ts';
 export type { SyncView } from './synchronous/view.ts';

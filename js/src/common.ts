@@ -13,3 +13,4 @@ export type { StorageAdapter } from './storage/adapter.ts';
 export { SlotError, type SlotErrorKind } from './storage/device.ts';
 export type * from './tools/types.ts';
 export type * from './types.ts';
+export type { WasmSource } from './wasm/compile.ts';

@@ -4,7 +4,10 @@
  * the sentence in `message` may change, so programs branch on `code` only.
  */
 
-/** Every code a `VarveError` can carry. The first thirteen come from the engine, the rest from TypeScript. */
+/**
+ * Every code a `VarveError` can carry. The first thirteen come from the engine, the rest from TypeScript. A minor version may add a code:
+ * treat one that you do not know as an error without special handling.
+ */
 export type VarveErrorCode =
   | 'VARVE_CORRUPT'
   | 'VARVE_STORAGE_FULL'
@@ -20,6 +23,9 @@ export type VarveErrorCode =
   | 'VARVE_RETRY'
   | 'VARVE_KEY'
   | 'VARVE_UNSUPPORTED'
+  | 'VARVE_UNAVAILABLE'
+  | 'VARVE_NOT_FOUND'
+  | 'VARVE_EXISTS'
   | 'VARVE_LEADER_STALLED'
   | 'VARVE_INTERNAL';
 
@@ -84,13 +90,13 @@ export class VarveError extends Error {
     this.conflict = options?.conflict;
   }
 
-  /** The error for an engine code number (1..14); an unknown number gives `VARVE_INTERNAL`. */
+  /** @internal The error for an engine code number (1..14); an unknown number gives `VARVE_INTERNAL`. */
   static fromNumber(code: number, message: string): VarveError {
     const name = ENGINE_CODES[code] ?? 'VARVE_INTERNAL';
     return new VarveError(name, name === 'VARVE_CORRUPT' ? `${message} ${SALVAGE}` : message);
   }
 
-  /** The error that a worker described in a message. */
+  /** @internal The error that a worker described in a message. */
   static fromWire(error: WireError): VarveError {
     return new VarveError(error.code, error.message);
   }

@@ -9,14 +9,14 @@
 
 import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
 import { END, fromKey, type IdbKey, toKey } from './adapters/idb-keys.ts';
-import { type MigrateOptions as CommonMigrateOptions, moveOnce } from './adapters/migration.ts';
+import { type MigrateOptions as CommonMigrateOptions, type MigrationReport, moveOnce } from './adapters/migration.ts';
 import { storeOf } from './adapters/named-stores.ts';
 import { repeated } from './adapters/repeated.ts';
 import { hasCode } from './errors.ts';
 import type { View } from './store/view.ts';
 import type { Key, Progress } from './types.ts';
 
-export type { AnyStore, IdbKey, Progress, StoreOrName };
+export type { AnyStore, IdbKey, MigrationReport, Progress, StoreOrName };
 
 /** A store for the last argument of every function: see `createStore`. */
 export type UseStore = () => Promise<View<Key, [unknown]>>;
@@ -56,17 +56,17 @@ export interface MigrateOptions extends CommonMigrateOptions {
 
 /**
  * Copies what idb-keyval has stored, once. Call it before the other functions. A key that is there already keeps its value. The database
- * of idb-keyval stays until you delete it. If the copying is cut off, the next call begins anew; nothing is lost. Returns how many keys
- * were found: 0 if they were copied before, or if there is no such database or store. By default, a database is copied into the store
- * of the same names. Rejects with a `DataCloneError` if a value cannot be stored, and with `VARVE_INVALID_KEY` if a key is too long: the
- * message names the key. Delete that entry with idb-keyval, and call it again.
+ * of idb-keyval stays until you delete it. If the copying is cut off, the next call begins anew; nothing is lost. Tabs may call it at the
+ * same time: no call resolves before everything is there. By default, a database is copied into the store of the same names. Rejects
+ * with a `DataCloneError` if a value cannot be stored, and with `VARVE_INVALID_KEY` if a key is too long: the message names the key. Delete
+ * that entry with idb-keyval, and call it again.
  *
  * @example
- * await migrate(); // idb-keyval's default store
+ * const { copied, state } = await migrate(); // idb-keyval's default store
  * await migrate({ dbName: 'app', storeName: 'settings', signal, onProgress: ({ done, total }) => show(done / total) }, settings);
  * indexedDB.deleteDatabase('keyval-store');
  */
-export async function migrate(options: MigrateOptions = {}, customStore?: UseStore): Promise<number> {
+export async function migrate(options: MigrateOptions = {}, customStore?: UseStore): Promise<MigrationReport> {
   const { dbName = DEFAULT[0], storeName = DEFAULT[1] } = options;
   const move = {
     database: dbName,

@@ -21,7 +21,11 @@ import type {
   RepairReport,
   RepairOptions as RepairToolsOptions,
 } from './tools/types.ts';
-import type { DeleteOptions as CommonDeleteOptions, ListOptions as CommonListOptions, Key } from './types.ts';
+import type {
+  DeleteStoreOptions as CommonDeleteStoreOptions,
+  ListStoresOptions as CommonListStoresOptions,
+  Key,
+} from './types.ts';
 import { loadEngine } from './wasm/compile.ts';
 
 export type * from './changes/types.ts';
@@ -41,16 +45,16 @@ type Spawned = Pick<OpenOptions, 'worker'>;
 export type PreloadOptions = Pick<OpenOptions, 'wasm'>;
 
 /** Options of `listStores`. */
-export interface ListOptions extends CommonListOptions, Spawned {}
+export interface ListStoresOptions extends CommonListStoresOptions, Spawned {}
 
 /** Options of `deleteStore`. */
-export interface DeleteOptions extends CommonDeleteOptions, Spawned {}
+export interface DeleteStoreOptions extends CommonDeleteStoreOptions, Spawned {}
 
 /** Options of `check`. */
-export interface CheckStoreOptions extends ClosedStoreOptions, ListOptions {}
+export interface CheckStoreOptions extends ClosedStoreOptions, ListStoresOptions {}
 
 /** Options of `repair`. */
-export interface RepairOptions extends RepairToolsOptions, ListOptions {}
+export interface RepairOptions extends RepairToolsOptions, ListStoresOptions {}
 
 /**
  * Opens a store, and creates it if it does not exist. The types of keys and values follow from the codecs; with the default
@@ -134,7 +138,7 @@ export async function deriveKey(passphrase: string, options?: DeriveKeyOptions):
  * @example
  * const names = await listStores(); // ['counters', 'notes']
  */
-export async function listStores(options: ListOptions = {}): Promise<string[]> {
+export async function listStores(options: ListStoresOptions = {}): Promise<string[]> {
   const spawn = spawnOf(options, LIST);
   return (await loaders.requests()).listNames(options, spawn);
 }
@@ -146,7 +150,7 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
  * @example
  * await deleteStore('counters');
  */
-export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
+export async function deleteStore(name: string, options: DeleteStoreOptions = {}): Promise<boolean> {
   const spawn = spawnOf(options, DELETE);
   return (await loaders.requests()).deleteNamed(name, options, spawn);
 }
@@ -159,8 +163,8 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
  * with a wrong key. With the key, order, filters and counts are verified, too. `CheckReport.withoutKey` shows which of the two it was.
  * After a crash, a file that was being written counts as damaged if the report cannot tell the two apart; opening the store puts it right.
  *
- * Rejects with `VARVE_INVALID_ARGUMENT` when the store does not exist, `VARVE_KEY` when the key is wrong, and with `VARVE_LOCKED`,
- * `VARVE_VERSION`, `VARVE_UNSUPPORTED` and the signal's `reason` as `open` does.
+ * Rejects with `VARVE_NOT_FOUND` when the store does not exist, `VARVE_KEY` when the key is wrong, and with `VARVE_LOCKED`,
+ * `VARVE_VERSION`, `VARVE_UNSUPPORTED`, `VARVE_UNAVAILABLE` and the signal's `reason` as `open` does.
  *
  * @example
  * const { ok, problems } = await check('notes');
@@ -179,15 +183,15 @@ export async function check(name: string, options: CheckStoreOptions = {}): Prom
  * To continue under the old name, delete the damaged store and repair the new store into the old name: the repair of an undamaged
  * store is a copy. (After LevelDB's RepairDB and the `.recover` of SQLite's shell.)
  *
- * Rejects with `VARVE_INVALID_ARGUMENT` when the store does not exist, or the new store already exists; with `VARVE_LOCKED`,
- * `VARVE_STORAGE_FULL`, `VARVE_VERSION`, `VARVE_UNSUPPORTED` and the signal's `reason` as `open` does.
+ * Rejects with `VARVE_NOT_FOUND` when the store does not exist, `VARVE_EXISTS` when the new store already exists, and with `VARVE_LOCKED`,
+ * `VARVE_STORAGE_FULL`, `VARVE_VERSION`, `VARVE_UNSUPPORTED`, `VARVE_UNAVAILABLE` and the signal's `reason` as `open` does.
  *
  * @example
- * const { store, entries, lost } = await repair('notes'); // 'notes-repaired'
+ * const { name, entries, lost } = await repair('notes'); // 'notes-repaired'
  * for (const { file, message, from, to } of lost) console.warn(file, message, from, to);
  * await deleteStore('notes');
- * await repair(store, { into: 'notes' });
- * await deleteStore(store);
+ * await repair(name, { into: 'notes' });
+ * await deleteStore(name);
  */
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
   const spawn = spawnOf(options, REPAIR);

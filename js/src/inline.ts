@@ -32,9 +32,9 @@ import { loadEngine } from './wasm/compile.ts';
 /** Options of `open`: those of `varve`, without the worker. */
 export type OpenOptions<K = Key, V = unknown> = Omit<index.OpenOptions<K, V>, 'worker'>;
 /** Options of `listStores`. */
-export type ListOptions = Omit<index.ListOptions, 'worker'>;
+export type ListStoresOptions = Omit<index.ListStoresOptions, 'worker'>;
 /** Options of `deleteStore`. */
-export type DeleteOptions = Omit<index.DeleteOptions, 'worker'>;
+export type DeleteStoreOptions = Omit<index.DeleteStoreOptions, 'worker'>;
 /** Options of `check`. */
 export type CheckStoreOptions = Omit<index.CheckStoreOptions, 'worker'>;
 /** Options of `repair`. */
@@ -74,12 +74,12 @@ export function preload(options: index.PreloadOptions = {}): void {
 }
 
 /** The names of this origin's stores, sorted. */
-export async function listStores(options: ListOptions = {}): Promise<string[]> {
+export async function listStores(options: ListStoresOptions = {}): Promise<string[]> {
   return index.listStores(inline(options, LIST));
 }
 
 /** Deletes a store with all its data; resolves with true if it existed: see `deleteStore` of `varve`. */
-export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
+export async function deleteStore(name: string, options: DeleteStoreOptions = {}): Promise<boolean> {
   return index.deleteStore(name, inline(options, DELETE));
 }
 

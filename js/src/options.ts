@@ -14,7 +14,7 @@ import type {
   CompactOptions,
   Condition,
   CountOptions,
-  DeleteKeyOptions,
+  DeleteOptions,
   Durability,
   KeyCodec,
   KeyRange,
@@ -40,7 +40,7 @@ export const SET: Known<SetOptions> = { ...WRITE, ...SET_ITEM };
 export const UPDATE: Known<UpdateOptions> = { ...WRITE, ...LIFETIME };
 export const BEGIN: Known<BeginOptions> = { ...WRITE, exclusive: 1 };
 export const TRANSACTION: Known<TransactionOptions> = { ...WRITE, retries: 1 };
-export const DELETE: Known<DeleteKeyOptions> = { ...WRITE, ...CONDITION, existed: 1 };
+export const DELETE: Known<DeleteOptions> = { ...WRITE, ...CONDITION, existed: 1 };
 export const RANGE: Known<KeyRange> = { gt: 1, gte: 1, lt: 1, lte: 1, prefix: 1 };
 export const COUNT: Known<CountOptions> = { ...RANGE, ...WAIT };
 export const COMPACT: Known<CompactOptions> = { onProgress: 1 };

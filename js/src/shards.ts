@@ -12,6 +12,6 @@ export {
   type RebalanceReport,
   rebalance,
 } from './shards/rebalance.ts';
-export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './shards/remote-batch.ts';
-export { type RemoteIterator, RemoteStore, type ShardOptions, shards } from './shards/remote-store.ts';
+export type { RemoteBatch, ShardReceipt, ShardWriteOptions } from './shards/remote-batch.ts';
+export { type RemoteIterator, type RemoteOptions, type RemoteStore, type ShardOptions, shards } from './shards/remote-store.ts';
 export type * from './types.ts';

@@ -33,13 +33,13 @@ import type {
   RepairReport,
   RepairOptions as RepairToolsOptions,
 } from './tools/types.ts';
-import type { CommonOpenOptions, DeleteOptions, Key, ListOptions } from './types.ts';
+import type { CommonOpenOptions, DeleteStoreOptions, Key, ListStoresOptions } from './types.ts';
 
 /** Options of `check`. */
-export interface CheckStoreOptions extends ClosedStoreOptions, ListOptions {}
+export interface CheckStoreOptions extends ClosedStoreOptions, ListStoresOptions {}
 
 /** Options of `repair`. */
-export interface RepairOptions extends RepairToolsOptions, ListOptions {}
+export interface RepairOptions extends RepairToolsOptions, ListStoresOptions {}
 
 /** Options of `open`. `K` and `V` follow the codecs. */
 export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, V, SyncUpgrade<K, V>> {
@@ -100,7 +100,7 @@ export async function open<K = Key, V = unknown>(
  * @example
  * const names = await listStores(); // ['counters', 'notes']
  */
-export async function listStores(options: ListOptions = {}): Promise<string[]> {
+export async function listStores(options: ListStoresOptions = {}): Promise<string[]> {
   checkOptions(options, LIST);
   options.signal?.throwIfAborted();
   return listNames(options.storage);
@@ -113,7 +113,7 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
  * @example
  * await deleteStore('counters');
  */
-export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
+export async function deleteStore(name: string, options: DeleteStoreOptions = {}): Promise<boolean> {
   checkName(name);
   checkOptions(options, DELETE);
   const lockTimeout = lockTimeoutOf(options);
@@ -131,7 +131,7 @@ export async function check(name: string, options: CheckStoreOptions = {}): Prom
  * this worker, in slices.
  *
  * @example
- * const { store, lost } = await repair('notes'); // 'notes-repaired'
+ * const { name, lost } = await repair('notes'); // 'notes-repaired'
  */
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
   checkOptions(options, REPAIR);
@@ -155,8 +155,8 @@ function unsupported(): VarveError {
 
 export * from './common.ts';
 export { deriveKey } from './encryption/user-key.ts';
-export { SyncTransactionHandle } from './synchronous/begin.ts';
-export { SyncSnapshot, type SyncSnapshotView } from './synchronous/snapshot.ts';
-export { SyncStore } from './synchronous/store.ts';
-export { SyncTransaction, type SyncUpgrade } from './synchronous/transaction.ts';
-export { SyncBatch, SyncView } from './synchronous/view.ts';
+export type { SyncTransactionHandle } from './synchronous/begin.ts';
+export type { SyncReadView, SyncSnapshot } from './synchronous/snapshot.ts';
+export type { SyncStore } from './synchronous/store.ts';
+export type { SyncTransaction, SyncUpgrade } from './synchronous/transaction.ts';
+export type { SyncBatch, SyncView } from './synchronous/view.ts';

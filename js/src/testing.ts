@@ -10,3 +10,4 @@ export { ContractError } from './testing/assert.ts';
 export { storageContract } from './testing/contract.ts';
 export { LossyStorage } from './testing/lossy-storage.ts';
 export type { ContractOptions, DefineTest } from './testing/subject.ts';
+export type { WasmSource } from './wasm/compile.ts';

@@ -96,9 +96,14 @@ export interface WriteOptions extends WaitOptions {
 export interface Condition {
   /**
    * Write only if the key's entry has this sequence (from `getEntry` or a receipt); with null, only if there is no entry. Otherwise
-   * nothing is written, and the call fails with `VARVE_CONFLICT`, whose `conflict` has the key and the sequence found.
+   * nothing is written, and the call fails with `VARVE_CONFLICT`, whose `conflict` has the key and the sequence found. Undefined is
+   * refused with `VARVE_INVALID_ARGUMENT`.
+   *
+   * @example
+   * const entry = await db.getEntry(key);
+   * await db.set(key, next(entry?.value), { ifSequence: entry?.sequence ?? null });
    */
-  ifSequence?: number | null | undefined;
+  ifSequence?: number | null;
 }
 
 /** How long an entry is there. After that it reads as absent. Default: for ever. */
@@ -122,7 +127,7 @@ export interface SetItemOptions extends Condition, Lifetime {}
 export interface SetOptions extends WriteOptions, SetItemOptions {}
 
 /** Options of `delete`. */
-export interface DeleteKeyOptions extends WriteOptions, Condition {
+export interface DeleteOptions extends WriteOptions, Condition {
   /** True: the receipt reports whether the key was there. That costs a read. Default false. */
   existed?: boolean | undefined;
 }
@@ -226,7 +231,7 @@ export interface RecoveryReport {
    * `new`: there was no store. `clean`: the store was closed properly (sealed). `replayed`: the log was replayed. `torn`: the log was
    * replayed, and its torn tail was dropped. `lost`: there is no store, but a note in the origin's other storage shows that there was
    * one: the browser, or somebody, cleared one storage and not the other. (When they need space, browsers clear everything of an
-   * origin; then the state is `new`.)
+   * origin; then the state is `new`.) A minor version may add a state.
    */
   readonly state: 'new' | 'clean' | 'replayed' | 'torn' | 'lost';
   /** Log records replayed into the memtable. */
@@ -347,7 +352,7 @@ export interface DiskStats {
   readonly obsoleteFiles: number;
 }
 
-/** Statistics of a store at one time. Counts of events are of this session (since `open`). */
+/** Statistics of a store at one time. Counts of events are of this session (since `open`). A minor version may add fields. */
 export interface StoreStats {
   /** Only for a store that tabs share. */
   readonly sharing?: SharingReport | undefined;
@@ -442,13 +447,13 @@ export interface CommonOpenOptions<K = Key, V = unknown, U = unknown> extends Wa
 }
 
 /** Options of `listStores`. */
-export interface ListOptions extends WaitOptions {
+export interface ListStoresOptions extends WaitOptions {
   /** A storage adapter. Default: the storage of the browser. */
   storage?: StorageAdapter | undefined;
 }
 
 /** Options of `deleteStore`. */
-export interface DeleteOptions extends ListOptions, Pick<CommonOpenOptions, 'lockTimeout'> {}
+export interface DeleteStoreOptions extends ListStoresOptions, Pick<CommonOpenOptions, 'lockTimeout'> {}
 
 /** An async iterator over a scan; `return()` (or leaving the loop) closes it. */
 export interface StoreIterator<T> extends AsyncIterableIterator<T, undefined, undefined>, AsyncDisposable {

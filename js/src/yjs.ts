@@ -13,7 +13,7 @@
 import { applyUpdate, type Doc, encodeStateAsUpdate, transact } from 'yjs';
 import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
 import { type IdbKey, toKey } from './adapters/idb-keys.ts';
-import { type MigrateOptions, moveOnce } from './adapters/migration.ts';
+import { type MigrateOptions, type MigrationReport, moveOnce } from './adapters/migration.ts';
 import { storeOf } from './adapters/named-stores.ts';
 import { repeated } from './adapters/repeated.ts';
 import { hasCode } from './errors.ts';
@@ -21,7 +21,7 @@ import { structured } from './index.ts';
 import type { View } from './store/view.ts';
 import type { Key, Progress } from './types.ts';
 
-export type { AnyStore, IdbKey, MigrateOptions, Progress, StoreOrName };
+export type { AnyStore, IdbKey, MigrateOptions, MigrationReport, Progress, StoreOrName };
 
 /** From this many updates on, a document is stored as one state. */
 export const PREFERRED_TRIM_SIZE = 500;
@@ -305,14 +305,18 @@ export async function storeState(persistence: VarvePersistence, forceStore = tru
 /**
  * Copies a document and its custom properties from y-indexeddb's database of the same name, once. Call it before the document is opened.
  * The database stays until you delete it. If the copying is cut off, the next call begins anew; nothing is lost, and nothing is there twice.
- * Returns how many updates and properties were copied: 0 if they were copied before, or if there is no such database.
+ * Tabs may call it at the same time: no call resolves before everything is there. The report counts updates and properties.
  *
  * @example
  * await migrate('note-42', { onProgress: ({ done, total }) => show(done / total) });
  * indexedDB.deleteDatabase('note-42');
  * const persistence = new VarvePersistence('note-42', doc);
  */
-export async function migrate(name: string, options: MigrateOptions = {}, store: StoreOrName = STORE): Promise<number> {
+export async function migrate(
+  name: string,
+  options: MigrateOptions = {},
+  store: StoreOrName = STORE,
+): Promise<MigrationReport> {
   const move = {
     database: name,
     stores: {

@@ -40,19 +40,22 @@ test('two repos have the same document, and both have it after a reload', async 
 });
 
 test('a repo has its documents and its identity after they were moved from IndexedDB', async () => {
-  const { counts, moved, wanted } = await tab.page.evaluate(async () => {
+  const { reports, moved, wanted } = await tab.page.evaluate(async () => {
     const { add, IndexedDBStorageAdapter, migrate, Repo, read, VarveStorageAdapter } = await globalThis.automerge;
     const old = new Repo({ storage: new IndexedDBStorageAdapter() });
     const { url } = old.create({ entries: [] });
     for (let i = 0; i < 50; i++) await add(old, url, `${i}`);
     await old.flush();
-    const counts = [await migrate({}, 'moved'), await migrate({}, 'moved')];
+    const reports = [await migrate({}, 'moved'), await migrate({}, 'moved')];
     const repo = new Repo({ storage: new VarveStorageAdapter('moved') });
     const seen = async (repo: Repo) => [await repo.storageId(), await read(repo, url)];
-    return { counts, moved: await seen(repo), wanted: await seen(old) };
+    return { reports, moved: await seen(repo), wanted: await seen(old) };
   });
-  expect(counts).toEqual([expect.any(Number), 0]);
-  expect(counts[0]).toBeGreaterThan(1);
+  expect(reports).toEqual([
+    { copied: expect.any(Number), state: 'copied' },
+    { copied: 0, state: 'before' },
+  ]);
+  expect(reports[0]?.copied).toBeGreaterThan(1);
   expect(moved).toEqual(wanted);
   expect(wanted).toEqual([expect.any(String), Array.from({ length: 50 }, (_, i) => `${i}`)]);
 });

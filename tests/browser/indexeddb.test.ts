@@ -165,7 +165,7 @@ test('a store with a chunk that is gone is repaired into another one in IndexedD
       };
     });
     const report = await varve.repair('damaged');
-    const again = await varve.open<number, Uint8Array>(report.store);
+    const again = await varve.open<number, Uint8Array>(report.name);
     const count = await again.count();
     const { problems } = await again.check();
     await again.close();

@@ -30,17 +30,17 @@ test('has the entries of browser-level after migrate, which is not done again in
     const old = new BrowserLevel('notes');
     await old.batch(Array.from({ length: 200 }, (_, i) => ({ type: 'put', key: `note ${i}`, value: `text ${i}` })));
     const db = new VarveLevel('notes');
-    const count = await migrate(db);
+    const report = await migrate(db);
     const [entries, wanted] = [await db.iterator().all(), await old.iterator().all()];
     await db.del('note 1');
     await db.close();
-    return { count, isSame: JSON.stringify(entries) === JSON.stringify(wanted) };
+    return { report, isSame: JSON.stringify(entries) === JSON.stringify(wanted) };
   });
-  expect(copied).toEqual({ count: 200, isSame: true });
+  expect(copied).toEqual({ report: { copied: 200, state: 'copied' }, isSame: true });
   await page.reload();
   const again = await page.evaluate(async () => {
     const db = new globalThis.level.VarveLevel('notes');
     return [await globalThis.level.migrate(db), await db.get('note 1'), await db.get('note 2')];
   });
-  expect(again).toEqual([0, undefined, 'text 2']);
+  expect(again).toEqual([{ copied: 0, state: 'before' }, undefined, 'text 2']);
 });

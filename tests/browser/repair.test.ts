@@ -45,7 +45,7 @@ test('a store that a damaged log keeps from opening is salvaged, and found sound
 
     const found = await varve.check('broken');
     const report = await varve.repair('broken');
-    const repaired = await varve.open(report.store);
+    const repaired = await varve.open(report.name);
     const [count, item, again] = await Promise.all([repaired.count(), repaired.get(['item', 4321]), repaired.check()]);
     await repaired.close();
     const names = await varve.listStores();
@@ -57,7 +57,7 @@ test('a store that a damaged log keeps from opening is salvaged, and found sound
   expect(seen.code).toBe('VARVE_CORRUPT');
   expect(seen.message).toContain('repair()');
   expect(seen.found).toMatchObject({ ok: false, problems: [{ kind: 'log' }], withoutKey: false });
-  expect(seen.report.store).toBe('broken-repaired');
+  expect(seen.report.name).toBe('broken-repaired');
   expect(seen.report.lost.length).toBeGreaterThan(0);
   expect(seen.count).toBe(seen.report.entries);
   expect(seen.count).toBeGreaterThanOrEqual(5000);

@@ -86,7 +86,7 @@ test('tabs share an encrypted store with its key only, and the next one leads wi
   // A key that cannot be read is copied to the worker of another tab.
   await second.evaluate(async () => {
     const key = await crypto.subtle.generateKey({ name: 'AES-GCM', length: 256 }, false, ['encrypt', 'decrypt']);
-    await db.changeKey(await varve.deriveKey('correct horse', { iterations: 100_000 }), key);
+    await db.changeEncryptionKey(await varve.deriveKey('correct horse', { iterations: 100_000 }), key);
   });
   await first.close();
   await second.evaluate(() => db.set(2, 'two'));

@@ -96,7 +96,7 @@ test('editors in two tabs show what the other one types, undo only their own, an
 });
 
 /** Moves in a tab of its own, which is closed after the first part. */
-async function cutOff(move: () => Promise<number>): Promise<void> {
+async function cutOff(move: () => Promise<unknown>): Promise<void> {
   const tab = await openTab();
   let resolve = (): void => undefined;
   const moved = new Promise<void>((done) => (resolve = done));
@@ -132,7 +132,7 @@ test('data of idb-keyval and y-indexeddb is moved once, also after a tab was clo
   const seen = await tab.evaluate(async () => {
     const { Doc, keyval, oldKeyval, yjs } = globalThis.adapters;
     const partly = (await keyval.keys()).length;
-    const counts = [
+    const reports = [
       [await keyval.migrate(), await keyval.migrate()],
       [await yjs.migrate('note'), await yjs.migrate('note')],
     ];
@@ -142,7 +142,7 @@ test('data of idb-keyval and y-indexeddb is moved once, also after a tab was clo
     const [ours, theirs] = [await keyval.entries(), await oldKeyval.entries()];
     return {
       partly,
-      counts,
+      reports,
       isSame: JSON.stringify(ours) === JSON.stringify(theirs),
       size: ours.length,
       file: [file?.name, file?.type, await file?.text()],
@@ -153,10 +153,18 @@ test('data of idb-keyval and y-indexeddb is moved once, also after a tab was clo
   expect(seen.partly).toBeGreaterThan(0);
   expect(seen.partly).toBeLessThan(301);
   expect(seen).toMatchObject({ isSame: true, size: 301, file: ['a.txt', 'text/plain', 'content'], custom: 1 });
-  expect(seen.counts).toEqual([
-    [301, 0],
-    [302, 0],
+  const [keys, document] = seen.reports;
+  expect(keys).toEqual([
+    { copied: 301 - seen.partly, state: 'copied' },
+    { copied: 0, state: 'before' },
   ]);
+  expect(document).toEqual([
+    { copied: expect.any(Number), state: 'copied' },
+    { copied: 0, state: 'before' },
+  ]);
+  // The tab that was closed has copied the others.
+  expect(document?.[0]?.copied).toBeGreaterThan(0);
+  expect(document?.[0]?.copied).toBeLessThan(302);
   expect(seen.doc).toEqual(Array.from({ length: 300 }, (_, i) => i));
   await tab.close();
 });

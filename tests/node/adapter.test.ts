@@ -101,7 +101,7 @@ test('a store of an adapter is checked, and repaired into another one of the sam
   expect(await db.check({ tools })).toMatchObject({ ok: true, problems: [] });
   for (const closed of [check, sync.check, repair]) {
     await expect(closed('notes', { storage, tools, lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
-    await expect(closed('none', { storage, tools })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+    await expect(closed('none', { storage, tools })).rejects.toMatchObject({ code: 'VARVE_NOT_FOUND' });
   }
   await db.close();
   const sound = { ok: true, problems: [], withoutKey: false, entries: 500 };
@@ -109,15 +109,15 @@ test('a store of an adapter is checked, and repaired into another one of the sam
   expect(await sync.check('notes', { storage, tools })).toMatchObject(sound);
   expect(await listStores({ storage })).toEqual(['notes']);
   const report = await repair('notes', { storage, tools });
-  expect(report).toMatchObject({ store: 'notes-repaired', entries: 500, lost: [] });
+  expect(report).toMatchObject({ name: 'notes-repaired', entries: 500, lost: [] });
   const repaired = await sync.open('notes-repaired', { storage, wasm });
   expect(repaired.get(123)).toBe('value of 123');
   await repaired.close();
   await expect(sync.repair('notes', { storage, tools })).rejects.toMatchObject({
-    code: 'VARVE_INVALID_ARGUMENT',
+    code: 'VARVE_EXISTS',
     message: expect.stringContaining('"notes-repaired" already'),
   });
-  await expect(sync.repair('none', { storage, tools })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  await expect(sync.repair('none', { storage, tools })).rejects.toMatchObject({ code: 'VARVE_NOT_FOUND' });
   expect(await sync.repair('notes', { storage, tools, into: 'third' })).toMatchObject({ entries: 500 });
   expect(await listStores({ storage })).toEqual(['notes', 'notes-repaired', 'third']);
 });

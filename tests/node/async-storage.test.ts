@@ -51,7 +51,7 @@ test('a prefix and a view lead to a part of the store; keys of other types are n
     [['app', 1], 'number'],
     ['a', 'outside'],
   ]);
-  expect(await asyncStorage(db, ['app']).entries()).toEqual([['a', 'A']]);
+  expect(await asyncStorage(db, { prefix: ['app'] }).entries()).toEqual([['a', 'A']]);
   expect(await asyncStorage(db.at(['app'])).entries()).toEqual([['a', 'A']]);
   expect(await asyncStorage(db).entries()).toEqual([['a', 'outside']]);
 });
@@ -92,10 +92,10 @@ test('values have the codec of a view', async () => {
 
 test('a subscription hears of changes from elsewhere only, and of none that this storage has overwritten', async () => {
   const db = await open();
-  const storage = asyncStorage(db, ['app']);
+  const storage = asyncStorage(db, { prefix: ['app'] });
   const heard: unknown[] = [];
   const end = storage.subscribe('a', (value) => heard.push(value), 'none');
-  const others = asyncStorage(db, ['app']);
+  const others = asyncStorage(db, { prefix: ['app'] });
   await others.setItem('b', 'another key');
   await others.setItem('a', '1');
   await vi.waitFor(() => expect(heard).toEqual(['1']));
@@ -135,7 +135,7 @@ test('a write that fails hides no change; a callback that throws ends nothing', 
 
 test('TanStack Query: queries are persisted one by one, restored without a fetch, collected and removed', async () => {
   const db = open();
-  const storage = asyncStorage(db, ['query']);
+  const storage = asyncStorage(db, { prefix: ['query'] });
   const fetched = vi.fn(async () => ({ title: 'Silt' }));
   const load = async (persister: ReturnType<typeof experimental_createQueryPersister>): Promise<unknown> =>
     new QueryClient().fetchQuery({
@@ -160,7 +160,7 @@ test('TanStack Query: queries are persisted one by one, restored without a fetch
 });
 
 test('TanStack Query: structured values need no JSON, so dates stay dates', async () => {
-  const storage = asyncStorage<PersistedQuery>(open(), ['query']);
+  const storage = asyncStorage<PersistedQuery>(open(), { prefix: ['query'] });
   const whole = { serialize: (query: PersistedQuery) => query, deserialize: (query: PersistedQuery) => query };
   const persister = experimental_createQueryPersister<PersistedQuery>({ storage, ...whole });
   const client = new QueryClient();
@@ -179,8 +179,8 @@ interface Bears {
 
 test('Zustand: a state is persisted as JSON and as it is, and rehydrated', async () => {
   const db = open();
-  const text = asyncStorage(db, ['json']);
-  const whole = asyncStorage<StorageValue<Bears>>(db, ['whole']);
+  const text = asyncStorage(db, { prefix: ['json'] });
+  const whole = asyncStorage<StorageValue<Bears>>(db, { prefix: ['whole'] });
   const create = (storage: ReturnType<typeof createJSONStorage<Bears>>) =>
     createStore<Bears>()(persist(() => ({ count: 0, since: new Date(0) }), { name: 'bears', storage }));
   for (const [storage, since] of [
@@ -201,8 +201,8 @@ test('Zustand: a state is persisted as JSON and as it is, and rehydrated', async
 
 test('Jotai: atoms begin with their initial value, read what is stored, and follow other tabs', async () => {
   const db = open();
-  const storage = asyncStorage<string>(db, ['whole']);
-  const text = asyncStorage(db, ['json']);
+  const storage = asyncStorage<string>(db, { prefix: ['whole'] });
+  const text = asyncStorage(db, { prefix: ['json'] });
   for (const kept of [storage, jotaiJson<string>(() => text)]) {
     const theme = atomWithStorage('theme', 'light', kept);
     const seen = createJotai();

@@ -290,7 +290,7 @@ test('a store that does not open names repair(), which salvages it', async () =>
   const seen: number[] = [];
   const onProgress = ({ done, total }: { done: number; total: number }) => seen.push(done / total);
   const report = await repairNamed('test', { tools, onProgress }, spawnServer);
-  expect(report).toMatchObject({ store: 'test-repaired', entries: 2000, mayResurrect: false });
+  expect(report).toMatchObject({ name: 'test-repaired', entries: 2000, mayResurrect: false });
   // Behind its end lie the earlier bytes of that place, from another segment. They do not verify either.
   expect(report.lost[0]).toMatchObject({ data: true, message: 'records of a WAL segment do not verify', offset: 48 });
   expect(seen.at(-1)).toBe(1);
@@ -336,9 +336,9 @@ test('a repair refuses stores that it must not touch, and leaves nothing behind 
   await expect(repair('test', { lockTimeout: 0 })).rejects.toMatchObject(code('VARVE_LOCKED'));
   await store.close();
   await expect(repair('test', { into: 'test' })).rejects.toMatchObject(code('VARVE_INVALID_ARGUMENT'));
-  await expect(repair('none', {})).rejects.toMatchObject(code('VARVE_INVALID_ARGUMENT'));
+  await expect(repair('none', {})).rejects.toMatchObject(code('VARVE_NOT_FOUND'));
   await (await openTest('other')).close();
-  await expect(repair('test', { into: 'other' })).rejects.toMatchObject(code('VARVE_INVALID_ARGUMENT'));
+  await expect(repair('test', { into: 'other' })).rejects.toMatchObject(code('VARVE_EXISTS'));
   opfs.quota = opfs.used() + 100_000;
   await expect(repair('test', {})).rejects.toMatchObject(code('VARVE_STORAGE_FULL'));
   await expect(filesOf('test-repaired')).rejects.toThrow('no such directory');
@@ -360,9 +360,9 @@ test.each([
   store.set('b', 2, { durability: 'strict' });
   const entry = store.getEntry('a');
   await store.close();
-  const report = await repair('test', { tools, into: 'copy', strict: true });
+  const report = await repair('test', { tools, into: 'copy', dropOlder: true });
   expect(report).toEqual({
-    ...{ store: 'copy', entries: 2, tables: 0, segments: 1, records: 2, older: 0 },
+    ...{ name: 'copy', entries: 2, tables: 0, segments: 1, records: 2, older: 0 },
     ...{ sealed: true, mayResurrect: false, lost: [] },
   });
   const copy = closedAfterTest(await openSync<Key, unknown>('copy', { wasm, compactor: false }));

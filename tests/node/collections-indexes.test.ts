@@ -216,6 +216,19 @@ describe('a definition that has changed', () => {
     await former(db, 3).insert(note(2));
   });
 
+  test('kept in a later format is refused, and left as it is', async () => {
+    const db = await openAsync();
+    await notesOf(db).insert(note(1));
+    const definition = new ReservedKey('collection "notes"') as unknown as Key;
+    const found = (await db.get(definition)) as { format: number };
+    expect(found.format).toBe(1);
+    await db.set(definition, { ...found, format: 2, version: 0 });
+    for (const call of [() => notesOf(db).insert(note(2)), () => notesOf(db).count('title'), () => notesOf(db).ready()])
+      await expect(call()).rejects.toThrow(code('VARVE_VERSION'));
+    expect(await db.get(definition)).toEqual({ ...found, format: 2, version: 0 });
+    await expectKept(db, [note(1)]);
+  });
+
   test('builds indexes of functions anew when its version is raised, and only then', async () => {
     const db = await openAsync();
     await former(db).insertMany([note(1, { title: 'a' }), note(2, { title: 'b' })]);

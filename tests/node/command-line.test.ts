@@ -271,7 +271,7 @@ const notesOf = (db: Store<Key, unknown>) =>
     key: 'id',
     indexes: { slug: { of: 'slug', unique: true } },
   });
-const under = (...prefix: string[]): string[] => ['--key', 'id', '--prefix', JSON.stringify(prefix)];
+const under = (...prefix: string[]): string[] => ['--key-field', 'id', '--prefix', JSON.stringify(prefix)];
 
 // Story: an object had a field `(key)`. Its CSV had that column twice, and the import of the file was refused.
 test('CSV is not exported with two columns that an import cannot tell apart', async () => {
@@ -283,4 +283,38 @@ test('CSV is not exported with two columns that an import cannot tell apart', as
     expect(refused.err).toContain('Export JSON lines, which have all fields.');
     expect(readdirSync(folder)).toEqual([]);
   }
+});
+
+// Of a URL it had other names, without levels: a program had to know which of the two it asked.
+test('stats --json has one shape, whether the store is in a folder or behind a URL', async () => {
+  const place = join(folder, 'notes');
+  expect((await varve('set', place, 'a', '1')).exit).toBe(0);
+  expect((await varve('set', url, 'a', '1')).exit).toBe(0);
+  const { recovery, ...local } = JSON.parse((await varve('stats', place, '--json')).out);
+  const remote = JSON.parse((await varve('stats', url, '--json')).out);
+  expect(recovery).toMatchObject({ state: 'clean' });
+  expect(remote).toMatchObject({ name: 'http', entries: 1, levels: expect.any(Array) });
+  const { sharing, origin, ...numbers } = remote;
+  expect(Object.keys(numbers).sort()).toEqual(Object.keys(local).sort());
+  expect((await varve('stats', url)).out).toMatch(/^entries +1\non disk .*\nlast sequence +1\nlog /);
+});
+
+test('errors about what is absent and what is there have a code, besides the exit code', async () => {
+  const place = join(folder, 'notes');
+  const codeOf = async (...args: string[]): Promise<[string, number]> => {
+    const { error } = JSON.parse((await varve(...args, '--json')).err);
+    return [error.code, error.exit];
+  };
+  for (const args of [
+    ['check', place],
+    ['scan', place],
+  ])
+    expect(await codeOf(...args)).toEqual(['VARVE_NOT_FOUND', 3]);
+  expect((await varve('set', place, 'a', '1')).exit).toBe(0);
+  for (const of of [place, url]) expect(await codeOf('get', of, 'none')).toEqual(['VARVE_NOT_FOUND', 1]);
+  expect(await codeOf('repair', place, '--into', 'notes')).toEqual(['VARVE_EXISTS', 2]);
+  expect((await varve('export', place, join(folder, 'notes.varve'))).exit).toBe(0);
+  expect(await codeOf('export', place, join(folder, 'notes.varve'))).toEqual(['VARVE_EXISTS', 2]);
+  expect(await codeOf('import', place, join(folder, 'notes.varve'))).toEqual(['VARVE_EXISTS', 2]);
+  expect(await codeOf('get', `${url}none`, 'a')).toEqual([undefined, 6]);
 });

@@ -159,6 +159,34 @@ describe('conditions', () => {
     await expect(db.set('k', 1, { ifSequence })).rejects.toThrow(code);
     await expect(db.delete('k', { ifSequence })).rejects.toThrow(code);
   });
+
+  // A lock was taken with `{ ifSequence: (await db.getEntry(k))?.sequence }`: for an absent key that is undefined, and the write had no
+  // condition. Two tabs had the lock.
+  test('a sequence that is there and undefined is refused by every write', async () => {
+    const inherited = Object.create({ ifSequence: undefined }) as { ifSequence?: number };
+    for (const db of [await openAsync(), await openSync()]) {
+      const { sequence } = await db.set('k', 1);
+      for (const options of [{ ifSequence: (await db.getEntry('none'))?.sequence as never }, inherited]) {
+        for (const write of [
+          () => db.set('k', 2, options),
+          () => db.set('k', 2, { ...options, ifSequence: undefined as never, expiresIn: 9 }),
+          () => db.delete('k', options),
+          () => db.delete('k', { ifSequence: undefined as never, existed: true }),
+          () => db.at(['part']).set('k', 2, options),
+          () => db.batch().set('other', 1).set('k', 2, options).commit(),
+          () => db.batch().set('other', 1).delete('k', options).commit(),
+        ])
+          await expect((async () => write())()).rejects.toMatchObject({
+            code: 'VARVE_INVALID_ARGUMENT',
+            message: 'ifSequence is the sequence of an entry, or null for none, not undefined.',
+          });
+      }
+      expect(await db.getEntry('k')).toMatchObject({ value: 1, sequence });
+      expect(await db.count()).toBe(1);
+      await db.set('k', 2, {});
+      expect((await db.delete('k', { existed: true })).existed).toBe(true);
+    }
+  });
 });
 
 describe('a delete that asks', () => {

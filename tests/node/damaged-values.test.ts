@@ -10,16 +10,14 @@ const unhex = (digits: string): Uint8Array => new Uint8Array(Buffer.from(digits.
 describe('damaged values', () => {
   test.each([
     ['nothing', ''],
-    ['an unknown tag byte', '09 00'],
     ['bytes missing', '01 82 01'],
     ['bytes left over', '01 01 01'],
     ['an array longer than its bytes', '01 9a ffffffff 01'],
     ['a text longer than its bytes', '01 7b 001fffffffffffff 41'],
     ['a length out of range', '01 9b ffffffffffffffff'],
     ['an indefinite length', '01 9f 01 ff'],
-    ['an unknown simple value', '01 f8 20'],
-    ['an unknown tag', '01 d9 ffff 01'],
-    ['an unknown type', '01 d81b 82 61 41 01'],
+    ['a time that is no number', '01 c1 f5'],
+    ['a time that is a text', '01 c1 61 41'],
     ['a reference to nothing', '01 d81d 00'],
     ['a shared number', '01 d81c 01'],
     ['half an element', '01 d845 43 010203'],
@@ -27,6 +25,18 @@ describe('damaged values', () => {
     ['a name that is no text', '01 a1 01 01'],
   ])('%s is reported', (_, encoded) => {
     expect(() => structured.decode(unhex(encoded))).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_VALUE' }));
+  });
+
+  // A value of a later version was taken for one of another codec.
+  test.each([
+    ['a tag byte', '05 00'],
+    ['a simple value', '01 f8 20'],
+    ['a short float', '01 81 f9 3c00'],
+    ['a tag', '01 d9 ffff 01'],
+    ['a type', '01 d81b 82 61 41 01'],
+    ['more parts of a type', '01 d81b 83 64 44617465 00 00'],
+  ])('%s of a later version is no damage', (_, encoded) => {
+    expect(() => structured.decode(unhex(encoded))).toThrow(expect.objectContaining({ code: 'VARVE_VERSION' }));
   });
 
   test('nesting without end is reported, in every type that nests', () => {
@@ -62,7 +72,7 @@ describe('damaged values', () => {
       try {
         structured.decode(changed);
       } catch (error) {
-        if ((error as VarveError).code !== 'VARVE_INVALID_VALUE') throw error;
+        if (!['VARVE_INVALID_VALUE', 'VARVE_VERSION'].includes((error as VarveError).code)) throw error;
       }
     }
   });

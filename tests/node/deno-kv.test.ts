@@ -408,7 +408,7 @@ test('a store is checked, exported, and repaired into another one of the same da
   await copy.close();
   await expect(repair('notes', { storage, tools, lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   await db.close();
-  expect(await repair('notes', { storage, tools })).toMatchObject({ store: 'notes-repaired', entries: 500, lost: [] });
+  expect(await repair('notes', { storage, tools })).toMatchObject({ name: 'notes-repaired', entries: 500, lost: [] });
   const repaired = await open('notes-repaired', { storage, wasm });
   expect(await repaired.get(123)).toBe('value of 123');
   await repaired.close();

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ManagedDevice } from '../../js/src/storage/device.ts';
 import { openIndexedDb } from '../../js/src/storage/indexeddb/chunk-store.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
-import { escapeName, unescapeName } from '../../js/src/storage/names.ts';
+import { escapeName, slotName, slotNumber, unescapeName } from '../../js/src/storage/names.ts';
 import { openDevice } from '../../js/src/storage/open-device.ts';
 import { OpfsDevice } from '../../js/src/storage/opfs.ts';
 import { deleteStore, listStores } from '../../js/src/storage/stores.ts';
@@ -297,6 +297,13 @@ describe('names', () => {
 
   test.each(['', '\ud800', 'x'.repeat(256), 'X'.repeat(86)])('%j is refused', (name) => {
     expect(() => escapeName(name)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' }));
+  });
+
+  // Slots from 10,000 on were ignored, which the Rust crate writes.
+  test('a slot has a name of four digits or more, without other zeros', () => {
+    for (const slot of [0, 7, 9999, 10_000, 65_535]) expect(slotNumber(slotName(slot))).toBe(slot);
+    for (const name of ['slot-1', 'slot-00001', 'slot-01000', 'slot-65536', 'slot-100000', 'slot-00.5', 'slot-1e44'])
+      expect(slotNumber(name)).toBeUndefined();
   });
 
   test('stores are listed by name and deleted once closed', async () => {

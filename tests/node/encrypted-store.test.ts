@@ -61,11 +61,13 @@ test('keys are added, changed and removed, and the last one stays', { timeout: 3
   const at = place();
   const db = await at(key(1));
   await db.set('a', 1);
-  await db.addKey(await passphrase('old'));
-  await db.changeKey(await passphrase('old'), await passphrase('new'));
-  await expect(db.removeKey(await passphrase('old'))).rejects.toMatchObject(WRONG);
-  await db.removeKey(key(1));
-  await expect(db.removeKey(await passphrase('new'))).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  await db.addEncryptionKey(await passphrase('old'));
+  await db.changeEncryptionKey(await passphrase('old'), await passphrase('new'));
+  await expect(db.removeEncryptionKey(await passphrase('old'))).rejects.toMatchObject(WRONG);
+  await db.removeEncryptionKey(key(1));
+  await expect(db.removeEncryptionKey(await passphrase('new'))).rejects.toMatchObject({
+    code: 'VARVE_INVALID_ARGUMENT',
+  });
   await db.close();
   await expect(at(key(1))).rejects.toMatchObject(WRONG);
   expect(await (await at(await passphrase('new'))).get('a')).toBe(1);
@@ -74,8 +76,8 @@ test('keys are added, changed and removed, and the last one stays', { timeout: 3
 test('a store that was changed to another key goes on with that one', async () => {
   const at = place();
   const db = await at(key(1));
-  await db.changeKey(key(1), key(2));
-  await db.addKey(key(3));
+  await db.changeEncryptionKey(key(1), key(2));
+  await db.addEncryptionKey(key(3));
   await db.rotateKey({ keys: [key(2), key(3)] });
   await db.close();
   for (const seed of [2, 3]) await (await at(key(seed))).close();
@@ -85,7 +87,7 @@ test('a store that was changed to another key goes on with that one', async () =
 test('a rotation needs every key, or removes the others', async () => {
   const at = place();
   const db = await at(key(1));
-  await db.addKey(key(2));
+  await db.addEncryptionKey(key(2));
   await expect(db.rotateKey()).rejects.toMatchObject(refused('one key slot'));
   await expect(db.rotateKey({ keys: [key(1), key(3)] })).rejects.toMatchObject(WRONG);
   await expect(db.rotateKey({ key: key(1) } as never)).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
@@ -103,13 +105,13 @@ test('a plain store is encrypted where it is', async () => {
   const at = place();
   const db = await at();
   await db.set('a', 1);
-  await expect(db.addKey(key(1))).rejects.toMatchObject(refused('without a key'));
+  await expect(db.addEncryptionKey(key(1))).rejects.toMatchObject(refused('without a key'));
   await db.close();
   await expect(at(key(1))).rejects.toMatchObject({ code: 'VARVE_KEY' });
   const plain = await at();
   await plain.encrypt({ key: key(1) });
   await expect(plain.encrypt({ key: key(2) })).rejects.toMatchObject(refused('encrypted already'));
-  await plain.addKey(key(3));
+  await plain.addEncryptionKey(key(3));
   expect(await plain.get('a')).toBe(1);
   await plain.close();
   await expect(at(key(2))).rejects.toMatchObject(WRONG);
@@ -119,7 +121,7 @@ test('a plain store is encrypted where it is', async () => {
 test('changes at the same time are made one after another', async () => {
   const at = place();
   const db = await at(key(1));
-  await Promise.all([2, 3, 4, 5].map((seed) => db.addKey(key(seed))));
+  await Promise.all([2, 3, 4, 5].map((seed) => db.addEncryptionKey(key(seed))));
   await db.close();
   for (const seed of [1, 2, 3, 4, 5]) await (await at(key(seed))).close();
 });
@@ -129,10 +131,10 @@ test('a synchronous store has the same calls', async () => {
   const at = (seed: number) => openSync<Key, unknown>('secret', { storage, wasm, encryption: { key: key(seed) } });
   const db = await at(1);
   db.set('a', 1);
-  await db.addKey(key(2));
+  await db.addEncryptionKey(key(2));
   await db.rotateKey({ keys: [key(1), key(2)] });
-  await db.changeKey(key(1), key(3));
-  await db.removeKey(key(2));
+  await db.changeEncryptionKey(key(1), key(3));
+  await db.removeEncryptionKey(key(2));
   await db.close();
   await expect(at(2)).rejects.toMatchObject(WRONG);
   const again = await at(3);
@@ -226,7 +228,7 @@ test('it is repaired with its key only, and the new store has the same keys', as
   const at = place(storage);
   const db = await at(key(1));
   await fill(db);
-  await db.addKey(key(2));
+  await db.addEncryptionKey(key(2));
   await db.close();
   const mend = (seed?: number) =>
     repair('secret', {
@@ -268,7 +270,7 @@ test('it is the same over a storage that commits later', async () => {
   const at = place(storage);
   const db = await at(key(1));
   await fill(db);
-  await db.changeKey(key(1), key(2));
+  await db.changeEncryptionKey(key(1), key(2));
   await db.rotateKey();
   await db.set('a', 1);
   expect(await db.check({ tools })).toMatchObject({ ok: true, withoutKey: false });
@@ -344,10 +346,10 @@ describe('a store that tabs share', () => {
     const first = await openTab(key(1));
     await first.set('a', 1);
     const second = await openTab(key(1));
-    await second.changeKey(key(1), key(2));
+    await second.changeEncryptionKey(key(1), key(2));
     await first.close();
     expect(await second.get('a')).toBe(1);
-    await second.addKey(key(3));
+    await second.addEncryptionKey(key(3));
     await expect(openTab(key(1))).rejects.toMatchObject(WRONG);
     expect(await (await openTab(key(3))).get('a')).toBe(1);
   });
@@ -355,10 +357,10 @@ describe('a store that tabs share', () => {
   test('has none of the keys that it refused', async () => {
     const first = await openTab(key(1));
     const second = await openTab(key(1));
-    await expect(second.changeKey(key(2), key(3))).rejects.toMatchObject(WRONG);
-    await expect(second.removeKey(key(2))).rejects.toMatchObject(WRONG);
-    await first.addKey(key(3));
-    await first.removeKey(key(1));
+    await expect(second.changeEncryptionKey(key(2), key(3))).rejects.toMatchObject(WRONG);
+    await expect(second.removeEncryptionKey(key(2))).rejects.toMatchObject(WRONG);
+    await first.addEncryptionKey(key(3));
+    await first.removeEncryptionKey(key(1));
     await first.close();
     await expect(second.get('a')).rejects.toMatchObject(WRONG);
   });
@@ -368,9 +370,9 @@ describe('a store that tabs share', () => {
     await openTab(key(1));
     const second = await openTab(key(1));
     const made = vi.spyOn(EngineHost.prototype, 'changeKeys');
-    const changed = second.changeKey(key(1), key(2));
+    const changed = second.changeEncryptionKey(key(1), key(2));
     await expect.poll(() => made.mock.calls.length, { interval: 1 }).toBe(1);
-    await Promise.all([changed, second.addKey(key(3)), second.changeKey(key(2), key(4))]);
+    await Promise.all([changed, second.addEncryptionKey(key(3)), second.changeEncryptionKey(key(2), key(4))]);
     await expect(openTab(key(2))).rejects.toMatchObject(WRONG);
     for (const seed of [3, 4]) await openTab(key(seed));
   });
@@ -408,15 +410,15 @@ describe('a store that tabs share', () => {
     test.each(['the tab itself', 'another tab'])('a key is changed; %s leads next', async (next) => {
       const [first, end] = await openLeader(key(1));
       await first.set('a', 1);
-      await first.addKey(key(3));
+      await first.addEncryptionKey(key(3));
       if (next === 'another tab') await openTab(key(3));
       const second = await openTab(key(1));
       const isEnded = end();
-      await second.changeKey(key(1), key(2));
+      await second.changeEncryptionKey(key(1), key(2));
       await isEnded;
       expect(await second.get('a')).toBe(1);
       expect((await second.stats()).sharing?.leads).toBe(next === 'the tab itself');
-      await second.addKey(key(4));
+      await second.addEncryptionKey(key(4));
       await expect(openTab(key(1))).rejects.toMatchObject(WRONG);
       for (const seed of [2, 4]) expect(await (await openTab(key(seed))).get('a')).toBe(1);
     });
@@ -437,22 +439,22 @@ describe('a store that tabs share', () => {
 
     test('a key is removed', async () => {
       const [first, end] = await openLeader(key(1));
-      await first.addKey(key(2));
+      await first.addEncryptionKey(key(2));
       const isEnded = end();
       const second = await openTab(key(1));
-      await second.removeKey(key(2));
+      await second.removeEncryptionKey(key(2));
       await isEnded;
-      await expect(second.removeKey(key(2))).rejects.toMatchObject(WRONG);
+      await expect(second.removeEncryptionKey(key(2))).rejects.toMatchObject(WRONG);
       await expect(openTab(key(2))).rejects.toMatchObject(WRONG);
       expect((await second.stats()).sharing?.leads).toBe(true);
     });
 
     test('the key of the tab is removed: it cannot know that, and reports no "Nothing was changed"', async () => {
       const [first, end] = await openLeader(key(1));
-      await first.addKey(key(2));
+      await first.addEncryptionKey(key(2));
       const second = await openTab(key(1));
       const isEnded = end();
-      await expect(second.removeKey(key(1))).rejects.toMatchObject(refused('It is not known'));
+      await expect(second.removeEncryptionKey(key(1))).rejects.toMatchObject(refused('It is not known'));
       await isEnded;
     });
   });

@@ -260,6 +260,28 @@ describe('damage', () => {
     }
   });
 
+  test('a slot of a later kind is passed over, and is the reason if no other one opens', async () => {
+    const [a, b] = await Promise.all([secret(1), secret(2)]);
+    const { slots, keys } = await addKey((await createSlots(a)).slots, a, b);
+    const half = (slots.length - 16) / 2;
+    for (const [at, byte] of [
+      [0, 5],
+      [0, 0],
+      [1, 1],
+      [3, 0x80],
+    ] as const) {
+      const copy = slots.slice();
+      const slot = copy.subarray(16, 16 + half);
+      slot[at] = byte;
+      const check = new Uint8Array(await crypto.subtle.digest('SHA-256', slot.slice(0, -28)));
+      slot.set(check.subarray(0, 28), half - 28);
+      expect(await unlock(copy, a, b)).toEqual(keys);
+      const later = { code: 'VARVE_VERSION', message: expect.stringContaining('newer version') };
+      for (const user of [a, await secret(3)]) await expect(unlock(copy, user)).rejects.toMatchObject(later);
+      await expect(removeKey(copy, a)).rejects.toMatchObject(later);
+    }
+  });
+
   test('slots of a later version are refused by their version', async () => {
     const { slots } = await createSlots(await secret(1));
     slots[4] = 2;

@@ -42,7 +42,7 @@ test('where the browser has no room for another engine, as Chromium has for some
       }
     } as never,
   );
-  const refused = { code: 'VARVE_UNSUPPORTED', message: expect.stringContaining('about 100 open at once') };
+  const refused = { code: 'VARVE_UNAVAILABLE', message: expect.stringContaining('about 100 open at once') };
   await expect(open('another', options)).rejects.toMatchObject(refused);
   await expect(openInline('another', options)).rejects.toMatchObject(refused);
   vi.restoreAllMocks();

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import * as index from '../../js/src/index.ts';
 import * as inline from '../../js/src/inline.ts';
+import * as shards from '../../js/src/shards.ts';
 import * as synchronous from '../../js/src/synchronous.ts';
 
 test.each([
@@ -16,6 +17,16 @@ test.each([
       ...['bytes', 'json', 'structured', 'utf8', 'SlotError', 'VarveError'],
     ]),
   );
+});
+
+test.each([
+  ['varve', index, ['SlotError', 'VarveError']],
+  ['varve/inline', inline, ['SlotError', 'VarveError']],
+  ['varve/synchronous', synchronous, ['SlotError', 'VarveError']],
+  ['varve/shards', shards, ['VarveError']],
+])('of the classes of %s only those of errors are values', (_, entry, errors) => {
+  const names = Object.entries(entry).filter(([, value]) => String(value).startsWith('class'));
+  expect(names.map(([name]) => name).sort()).toEqual(errors);
 });
 
 test('varve/inline has its own functions', () => {

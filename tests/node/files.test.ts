@@ -144,9 +144,9 @@ describe('a store in files', () => {
         bytes[table.start + 16_000] = (bytes[table.start + 16_000] ?? 0) ^ 1;
       fs.writeFileSync(path, bytes);
     }
-    const { store, entries, lost } = await repair('one', { storage, tools });
+    const { name, entries, lost } = await repair('one', { storage, tools });
     expect(lost).toMatchObject([{ data: true, message: 'blocks of a table do not verify' }]);
-    const repaired = await open(store, { storage, wasm });
+    const repaired = await open(name, { storage, wasm });
     expect(await repaired.count()).toBe(entries);
     expect(entries).toBeGreaterThan(2900);
     expect(await repaired.get(2999)).toContain('value of 2999');
@@ -214,6 +214,20 @@ describe('the claim', () => {
     expect(claims('one')).toHaveLength(1);
     await device.closeAll();
     expect(claims('one')).toEqual([]);
+  });
+
+  // It was ignored, so this version and a later one had the store at once.
+  test.each(['lock.2', 'lock.1.2.3.0.0.0123456789abcdef.zone.host'])('of an unknown form is kept: %s', async (name) => {
+    const storage = new FileStorage(directory, { slotsMax: 100 });
+    await (await storage.open('one', wait)).closeAll();
+    const path = join(directory, 'one', name);
+    fs.writeFileSync(path, '');
+    const locked = { code: 'VARVE_LOCKED', message: expect.stringMatching(/^A newer version of varve.*lock\./) };
+    await expect(storage.open('one', wait)).rejects.toMatchObject(locked);
+    await expect(storage.delete('one', wait)).rejects.toMatchObject(locked);
+    expect(claims('one')).toEqual([name]);
+    fs.rmSync(path);
+    await (await storage.open('one', wait)).closeAll();
   });
 
   test('a signal ends the waiting', async () => {
@@ -456,7 +470,7 @@ describe('calls that the system refuses', () => {
     expect(open.size).toBe(0);
     limit = 12;
     await expect(storage.open('one', wait)).rejects.toMatchObject({
-      code: 'VARVE_UNSUPPORTED',
+      code: 'VARVE_UNAVAILABLE',
       message: expect.stringContaining('ulimit'),
     });
     expect([open.size, claims('one')]).toEqual([0, []]);

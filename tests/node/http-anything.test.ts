@@ -76,7 +76,7 @@ test('every request gets an answer, and a refused one changes nothing', async ()
   const request = fc.record({
     method: fc.constantFrom('GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH', 'toString', '__proto__'),
     path: fc.oneof(
-      fc.constantFrom('/kv', '/kv/a', '/range', '/count', '/batch', '/health', '/metrics'),
+      fc.constantFrom('/kv', '/kv/a', '/range', '/count', '/batch', '/health', '/stats', '/metrics'),
       fc.webPath(),
       text.map((segment) => `/kv/${encodeURI(segment)}`),
     ),

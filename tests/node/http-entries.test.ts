@@ -322,6 +322,7 @@ describe('writing', () => {
     expect(await problem(await http.send('GET', '/kv/a'))).toEqual({
       status: 404,
       detail: 'There is no entry with this key.',
+      code: 'VARVE_NOT_FOUND',
     });
   });
 });

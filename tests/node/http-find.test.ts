@@ -89,7 +89,7 @@ test('pages follow one another behind a value that is longer than a key of a req
   await notes.insertMany(shelves.map((folder, id) => ({ ...noteOf(id), folder })));
   const after = query({ id: 0, folder: shelves[0] });
   expect(await page(`?by=shelf&after=${after}`)).toEqual([[1], false]);
-  const counts = await http.send('GET', `/api/counts/notes?by=shelf&gt=${query(shelves[0])}`);
+  const counts = await http.send('GET', `/api/count-by/notes?by=shelf&gt=${query(shelves[0])}`);
   expect(await counts.json()).toEqual({ counts: [{ value: shelves[1], count: 1 }], more: false });
 });
 
@@ -98,7 +98,7 @@ test('a page has at most as many documents as the limit of the handler', async (
 });
 
 test('values are counted, within bounds, page by page', async () => {
-  const counts = async (path: string) => (await http.send('GET', `/api/counts/notes${path}`)).json();
+  const counts = async (path: string) => (await http.send('GET', `/api/count-by/notes${path}`)).json();
   const [lake, mud, sea] = [14, 14, 26].map((count, i) => ({ value: ['lake', 'mud', 'sea'][i], count }));
   expect(await counts('?by=tags')).toEqual({ counts: [lake, mud, sea], more: false });
   expect(await counts('?by=tags&limit=2')).toEqual({ counts: [lake, mud], more: true });
@@ -129,10 +129,10 @@ test.each([
   ['/api/find/notes?after={', 400],
   ['/api/find/notes?by=edited&after={"id":1}', 400],
   ['/api/find/notes?by=shelf&after={"id":1}', 400],
-  ['/api/counts/other?by=tags', 404],
-  ['/api/counts/notes', 400],
-  ['/api/counts/notes?by=absent', 400],
-  ['/api/counts/notes?by=tags&after={"id":1}', 400],
+  ['/api/count-by/other?by=tags', 404],
+  ['/api/count-by/notes', 400],
+  ['/api/count-by/notes?by=absent', 400],
+  ['/api/count-by/notes?by=tags&after={"id":1}', 400],
 ])('GET %s is %i', async (path, status) => {
   expect(await problem(await http.send('GET', path))).toMatchObject({ status });
 });

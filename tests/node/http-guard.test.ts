@@ -164,6 +164,8 @@ describe('methods, health, metrics', () => {
     expect((await http.send('OPTIONS', '/kv/a')).headers.get('allow')).toContain('PUT');
     expect((await http.send('PATCH', '/toString')).status).toBe(404);
     expect((await http.send('GET', '/__proto__')).status).toBe(404);
+    // Only an entry that is absent has a code: a client can tell it from a wrong path.
+    expect(await problem(await http.send('GET', '/nothing'))).not.toHaveProperty('code');
     for (const method of ['toString', 'constructor', '__proto__']) {
       expect((await http.send(method, '/kv/a')).status).toBe(405);
     }
@@ -210,12 +212,27 @@ describe('methods, health, metrics', () => {
     await db.close().catch(() => undefined);
   });
 
+  test('/stats has the numbers of the store, with its name', async () => {
+    await http.put('/kv/b', 2);
+    const { snapshotAge: _, ...stats } = await http.db.stats();
+    expect(await (await http.send('GET', '/stats')).json()).toMatchObject({
+      name: 'http',
+      sequence: stats.sequence,
+      log: stats.log,
+    });
+    expect((await http.send('GET', '/stats?all=true')).status).toBe(400);
+  });
+
   test('/metrics is text that Prometheus reads', async () => {
     await http.put('/kv/b', 2);
     await http.send('GET', '/kv/none');
     await http.send('GET', '/nowhere/"\n');
     await http.send('PURGE', '/kv/b');
+    const snapshot = http.db.snapshot();
+    await snapshot.get('b');
+    await new Promise((resolve) => setTimeout(resolve, 20));
     const response = await http.send('GET', '/metrics');
+    await snapshot.close();
     expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
     const text = await response.text();
     expect(text.endsWith('\n')).toBe(true);
@@ -239,6 +256,8 @@ describe('methods, health, metrics', () => {
     expect(text).toContain('varve_http_requests_total{route="/kv",method="other",status="405"} 1');
     expect(text).toContain('varve_http_request_duration_seconds_bucket{route="/kv",le="+Inf"} 3');
     expect(text).toContain('varve_sequence{store="http"} 2');
+    expect(text).toMatch(/^varve_log_segments\{store="http"\} [1-9]/m);
+    expect(text).toMatch(/^varve_snapshot_age_seconds\{store="http"\} [0-4]\.\d+$/m);
   });
 });
 
@@ -249,6 +268,10 @@ test('every code of the store has its status', () => {
   expect(status('VARVE_STORAGE_FULL')).toBe(507);
   expect(status('VARVE_POISONED')).toBe(503);
   expect(status('VARVE_CORRUPT')).toBe(500);
+  expect(status('VARVE_NOT_FOUND')).toBe(404);
+  expect(status('VARVE_EXISTS')).toBe(409);
+  expect(status('VARVE_UNAVAILABLE')).toBe(503);
+  expect(status('VARVE_UNSUPPORTED')).toBe(501);
   expect(problemOf({ name: 'VarveError', code: 'VARVE_RETRY', message: 'from another copy' }).status).toBe(503);
   expect(problemOf({ name: 'VarveError', code: 'toString' })).toMatchObject({ status: 500, code: 'VARVE_INTERNAL' });
 });

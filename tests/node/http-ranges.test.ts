@@ -53,6 +53,10 @@ test('a handler over a view serves only its part', async () => {
   expect(await conflict.json()).toMatchObject({ code: 'VARVE_CONFLICT', conflict: { key: 1 } });
   expect((await send('GET', '/kv/secret')).status).toBe(404);
   expect(await (await send('GET', '/metrics')).text()).not.toContain('varve_sequence');
+  expect(await problem(await send('GET', '/stats'))).toMatchObject({
+    status: 404,
+    detail: expect.stringContaining('view'),
+  });
   expect((await send('DELETE', '/range?prefix=[]')).status).toBe(200);
   expect(await http.db.count()).toBe(1);
 });
@@ -72,7 +76,7 @@ describe('pages', () => {
       { key: ['note', 1], value: 'x' },
     ]);
     const keys = async (parameters: string) =>
-      (await page(`/range?values=false&${parameters}`)).entries.map(({ key }) => key);
+      (await page(`/range?keysOnly=true&${parameters}`)).entries.map(({ key }) => key);
     expect(await keys('gt="a"&lt=["note"]')).toEqual(['b', 'c']);
     expect(await keys('gte="b"&lte="b"')).toEqual(['b']);
     expect(await keys('prefix=["note"]')).toEqual([['note', 1]]);
@@ -81,7 +85,7 @@ describe('pages', () => {
     expect(await (await http.send('GET', '/count?lt=["note"]')).json()).toEqual({ count: 3 });
   });
 
-  test.each(['', '&reverse=true', '&values=false', '&reverse=true&values=false'])(
+  test.each(['', '&reverse=true', '&keysOnly=true', '&reverse=true&keysOnly=true'])(
     'next leads from page to page until there is none (%s)',
     async (parameters) => {
       await fill(25);
@@ -110,7 +114,7 @@ describe('pages', () => {
     await http.db.setMany(long.map((key) => [key, 1]));
     await http.db.set(['longer'], 1);
     const seen: unknown[] = [];
-    let next: string | null = `/range?limit=1&values=false${parameters}`;
+    let next: string | null = `/range?limit=1&keysOnly=true${parameters}`;
     while (next !== null) {
       const { entries, next: following } = await page(next);
       seen.push(...entries.map(({ key }) => key));
@@ -168,7 +172,7 @@ describe('streams', () => {
     expect(lines.map((line) => JSON.parse(line))).toEqual(
       Array.from({ length: 3000 }, (_, i) => ({ key: ['note', i], value: `value ${i}` })),
     );
-    expect(await (await http.send('GET', '/range?gt=["note",1]&limit=1&values=false', ndjson)).text()).toBe(
+    expect(await (await http.send('GET', '/range?gt=["note",1]&limit=1&keysOnly=true', ndjson)).text()).toBe(
       '{"key":["note",2]}\n',
     );
     expect(await (await http.send('GET', '/range?lt="a"', ndjson)).text()).toBe('');

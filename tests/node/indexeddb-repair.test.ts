@@ -72,7 +72,7 @@ async function damage(store: 'chunks' | 'journal', change: (rows: Rows) => void)
 /** Repairs. Every entry that is not listed as lost must be there. Returns how many entries are missing, and the list. */
 async function repaired(): Promise<{ missing: number; lost: readonly LostPart[] }> {
   const report = await repair('test', { tools });
-  expect(report.store).toBe('test-repaired');
+  expect(report.name).toBe('test-repaired');
   const db = await open<number, Uint8Array>('test-repaired', { wasm });
   expect([db.storage.kind, db.recovery.state]).toEqual(['indexeddb', 'clean']);
   let missing = 0;
@@ -141,8 +141,8 @@ test('a repair without room leaves nothing behind, and the error of varve/synchr
   vi.restoreAllMocks();
   expect(await listStores()).toEqual(['test']);
   await expect(repair('test', { tools, into: 'test' })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
-  await expect(repair('none', { tools })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  await expect(repair('none', { tools })).rejects.toMatchObject({ code: 'VARVE_NOT_FOUND' });
   expect(await repaired()).toEqual({ missing: 0, lost: [] });
-  await expect(repair('test', { tools })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  await expect(repair('test', { tools })).rejects.toMatchObject({ code: 'VARVE_EXISTS' });
   expect(await deleteStore('test-repaired')).toBe(true);
 });

@@ -171,7 +171,6 @@ describe('a batch of keys', () => {
 describe('damaged key bytes', () => {
   test.each([
     ['nothing', ''],
-    ['an unknown type', '80'],
     ['a number cut short', '30 80000000'],
     ['a number with a tail', '30 8000000000000000 00'],
     ['a NaN', '30 fff8000000000000'],
@@ -188,6 +187,11 @@ describe('damaged key bytes', () => {
     expect(() => decodeKey(unhex(bytes))).toThrow(expect.objectContaining({ code: 'VARVE_CORRUPT' }));
   });
 
+  // A key of a later version was reported as damage, and its user told to repair the store.
+  test.each(['80', '18 61', '70 71 00', '70 20 61 0001 80'])('a type of a later version is no damage: %s', (bytes) => {
+    expect(() => decodeKey(unhex(bytes))).toThrow(expect.objectContaining({ code: 'VARVE_VERSION' }));
+  });
+
   test('any bytes give a key that encodes to them, or an error', () => {
     const random = new Random(5);
     for (let i = 0; i < 10_000; i++) {
@@ -197,7 +201,7 @@ describe('damaged key bytes', () => {
       try {
         key = decodeKey(bytes);
       } catch (error) {
-        if ((error as VarveError).code !== 'VARVE_CORRUPT') throw error;
+        if (!['VARVE_CORRUPT', 'VARVE_VERSION'].includes((error as VarveError).code)) throw error;
         continue;
       }
       // Strings are stored as valid UTF-8, which the engine's checksums guard; other types are checked here.

@@ -25,9 +25,39 @@ afterEach(async () => {
   await db.close();
 });
 
+/** A view whose nth transaction waits until it is released. */
+function heldAt(nth: number, target: keyval.UseStore) {
+  let isWaiting = (): void => undefined;
+  const waiting = new Promise<void>((resolve) => {
+    isWaiting = resolve;
+  });
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let parts = 0;
+  const slow: keyval.UseStore = async () => {
+    const view = await target();
+    const transaction = view.transaction.bind(view);
+    view.transaction = async (...args) => {
+      if (++parts === nth) {
+        isWaiting();
+        await released;
+      }
+      return transaction(...args);
+    };
+    return view;
+  };
+  return { slow, waiting, release: () => release() };
+}
+
 const FROM = { dbName: 'app', storeName: 'settings' };
 
 const KEYS: keyval.IdbKey[] = [0, -1.5, new Date(3), '', '\ud800', Uint8Array.of(1, 2).buffer, [1, ['a', new Date(1)]]];
+
+const copied = (count: number): keyval.MigrationReport => ({ copied: count, state: 'copied' });
+const BEFORE: keyval.MigrationReport = { copied: 0, state: 'before' };
+const ABSENT: keyval.MigrationReport = { copied: 0, state: 'absent' };
 
 /** A database of idb-keyval with keys of every type and 200 numbers more, and the view to which it is moved. */
 async function setUp(): Promise<{ source: original.UseStore; target: keyval.UseStore; total: number }> {
@@ -45,7 +75,7 @@ test('everything is copied once, and stays where it was; a key that is there kee
   await keyval.set(5, 'newer', target);
   const seen: keyval.Progress[] = [];
   const onProgress = (progress: keyval.Progress) => seen.push(progress);
-  expect(await keyval.migrate({ ...FROM, onProgress }, target)).toBe(total);
+  expect(await keyval.migrate({ ...FROM, onProgress }, target)).toEqual(copied(total - 1));
   expect(seen.length).toBeGreaterThan(2);
   expect(seen.at(-1)).toEqual({ done: total, total });
   expect(seen.map(({ done }) => done)).toEqual(seen.map(({ done }) => done).toSorted((a, b) => a - b));
@@ -57,21 +87,21 @@ test('everything is copied once, and stays where it was; a key that is there kee
 
   // Deleted entries do not come back.
   await keyval.clear(target);
-  expect(await keyval.migrate({ ...FROM, onProgress: () => expect.unreachable() }, target)).toBe(0);
+  expect(await keyval.migrate({ ...FROM, onProgress: () => expect.unreachable() }, target)).toEqual(BEFORE);
   expect(await keyval.entries(target)).toEqual([]);
   // The database of another name is another move.
   await original.set('a', 1);
-  expect(await keyval.migrate({}, target)).toBe(1);
+  expect(await keyval.migrate({}, target)).toEqual(copied(1));
   expect(await keyval.entries(target)).toEqual([['a', 1]]);
 });
 
 test('no database, and none with such a store: nothing is copied, or created, and a later one is', async () => {
   const target = keyval.createStore(db, 'settings');
-  expect(await keyval.migrate(FROM, target)).toBe(0);
+  expect(await keyval.migrate(FROM, target)).toEqual(ABSENT);
   expect(await indexedDB.databases()).toEqual([]);
   await original.set('a', 1, original.createStore(FROM.dbName, 'other'));
-  expect(await keyval.migrate(FROM, target)).toBe(0);
-  expect(await keyval.migrate({ ...FROM, storeName: 'other' }, target)).toBe(1);
+  expect(await keyval.migrate(FROM, target)).toEqual(ABSENT);
+  expect(await keyval.migrate({ ...FROM, storeName: 'other' }, target)).toEqual(copied(1));
   expect(await db.has(['settings', 'none'])).toBe(false);
 });
 
@@ -88,7 +118,7 @@ test.for([1, 2, 3, 4])('a move that ends after part %i begins anew, and loses no
   expect(cut.length).toBeGreaterThan(0);
   // The page goes on to use it, and moves the rest later.
   await keyval.set(1, 'newer', target);
-  expect(await keyval.migrate(FROM, target)).toBe(total);
+  expect(await keyval.migrate(FROM, target)).toEqual(copied(total - cut.length));
   const expected = (await original.entries(source)).map(([key, value]) => [key, key === 1 ? 'newer' : value]);
   expect(await keyval.entries(target)).toEqual(expected);
   expect(parts).toBe(part);
@@ -102,34 +132,55 @@ test('an aborted signal moves nothing', async () => {
 
 test('a tab that is slower than another one moves nothing more when all is there: what is deleted then stays so', async () => {
   const { target, total } = await setUp();
-  let parts = 0;
-  let isWaiting = (): void => undefined;
-  const waiting = new Promise<void>((resolve) => {
-    isWaiting = resolve;
-  });
-  let release = (): void => undefined;
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const slow: keyval.UseStore = async () => {
+  const { slow, waiting, release } = heldAt(2, target);
+  const moving = keyval.migrate(FROM, slow);
+  await waiting;
+  // The first part is the slow tab's.
+  expect(await keyval.migrate(FROM, target)).toEqual(copied(total - 64));
+  await keyval.clear(target);
+  release();
+  expect(await moving).toEqual({ copied: 64, state: 'before' });
+  expect(await keyval.keys(target)).toEqual([]);
+});
+
+test('tabs that move at the same time write every entry once, and none reports an end before all is there', async () => {
+  const { source, target, total } = await setUp();
+  const expected = await original.entries(source);
+  const move = async (): Promise<keyval.MigrationReport> => {
+    const report = await keyval.migrate(FROM, target);
+    expect(await keyval.entries(target)).toEqual(expected);
+    return report;
+  };
+  const reports = await Promise.all([move(), move(), move()]);
+  expect(reports.reduce((sum, report) => sum + report.copied, 0)).toBe(total);
+  expect(reports.map(({ state }) => state)).toContain('copied');
+  expect(await keyval.migrate(FROM, target)).toEqual(BEFORE);
+});
+
+test('what another tab has moved is flushed before it is reported, also if the database is deleted already', async () => {
+  const { target, total } = await setUp();
+  expect(await keyval.migrate(FROM, target)).toEqual(copied(total));
+  let flushes = 0;
+  let looks = 0;
+  const late: keyval.UseStore = async () => {
     const view = await target();
-    const transaction = view.transaction.bind(view);
-    view.transaction = async (...args) => {
-      if (++parts === 2) {
-        isWaiting();
-        await released;
-      }
-      return transaction(...args);
+    const [has, flush] = [view.has.bind(view), view.flush.bind(view)];
+    // The mark is written between the first look and the second one.
+    view.has = async (...args) => ++looks > 1 && has(...args);
+    view.flush = async (options) => {
+      await flush(options);
+      flushes++;
     };
     return view;
   };
-  const moving = keyval.migrate(FROM, slow);
-  await waiting;
-  expect(await keyval.migrate(FROM, target)).toBe(total);
-  await keyval.clear(target);
-  release();
-  expect(await moving).toBe(0);
-  expect(await keyval.keys(target)).toEqual([]);
+  // The database is there: the first part finds the mark.
+  expect(await keyval.migrate(FROM, late)).toEqual(BEFORE);
+  expect([looks, flushes]).toEqual([1, 1]);
+  // It is deleted: the second look does.
+  vi.stubGlobal('indexedDB', new IDBFactory());
+  looks = 0;
+  expect(await keyval.migrate(FROM, late)).toEqual(BEFORE);
+  expect([looks, flushes]).toEqual([2, 2]);
 });
 
 test('a value that cannot be stored is a DataCloneError; after it is deleted, the rest is moved', async () => {
@@ -159,7 +210,8 @@ test('a value that cannot be stored is a DataCloneError; after it is deleted, th
   // The entries before it are there.
   expect(await keyval.get(99, target)).toEqual({ number: 99 });
   await original.del(100, source);
-  expect(await keyval.migrate(FROM, refusing)).toBe(total - 1);
+  const there = (await keyval.keys(target)).length;
+  expect(await keyval.migrate(FROM, refusing)).toEqual(copied(total - 1 - there));
   expect(await keyval.entries(target)).toEqual(await original.entries(source));
 });
 
@@ -175,7 +227,7 @@ test('a document of y-indexeddb is moved with its properties, once', async () =>
   const onProgress = () => aborting.abort();
   await expect(yjs.migrate('note', { signal: aborting.signal, onProgress }, db)).rejects.toThrow();
   const seen: yjs.Progress[] = [];
-  expect(await yjs.migrate('note', { onProgress: (progress) => seen.push(progress) }, db)).toBe(152);
+  expect(await yjs.migrate('note', { onProgress: (progress) => seen.push(progress) }, db)).toEqual(copied(152 - 64));
   expect(seen.at(-1)).toEqual({ done: 152, total: 152 });
   const moved = new Y.Doc();
   const persistence = new yjs.VarvePersistence('note', moved, db);
@@ -185,7 +237,7 @@ test('a document of y-indexeddb is moved with its properties, once', async () =>
   await yjs.storeState(persistence);
   expect(await db.count({ prefix: ['update', 'note'] })).toBe(1);
   await persistence.clearData();
-  expect(await yjs.migrate('note', {}, db)).toBe(0);
+  expect(await yjs.migrate('note', {}, db)).toEqual(BEFORE);
   expect(await db.count({ prefix: ['update'] })).toBe(0);
   expect((await indexedDB.databases()).map(({ name }) => name)).toEqual(['note']);
 });
@@ -203,6 +255,7 @@ test.each<[string, keyval.IdbKey, string]>([
   // The entries before it are there.
   expect(await keyval.get(200, target)).toEqual({ number: 200 });
   await original.del(key as IDBValidKey, source);
-  expect(await keyval.migrate(FROM, target)).toBe(total);
+  const there = (await keyval.keys(target)).length;
+  expect(await keyval.migrate(FROM, target)).toEqual(copied(total - there));
   expect(await keyval.entries(target)).toEqual(await original.entries(source));
 });

@@ -5,14 +5,14 @@ import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
 import * as sync from '../../js/src/synchronous.ts';
-import { wasm } from './support/engine.ts';
+import { tools, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
 let opfs: FakeOpfs;
 
 const failing = (): DOMException => new DOMException('It failed for an unknown transient reason.', 'UnknownError');
 const forbidden = (): DOMException => new DOMException('The operation is insecure.', 'SecurityError');
-const REFUSED = { code: 'VARVE_UNSUPPORTED', message: expect.stringContaining('Try again') };
+const REFUSED = { code: 'VARVE_UNAVAILABLE', message: expect.stringContaining('Try again') };
 
 beforeEach(() => {
   opfs = new FakeOpfs();
@@ -55,7 +55,7 @@ test('while OPFS fails, a store in it is neither replaced nor deleted nor left o
   await expect(listStores()).rejects.toMatchObject(REFUSED);
   await expect(deleteStore('notes')).rejects.toMatchObject(REFUSED);
   await expect(sync.open('notes', { wasm })).rejects.toMatchObject(REFUSED);
-  await expect(repair('notes')).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
+  await expect(repair('notes', { tools })).rejects.toMatchObject({ code: 'VARVE_UNAVAILABLE' });
   // The refused deletion left the note, too.
   await expect(visit('notes', 'v2')).rejects.toMatchObject(REFUSED);
   expect(await databases()).toEqual(['varve']);

@@ -3,6 +3,7 @@
 
 import { serialize } from 'node:v8';
 import { expect, test } from 'vitest';
+import type { Writes } from '../../js/src/api.ts';
 import type { StoreRequest } from '../../js/src/cloudflare/rpc.ts';
 import { serve } from '../../js/src/cloudflare/serve.ts';
 import { encodeKey } from '../../js/src/codec/keys.ts';
@@ -246,6 +247,16 @@ test('the options of every store: a signal ends the wait, a durability is checke
     await expect(call()).rejects.toThrow("durability is 'memory', 'relaxed' or 'strict', not 'safe'.");
   await expect(db.set(1, 'two', { expiresAt: Number.NaN })).rejects.toThrow('expiresAt is a Date');
   await expect(db.delete(1, { ifSequence: 0.5 })).rejects.toThrow('ifSequence is the sequence of an entry');
+  // As of `{ ifSequence: (await db.getEntry(key))?.sequence }` for an absent key.
+  const unread = { ifSequence: undefined as never };
+  for (const call of [
+    () => db.set(1, 'two', unread),
+    () => db.delete(1, unread),
+    () => db.delete(1, { ...unread, existed: true }),
+    async () => db.batch().set(1, 'two', unread),
+    async () => db.batch().delete(1, unread),
+  ])
+    await expect(call()).rejects.toThrow('ifSequence is the sequence of an entry, or null for none, not undefined.');
   expect(namespace.calls).toBe(0);
   for (const durability of ['memory', 'relaxed', 'strict', undefined] as const)
     expect(await db.set(1, 'one', { durability })).toMatchObject({ durability: 'strict' });
@@ -301,6 +312,66 @@ test('an object by itself: entries, conditions, errors of its own class', async 
   await namespace.close();
 });
 
+test('an object by itself takes the place of a store: every write has one receipt', async () => {
+  const namespace = new FakeNamespace();
+  const db = connect(namespace.get('one'));
+  // A program that knows nothing of objects, as the type shows.
+  const program = async (writes: Writes<Key, unknown>): Promise<unknown[]> => [
+    await writes.setMany([
+      [1, 'a'],
+      [2, 'b'],
+    ]),
+    await writes.batch().set(3, 'c').delete(1).commit({ durability: 'relaxed' }),
+    await writes.deleteRange({ gte: 3 }),
+    await writes.setMany([]),
+    await writes.batch().commit(),
+    await writes.clear(),
+  ];
+  const receipt = (sequence: number) => ({ shard: '', sequence, durability: 'strict' });
+  expect(await program(db)).toEqual([2, 4, 5, 5, 5, 6].map(receipt));
+  expect(await db.at(['view']).setMany([[1, 'd']])).toEqual(receipt(7));
+  // A shard is one object, too; a store of one shard is none.
+  const one = shards(namespace, { names: ['one'] });
+  expect(await one.shard('one').setMany([[1, 'e']])).toMatchObject({ shard: 'one' });
+  expect(await one.setMany([[2, 'f']])).toEqual([{ shard: 'one', sequence: 2, durability: 'strict' }]);
+  await namespace.close();
+});
+
+test('clear deletes everything in all shards, or in a view, if that is asked for', async () => {
+  const namespace = new FakeNamespace();
+  const db = shards<Key, number>(namespace, { count: 3 });
+  const view = db.at<number, number>(['view']);
+  const numbers = Array.from({ length: 50 }, (_, i) => [i, i] as const);
+  await db.setMany([...numbers, [['other'], 1], ['view', 2]], { atomic: false });
+  await view.setMany(numbers, { atomic: false });
+  await expect(db.clear()).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  await expect(db.clear({ lifetime: 5 } as never)).rejects.toThrow('There is no option lifetime here');
+  expect(await view.count()).toBe(50);
+  expect((await view.clear({ atomic: false })).map(({ shard }) => shard)).toEqual(db.names);
+  expect([await view.count(), await db.count()]).toEqual([0, 52]);
+  await db.clear({ atomic: false });
+  expect(await db.count()).toBe(0);
+  await db.shard('shard-1').clear();
+  await expect(db.clear({ atomic: false, signal: AbortSignal.abort('no') })).rejects.toBe('no');
+  await namespace.close();
+});
+
+test('a scan ends with its block', async () => {
+  const namespace = new FakeNamespace();
+  const db = connect<number, number>(namespace.get('one'));
+  await db.setMany([
+    [1, 1],
+    [2, 2],
+  ]);
+  const keys = db.keys();
+  {
+    await using scan = keys;
+    expect(await scan.next()).toEqual({ done: false, value: 1 });
+  }
+  expect(await keys.next()).toEqual({ done: true, value: undefined });
+  await namespace.close();
+});
+
 test('pages end with bytes as well as with entries', async () => {
   const namespace = new FakeNamespace();
   const db = connect<number, Uint8Array>(namespace.get('one'));
@@ -324,7 +395,7 @@ test('values that are too long for one call together are read and moved in parts
   expect(await firsts(old)).toEqual([...keys, 0, undefined]);
   expect(await rebalance(old, next)).toEqual({ copied: 101, deleted: 101 });
   expect(await firsts(next)).toEqual([...keys, 0, undefined]);
-  expect((await next.getEntryMany(keys)).map((entry) => entry?.value[0])).toEqual(keys);
+  expect((await next.getEntry(99))?.value[0]).toBe(99);
   expect(await old.count()).toBe(0);
   await namespace.close();
 });
@@ -363,6 +434,32 @@ test('keys are moved to where other shards look for them, and a second run finds
     for await (const key of next.shard(name).keys()) expect(next.shardOf(key)).toBe(name);
   }
   await Promise.all([single.close(), namespace.close()]);
+});
+
+test('a run that stops when all is copied deletes nothing, and the next one does', async () => {
+  const namespace = new FakeNamespace();
+  const [old, next] = [shards(namespace, { count: 2 }), shards(namespace, { count: 3 })];
+  const keys = Array.from({ length: 60 }, (_, i) => i);
+  await old.setMany(
+    keys.map((key) => [key, key]),
+    { atomic: false },
+  );
+  let isDeployed = false;
+  const run = () =>
+    rebalance(old, next, {
+      onCopied: () => {
+        if (!isDeployed) throw new Error('deploy');
+      },
+    });
+  await expect(run()).rejects.toThrow('deploy');
+  for (const readers of [old, next]) expect(await readers.getMany(keys)).toEqual(keys);
+  isDeployed = true;
+  const { copied, deleted } = await run();
+  expect(copied).toBe(0);
+  expect(deleted).toBe(keys.filter((key) => next.shardOf(key) === 'shard-2').length);
+  expect(await next.getMany(keys)).toEqual(keys);
+  expect(await next.count()).toBe(keys.length);
+  await namespace.close();
 });
 
 test('shards are named once, by a count or a list', () => {

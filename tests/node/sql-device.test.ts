@@ -129,6 +129,23 @@ test('growth by zeros takes no rows, and bytes in it are where they were put', a
   expect(contentOf(again, 1).subarray(-5)).toEqual(Uint8Array.of(0, 0, 1, 2, 3));
 });
 
+// Such a row was ignored, so a later format could not keep this code away.
+test('a row below 0 is of a later format, and refuses the store', async () => {
+  const sql = new FakeSql();
+  const { storage } = objectOn(sql);
+  await (await storage.open('device', { lockTimeout: 0 })).closeAll();
+  sql.exec(
+    'INSERT OR REPLACE INTO "varve:device" (id, version, start, bytes) VALUES (?, ?, ?, ?)',
+    -2,
+    2,
+    0,
+    new Uint8Array(1),
+  );
+  for (let i = 0; i < 2; i++) {
+    await expect(storage.open('device', { lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_VERSION' });
+  }
+});
+
 test('no row is longer than the platform takes, and a long turn writes ahead', { timeout: 60_000 }, async () => {
   const sql = new FakeSql();
   const device = deviceOn(sql);

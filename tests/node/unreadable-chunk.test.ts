@@ -88,9 +88,9 @@ async function unread(db: Store<number, Uint8Array>): Promise<number[]> {
 
 /** Repairs, and reads all entries of the new store. Returns the keys of those that are missing. */
 async function repaired(): Promise<number[]> {
-  const { store, lost } = await repair('notes', { tools });
+  const { name, lost } = await repair('notes', { tools });
   expect(lost.length).toBeGreaterThan(0);
-  const db = await open<number, Uint8Array>(store, { wasm });
+  const db = await open<number, Uint8Array>(name, { wasm });
   const kept = new Set(await db.keys().toArray());
   for (const key of kept) expect(await db.get(key)).toEqual(entryOf(key));
   expect((await db.check({ tools })).ok).toBe(true);

@@ -46,6 +46,10 @@ describe('codecs', () => {
       expect(() => formatOf(codec as ValueCodec<unknown>).read(stored, 0, stored.length)).toThrow(
         expect.objectContaining({ code: 'VARVE_INVALID_VALUE', message: expect.stringContaining(codec.name) }),
       );
+      const later = Uint8Array.of(5, 1);
+      expect(() => formatOf(codec as ValueCodec<unknown>).read(later, 0, 2)).toThrow(
+        expect.objectContaining({ code: 'VARVE_VERSION' }),
+      );
     }
   });
 

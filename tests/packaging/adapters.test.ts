@@ -21,12 +21,12 @@ const PAGE = `
   import { createStore } from 'zustand/vanilla';
 
   const db = open('app');
-  const bears = createStore(persist(() => ({ loads: 0 }), { name: 'bears', storage: asyncStorage(db, ['state']) }));
+  const bears = createStore(persist(() => ({ loads: 0 }), { name: 'bears', storage: asyncStorage(db, { prefix: ['state'] }) }));
   await new Promise((done) => (bears.persist.hasHydrated() ? done() : bears.persist.onFinishHydration(done)));
   bears.setState(({ loads }) => ({ loads: loads + 1 }));
 
   let fetches = 0;
-  const queries = asyncStorage(db, ['query']);
+  const queries = asyncStorage(db, { prefix: ['query'] });
   const { persisterFn } = experimental_createQueryPersister({ storage: queries });
   const queryFn = async () => 'fetched ' + ++fetches;
   const data = await new QueryClient().fetchQuery({ queryKey: ['note'], queryFn, persister: persisterFn });

@@ -45,7 +45,7 @@ const PAGE = {
     import { createStore, get } from 'varve/idb-keyval';
     import { varveDriver } from 'varve/unstorage';
     import { varveStoreProvider } from 'varve/zero';
-    const storage = asyncStorage<{ dark: boolean }>(open('app'), ['settings']);
+    const storage = asyncStorage<{ dark: boolean }>(open('app'), { prefix: ['settings'] });
     export const dark: boolean | undefined = (await storage.getItem('theme'))?.dark;
     export const text: string | undefined = await get<string>('a', createStore('app', 'texts'));
     export const keys: string[] = await varveDriver({ store: open('app'), prefix: ['cache'] }).getKeys();
@@ -83,7 +83,8 @@ const PEERS = {
   'editor.ts': `
     import { migrate, VarvePersistence } from 'varve/yjs';
     import { Doc } from 'yjs';
-    export const moved: number = await migrate('note', { onProgress: ({ done, total }) => console.log(done / total) });
+    const { copied, state } = await migrate('note', { onProgress: ({ done, total }) => console.log(done / total) });
+    export const moved: [number, 'copied' | 'before' | 'absent'] = [copied, state];
     const doc: Doc = (await new VarvePersistence('note', new Doc()).whenSynced).doc;
     doc.destroy();`,
   'notes.ts': `

@@ -127,7 +127,7 @@ describe('entries', () => {
       { key: ['note', 42], value: { title: 'Silt' } },
       { key: { date: '2026-01-31T12:00:00.000Z' }, bytes: 'AP8=' },
     ]);
-    expect((await varve('scan', 'data/notes', '--prefix', '["note"]', '--keys')).out).toBe('["note",42]\n');
+    expect((await varve('scan', 'data/notes', '--prefix', '["note"]', '--keys-only')).out).toBe('["note",42]\n');
 
     expect((await varve('delete', 'data/notes', 'word', 'none')).out).toBe('1 key is deleted. 1 key was not there.\n');
     expect((await varve('delete', 'data/notes', '--prefix', '["note"]', '--json')).exit).toBe(0);
@@ -179,6 +179,10 @@ describe('mistakes', () => {
     const { exit, err } = await varve('get', 'data/none', '{"date":"yesterday"}', '--json');
     expect(exit).toBe(2);
     expect(JSON.parse(err)).toEqual({ error: { code: 'VARVE_INVALID_KEY', message: expect.any(String), exit: 2 } });
+    const none = JSON.parse((await varve('check', 'data/none', '--json')).err);
+    expect(none.error).toMatchObject({ code: 'VARVE_NOT_FOUND', exit: 3 });
+    const taken = JSON.parse((await varve('repair', 'data/mistakes', '--into', 'mistakes', '--json')).err);
+    expect(taken.error).toMatchObject({ code: 'VARVE_EXISTS', exit: 2 });
   });
 
   test('a locked store names its holder', async () => {
@@ -236,9 +240,9 @@ describe('files', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).toEqual([]);
   });
 
-  test('CSV has keys in a column, or in the column that --key names', async () => {
+  test('CSV has keys in a column, or in the column that --key-field names', async () => {
     const rows = 'id,name,note\r\n7,Ann,"two\nlines, é"\r\n008,Bob,\r\n';
-    await varve('import', 'files/people', file('people.csv', rows), '--key', 'id', '--prefix', '["person"]');
+    await varve('import', 'files/people', file('people.csv', rows), '--key-field', 'id', '--prefix', '["person"]');
     const exported = await varve('export', 'files/people', '--format', 'csv');
     expect(exported.out).toBe(
       '(key),id,name,note\r\n"[""person"",""008""]",008,Bob,\r\n"[""person"",7]",7,Ann,"two\nlines, é"\r\n',
@@ -317,7 +321,7 @@ describe('files', () => {
 test('an encrypted store opens with the file of its key, a passphrase or 32 bytes, and with no other', async () => {
   const bytes = new Uint8Array(32).fill(9);
   const db = await open('secret', { storage: files(folder), encryption: { key: await deriveKey('silt') } });
-  await db.addKey(bytes);
+  await db.addEncryptionKey(bytes);
   await db.set('a', 1);
   await db.close();
   for (const name of [file('passphrase', 'silt\n'), file('bytes', bytes)]) {
@@ -406,9 +410,12 @@ test('a URL of varve/http is a store, too', async () => {
     const exported = await varve('export', url, '--format', 'csv', '--lt', '["n",1]', '--gte', '["n"]');
     expect(exported.out).toBe(`(key),i,mark\r\n"[""n"",0]",0,${markOf(0)}\r\n`);
     expect((await varve('delete', url, '--prefix', '["n"]')).exit).toBe(0);
-    expect((await varve('scan', url, '--keys', '--reverse')).out).toBe('["note",42]\n"when"\n');
+    expect((await varve('scan', url, '--keys-only', '--reverse')).out).toBe('["note",42]\n"when"\n');
     const stats = JSON.parse((await varve('stats', url, '--json')).out);
-    expect([stats.sequence, stats['memtable_entries']]).toEqual([expect.any(Number), expect.any(Number)]);
+    // The shape is that of a folder.
+    const { sequence, memtable, levels } = await db.stats();
+    expect(stats).toMatchObject({ name: 'served', entries: 2, sequence, memtable, levels });
+    expect((await varve('stats', url)).out).toMatch(/^entries +2\non disk .*\nlast sequence +\d+\nlog /);
     process.env['VARVE_TOKEN'] = 'wrong';
     const refused = await varve('get', url, 'when');
     expect(refused).toMatchObject({ exit: 6, err: expect.stringContaining('needs a token: set VARVE_TOKEN') });

@@ -161,7 +161,7 @@ test('a range is streamed from the object as it was when it was asked for', asyn
 
 test('a page names the next one, below the path of the object', async () => {
   await fill('pages', 1000);
-  const { next, entries } = (await (await send('GET', 'pages/range?limit=600&values=false')).json()) as {
+  const { next, entries } = (await (await send('GET', 'pages/range?limit=600&keysOnly=true')).json()) as {
     next: string;
     entries: unknown[];
   };

@@ -13,6 +13,7 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// An error of the engine or of its storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Error {
     /// Bytes that should be there are missing or fail their checksum.
     Corrupt(Box<Damage>),
@@ -75,6 +76,7 @@ pub struct Conflict {
 /// The stable number of an error, shared with TypeScript (`js/src/errors.ts`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Code {
     /// `VARVE_CORRUPT`
     Corrupt = 1,

@@ -127,10 +127,18 @@ fn a_repair_finds_the_wrapped_keys_whichever_slot_is_damaged() {
     assert_eq!(repair::key_slots(&slots).expect("read").as_deref(), Some(SLOTS));
     for bad in 0..slots.count() {
         let device = OneUnreadable { slots: slots.clone(), bad };
-        assert_eq!(repair::key_slots(&device).expect("read").as_deref(), Some(SLOTS), "slot {bad} cannot be read");
+        assert_eq!(
+            repair::key_slots(&device).expect("read").as_deref(),
+            Some(SLOTS),
+            "slot {bad} cannot be read"
+        );
         let mut slots = slots.clone();
         slots.write(bad, 0, &[0x55; SLOT_HEADER_BYTES as usize]).expect("written");
-        assert_eq!(repair::key_slots(&slots).expect("read").as_deref(), Some(SLOTS), "the page of slot {bad} is lost");
+        assert_eq!(
+            repair::key_slots(&slots).expect("read").as_deref(),
+            Some(SLOTS),
+            "the page of slot {bad} is lost"
+        );
     }
 }
 

@@ -30,6 +30,7 @@ mod memory_budget;
 mod memtable_model;
 mod memtable_range_tombstones;
 mod model_property;
+mod newer_formats;
 mod over_the_dead;
 mod pool_full;
 mod pool_slots;

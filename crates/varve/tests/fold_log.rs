@@ -4,9 +4,8 @@
 //! Hosts ignore the errors of folding, and the close after it had nothing left to refuse. The simulator found that writes were
 //! missing in a store that had been closed without an error (seed 9100000864).
 
-use varve::codec::hash::xxh3;
 use varve::memtable::Memtable;
-use varve::storage::{MemorySlots, SlotPool, Slots, Storage};
+use varve::storage::{MemorySlots, SlotHeader, SlotPool, Slots, Storage};
 use varve::store::{Caller, Op};
 use varve::types::{FileKind, FileName, Kind};
 use varve::wal::SegmentHeader;
@@ -151,22 +150,6 @@ fn a_damaged_table_keeps_no_store_from_opening_that_has_many_segments() {
     assert!((1..20).chain(100..140).all(|n| matches!(read(n), Ok(Some(_)))));
 }
 
-/// The page of a slot that contains one file, as version 1 wrote it.
-fn single(slot: u32, file: FileName, store: [u8; 16], generation: u64) -> Vec<u8> {
-    let mut page = vec![0; 4096];
-    for at in [0, 2048] {
-        let copy = &mut page[at..at + 48];
-        copy[..4].copy_from_slice(b"VRVP");
-        (copy[4], copy[6]) = (1, file.kind as u8);
-        copy[8..24].copy_from_slice(&store);
-        copy[24..32].copy_from_slice(&file.id.to_le_bytes());
-        copy[32..40].copy_from_slice(&generation.to_le_bytes());
-        let hash = xxh3(&copy[..40], u64::from(slot));
-        copy[40..].copy_from_slice(&hash.to_le_bytes());
-    }
-    page
-}
-
 /// The story: as above. A store in that state, with each slot in use by a segment of one write, works again once it is opened.
 #[test]
 fn a_store_whose_slots_all_hold_a_short_segment_heals_when_it_is_opened() {
@@ -184,7 +167,7 @@ fn a_store_whose_slots_all_hold_a_short_segment_heals_when_it_is_opened() {
         segment.push(Kind::Set, None, &(count as u32).to_be_bytes(), &[1; 100]);
         segment.end(0);
         previous_end = segment.image().len() as u64;
-        let mut bytes = single(slot, FileName::wal(count), id, 100 + count);
+        let mut bytes = SlotHeader::whole(id, FileName::wal(count), 100 + count).encode(slot);
         bytes.extend_from_slice(segment.image());
         bytes.resize(64 << 10, 0);
         slots.slot_mut(slot).expect("a slot").clone_from(&bytes);

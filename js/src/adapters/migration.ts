@@ -2,7 +2,8 @@
  * Moves the entries of an IndexedDB database into a view, once.
  *
  * Invariants: The mark is written, and flushed, when all entries are there. A move that is cut off has no mark: the next one begins anew.
- * A key that is in the view already keeps its value, so nothing that was written meanwhile is lost. The database is only read.
+ * A key that is in the view already keeps its value, so nothing that was written meanwhile is lost. The database is only read. Tabs that
+ * move at the same time share the work: each writes what is not there yet, and none reports an end before the mark is flushed.
  */
 
 import { hasCode, VarveError } from '../errors.ts';
@@ -16,6 +17,17 @@ export interface MigrateOptions {
   signal?: AbortSignal | undefined;
   /** Called from time to time, and once at the end, with the entries of the old database that are moved. */
   onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** What a `migrate` did. When it is there, all that it reports is flushed to the disk. */
+export interface MigrationReport {
+  /** How many entries this call has written. Those that were there already, from a call that was cut off for example, do not count. */
+  readonly copied: number;
+  /**
+   * `copied`: this call went through the old database to its end. `before`: all was there already, or another tab came to the end first.
+   * `absent`: there is no such database, and none was copied before.
+   */
+  readonly state: 'copied' | 'before' | 'absent';
 }
 
 type Entry<V> = readonly [key: Key, value: V];
@@ -36,44 +48,65 @@ interface Move<V> {
 /** How many entries are read, and written, at a time. */
 const PAGE = 64;
 
-/** Moves the entries. Returns how many there were: 0 if they were moved before, or if there is no such database. */
-export async function moveOnce<V>(move: Move<V>, { signal, onProgress }: MigrateOptions): Promise<number> {
+/** Moves the entries. */
+export async function moveOnce<V>(move: Move<V>, { signal, onProgress }: MigrateOptions): Promise<MigrationReport> {
   const { database, stores, view, mark } = move;
+  const isMarked = (): Promise<boolean> => view.has(mark[0], { signal });
+  let copied = 0;
+  const before = async (): Promise<MigrationReport> => {
+    // The tab that wrote the mark may not have flushed it yet.
+    await view.flush({ signal });
+    return { copied, state: 'before' };
+  };
   signal?.throwIfAborted();
-  if (await view.has(mark[0], { signal })) return 0;
+  if (await isMarked()) return before();
   const db = await openExisting(database);
   try {
     const names = Object.keys(stores);
-    if (!names.every((name) => db?.objectStoreNames.contains(name))) return 0;
+    if (!names.every((name) => db?.objectStoreNames.contains(name))) {
+      // Another tab may have moved all, and deleted the database.
+      return (await isMarked()) ? before() : { copied, state: 'absent' };
+    }
     const tx = (db as IDBDatabase).transaction(names);
     const counts = await Promise.all(names.map((name) => resultOf(tx.objectStore(name).count())));
     const total = counts.reduce((sum, count) => sum + count, 0);
     let done = 0;
     for await (const page of pagesOf(db as IDBDatabase, stores)) {
-      if (!(await write(move, page, signal))) return 0;
+      const isOpen = await write(move, page, signal, (count) => {
+        copied += count;
+      });
+      if (!isOpen) return before();
       done += page.length;
       onProgress?.({ done, total });
     }
     await view.set(...mark, { durability: 'strict', signal });
-    return done;
+    return { copied, state: 'copied' };
   } finally {
     db?.close();
   }
 }
 
 /** Writes entries whose keys are not there yet, unless another tab has moved everything meanwhile: then it returns false. */
-async function write<V>(move: Move<V>, page: Moved<V>[], signal: AbortSignal | undefined): Promise<boolean> {
+async function write<V>(
+  move: Move<V>,
+  page: Moved<V>[],
+  signal: AbortSignal | undefined,
+  wrote: (count: number) => void,
+): Promise<boolean> {
   const { view, mark } = move;
   try {
-    return await view.transaction(
+    const count = await view.transaction(
       async (tx) => {
-        if (await tx.has(mark[0])) return false;
+        if (await tx.has(mark[0])) return undefined;
         const isThere = await tx.hasMany(page.map(([key]) => key));
-        for (const [index, [key, value]] of page.entries()) if (!isThere[index]) tx.set(key, value);
-        return true;
+        const missing = page.filter((_, index) => !isThere[index]);
+        for (const [key, value] of missing) tx.set(key, value);
+        return missing.length;
       },
       { signal },
     );
+    wrote(count ?? 0);
+    return count !== undefined;
   } catch (error) {
     if (!hasCode(error, 'VARVE_INVALID_KEY', 'VARVE_INVALID_VALUE')) throw error;
     if (page.length === 1) {
@@ -82,7 +115,7 @@ async function write<V>(move: Move<V>, page: Moved<V>[], signal: AbortSignal | u
     }
     // One of them cannot be stored, or together they are too long for one batch.
     const half = page.length >> 1;
-    return (await write(move, page.slice(0, half), signal)) && write(move, page.slice(half), signal);
+    return (await write(move, page.slice(0, half), signal, wrote)) && write(move, page.slice(half), signal, wrote);
   }
 }
 

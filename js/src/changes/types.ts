@@ -42,7 +42,7 @@ export interface Gap {
   readonly sequence: number;
 }
 
-/** A change, as `changes` and `watch` report it. */
+/** A change, as `changes` and `watch` report it. A minor version may add a `type`: treat one that you do not know as a gap. */
 export type Change<K, V> = SetChange<K, V> | DeleteChange<K> | DeleteRangeChange<K> | Gap;
 
 /** Options of `watch`. */

@@ -5,7 +5,7 @@ import { untilAborted } from '../runtime/until-aborted.ts';
 import type { CheckProblem, LostPart, RepairReport } from '../tools/types.ts';
 import type { Key } from '../types.ts';
 import { type Command, STORE } from './command.ts';
-import { Exit, wrong } from './exit.ts';
+import { Exit, taken, wrong } from './exit.ts';
 import {
   bytesIn,
   encryptionOf,
@@ -67,7 +67,7 @@ export const repair: Command = {
   summary: 'saves all intact data of a damaged store into a new store beside it',
   options: {
     into: { value: 'NAME', help: "the name of the new store (default: the store's name with -repaired)" },
-    strict: { help: 'leave out entries that can be older than lost ones' },
+    'drop-older': { help: 'leave out entries that can be older than lost ones' },
     'lock-timeout': STORE['lock-timeout']!,
     'key-file': STORE['key-file']!,
   },
@@ -79,12 +79,12 @@ export const repair: Command = {
     if (/[/\\]/.test(into))
       throw wrong('--into is the name of the new store, which is beside the damaged one. It is no path.');
     const target = folderIn(folder.root, into);
-    if (await exists(target)) throw wrong(`There is a store at ${target.path} already. Name another one with --into.`);
+    if (await exists(target)) throw taken(`There is a store at ${target.path} already. Name another one with --into.`);
     const { storage, repair: repairStore } = await storageOf(folder.root);
     const report = await repairStore(folder.name, {
       storage,
       into,
-      strict: flags.has('strict'),
+      dropOlder: flags.has('drop-older'),
       ...(await encryptionOf(flags)),
       lockTimeout: flags.integer('lock-timeout', 0) ?? LOCK_TIMEOUT,
       signal,

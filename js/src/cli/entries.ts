@@ -45,7 +45,7 @@ export const get: Command = {
     const { args, flags, output, signal } = call;
     const key = parseKeyText(args[1]!);
     const entry = await withStore(args[0]!, call, {}, (store) => store.getEntry(key, { signal }));
-    if (entry === undefined) throw new CommandError(Exit.absent, `There is no key ${keyText(key)}.`);
+    if (entry === undefined) throw new CommandError(Exit.absent, `There is no key ${keyText(key)}.`, 'VARVE_NOT_FOUND');
     const { value, sequence, expiresAt } = entry;
     if (flags.has('raw') && (typeof value === 'string' || value instanceof Uint8Array)) await output.bytes(value);
     else {
@@ -129,7 +129,7 @@ export const scan: Command = {
     ...RANGE,
     reverse: { help: 'last key first' },
     limit: { value: 'N', help: 'at most so many entries' },
-    keys: { help: 'print only the keys' },
+    'keys-only': { help: 'print only the keys' },
     count: { help: 'print only how many there are' },
     ...STORE,
   },
@@ -139,7 +139,7 @@ export const scan: Command = {
     const range = flags.range();
     const limit = flags.integer('limit', 0);
     const options = { ...range, reverse: flags.has('reverse'), limit, signal };
-    if (flags.has('count') && (limit !== undefined || flags.has('reverse') || flags.has('keys'))) {
+    if (flags.has('count') && (limit !== undefined || flags.has('reverse') || flags.has('keys-only'))) {
       throw wrong('--count takes a range only.');
     }
     const columns = process.stdout.isTTY ? process.stdout.columns : undefined;
@@ -149,7 +149,7 @@ export const scan: Command = {
       if (flags.has('count')) {
         const count = await store.count({ ...range, signal });
         await output.result({ count }, String(count));
-      } else if (flags.has('keys')) {
+      } else if (flags.has('keys-only')) {
         for await (const key of store.keys(options)) await output.result(keyToJson(key), cut(keyText(key)));
       } else {
         for await (const [key, value] of store.entries(options)) {

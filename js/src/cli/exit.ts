@@ -59,6 +59,11 @@ export function wrong(message: string): CommandError {
   return new CommandError(Exit.usage, message);
 }
 
+/** The error for a target that is there already. */
+export function taken(message: string): CommandError {
+  return new CommandError(Exit.usage, message, 'VARVE_EXISTS');
+}
+
 /** The exit code for an error. */
 export function exitOf(error: unknown): number {
   if (error instanceof CommandError) return error.exit;
@@ -73,6 +78,9 @@ export function exitOfCode(code: VarveErrorCode): number {
       return Exit.locked;
     case 'VARVE_CORRUPT':
       return Exit.damaged;
+    case 'VARVE_NOT_FOUND':
+      return Exit.missing;
+    case 'VARVE_EXISTS':
     case 'VARVE_INVALID_ARGUMENT':
     case 'VARVE_INVALID_KEY':
     case 'VARVE_INVALID_VALUE':

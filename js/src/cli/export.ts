@@ -14,7 +14,7 @@ import { entryToJson } from '../rows/jsonl.ts';
 import type { CommonOpenOptions, Key, KeyRange } from '../types.ts';
 import { type Call, type Command, EXPORT_KEY, RANGE, STORE } from './command.ts';
 import { fieldsOf, headLine, rowLine } from './csv.ts';
-import { CommandError, Exit, wrong } from './exit.ts';
+import { CommandError, Exit, taken, wrong } from './exit.ts';
 import { type AnyStore, encryptionOf, isUrl, withStore } from './place.ts';
 import { plural, shown, size } from './text.ts';
 
@@ -96,7 +96,7 @@ function checkFile(file: string, mayReplace: boolean): void {
   if (stat === undefined && lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
     throw wrong(`${shown(file)} is a link to a file that is not there: name that file.`);
   }
-  if (stat !== undefined && !mayReplace) throw wrong(`${shown(file)} is there. --force replaces it.`);
+  if (stat !== undefined && !mayReplace) throw taken(`${shown(file)} is there. --force replaces it.`);
   if (statSync(dirname(file), { throwIfNoEntry: false }) === undefined) {
     throw new CommandError(Exit.missing, `There is no folder ${shown(dirname(file))}.`);
   }

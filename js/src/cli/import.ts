@@ -15,7 +15,7 @@ import { isExport, MAGIC } from '../portable/magic.ts';
 import { type Refusal, refusalIn } from '../rows/collections.ts';
 import type { Key, ValueCodec } from '../types.ts';
 import { type Call, type Command, EXPORT_KEY, STORE } from './command.ts';
-import { CommandError, codeOf, Exit, exitOf, Interrupted, messageOf, wrong } from './exit.ts';
+import { CommandError, codeOf, Exit, exitOf, Interrupted, messageOf, taken, wrong } from './exit.ts';
 import { FORMATS, type Format, formatOfName } from './export.ts';
 import { type AnyStore, codecOf, encryptionOf, folderOf, isUrl, withFolder, withStore } from './place.ts';
 import { type BadRow, type KeyRule, type Row, rowsOf } from './rows.ts';
@@ -50,7 +50,7 @@ export const importStore: Command = {
   options: {
     format: { value: 'FORMAT', help: "varve, jsonl or csv (default: by the file's name and content)" },
     merge: { help: 'import into a store that has entries; those with the same keys are replaced' },
-    key: { value: 'NAME', help: 'jsonl, csv: the field or the column that is the key' },
+    'key-field': { value: 'NAME', help: 'jsonl, csv: the field or the column that is the key' },
     prefix: { value: 'LIST', help: 'jsonl, csv: what comes before each key, as \'["note"]\'' },
     ...EXPORT_KEY,
     ...STORE,
@@ -124,9 +124,9 @@ function ruleOf(format: Format, { flags }: Call): KeyRule {
   const prefix = given === undefined ? undefined : parseKeyText(given);
   if (prefix !== undefined && !Array.isArray(prefix))
     throw wrong('The prefix of an import is a list, as \'["note"]\'.');
-  const column = flags.text('key');
+  const column = flags.text('key-field');
   if (format === 'varve' && (prefix !== undefined || column !== undefined)) {
-    throw wrong('An export of Varve has keys of its own: it takes neither --key nor --prefix.');
+    throw wrong('An export of Varve has keys of its own: it takes neither --key-field nor --prefix.');
   }
   if (format !== 'varve' && flags.has('export-key-file')) throw wrong('Only an export of Varve can be encrypted.');
   return { column, prefix: prefix as readonly Key[] | undefined };
@@ -212,7 +212,7 @@ function stateOf({ entries, line }: Imported): string {
 async function mustBeEmpty(store: AnyStore, name: string, { flags, signal }: Call): Promise<void> {
   if (flags.has('merge')) return;
   for await (const _ of store.keys({ limit: 1, signal })) {
-    throw wrong(`The store ${name} has entries. --merge imports into it, and replaces entries with the same keys.`);
+    throw taken(`The store ${name} has entries. --merge imports into it, and replaces entries with the same keys.`);
   }
 }
 
@@ -255,7 +255,7 @@ async function importExport(store: Store<Key, unknown>, name: string, source: So
   } catch (error) {
     const cause = signal.aborted ? signal.reason : error;
     // The engine's advice is for programs.
-    if (hasCode(cause, 'VARVE_INVALID_ARGUMENT')) await mustBeEmpty(store, name, call);
+    if (hasCode(cause, 'VARVE_EXISTS')) await mustBeEmpty(store, name, call);
     const state =
       imported === 0 ? 'Nothing was imported.' : `${plural(imported, 'entry is', 'entries are')} in the store.`;
     const advice = cause instanceof Interrupted ? ' Import the same export again: it goes on there.' : '';

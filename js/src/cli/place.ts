@@ -109,7 +109,7 @@ export async function mustExist(folder: Folder): Promise<void> {
   if (await exists(folder)) return;
   const { path, place } = folder;
   if (statSync(place, { throwIfNoEntry: false })?.isFile()) {
-    throw new CommandError(Exit.missing, `${shown(place)} is a file, and a store is a folder.`);
+    throw new CommandError(Exit.missing, `${shown(place)} is a file, and a store is a folder.`, 'VARVE_NOT_FOUND');
   }
   const { storage } = await storageOf(path);
   const [inside] = await storage.list();
@@ -117,7 +117,7 @@ export async function mustExist(folder: Folder): Promise<void> {
     inside === undefined
       ? '`varve ls FOLDER` lists the stores of a folder.'
       : `It is a folder of stores: name one of them, such as ${folderIn(path, inside).path}.`;
-  throw new CommandError(Exit.missing, `There is no store at ${shown(place)}. ${hint}`);
+  throw new CommandError(Exit.missing, `There is no store at ${shown(place)}. ${hint}`, 'VARVE_NOT_FOUND');
 }
 
 /** Opens a store in files, runs a function with it, and closes it. */

@@ -10,11 +10,10 @@ import type { VarveErrorCode } from '../errors.ts';
 import { keyFromJson, keyToJson } from '../http/json-key.ts';
 import { JSON_TYPE, NDJSON_TYPE, valueFromJson, valueOfBody } from '../http/media.ts';
 import type { Problem } from '../http/problem.ts';
-import { NO_ENTRY } from '../http/refusal.ts';
 import { entryToJson } from '../rows/jsonl.ts';
 import type {
   CountOptions,
-  DeleteKeyOptions,
+  DeleteOptions,
   DeleteReceipt,
   Entry,
   Key,
@@ -22,6 +21,7 @@ import type {
   Receipt,
   ScanOptions,
   SetOptions,
+  StoreStats,
   WriteOptions,
 } from '../types.ts';
 import { CommandError, Exit, exitOfCode } from './exit.ts';
@@ -48,7 +48,7 @@ export class RemoteStore {
     const response = await this.#fetch('GET', '/kv', { key });
     if (response.status === 404) {
       const problem = await problemOf(response);
-      if (problem?.detail === NO_ENTRY) return undefined;
+      if (problem?.code === 'VARVE_NOT_FOUND') return undefined;
       throw this.#refused(response, problem);
     }
     await this.#check(response);
@@ -71,7 +71,7 @@ export class RemoteStore {
   }
 
   /** Deletes a key. The receipt always reports whether it was there. */
-  async delete(key: Key, { durability }: DeleteKeyOptions = {}): Promise<DeleteReceipt> {
+  async delete(key: Key, { durability }: DeleteOptions = {}): Promise<DeleteReceipt> {
     const response = await this.#fetch('DELETE', '/kv', { key }, { existed: true, durability });
     return (await (await this.#check(response)).json()) as DeleteReceipt;
   }
@@ -82,11 +82,11 @@ export class RemoteStore {
   }
 
   async *keys(options: ScanOptions = {}): AsyncGenerator<Key, undefined> {
-    for await (const { key } of this.#range(options, false)) yield keyFromJson(key, KEY_BYTES_MAX);
+    for await (const { key } of this.#range(options, true)) yield keyFromJson(key, KEY_BYTES_MAX);
   }
 
   async *entries(options: ScanOptions = {}): AsyncGenerator<[Key, unknown], undefined> {
-    for await (const line of this.#range(options, true)) {
+    for await (const line of this.#range(options)) {
       yield [keyFromJson(line.key, KEY_BYTES_MAX), valueFromJson(line)];
     }
   }
@@ -96,18 +96,18 @@ export class RemoteStore {
     return ((await response.json()) as { count: number }).count;
   }
 
-  /** The page of metrics, in the text format of Prometheus. */
-  async metrics(): Promise<string> {
-    return (await this.#check(await this.#fetch('GET', '/metrics', {}))).text();
+  async stats(): Promise<StoreStats & { readonly name: string }> {
+    const response = await this.#check(await this.#fetch('GET', '/stats', {}));
+    return (await response.json()) as StoreStats & { name: string };
   }
 
   async close(): Promise<void> {}
 
   async *#range(
     { reverse, limit, signal: _, ...range }: ScanOptions,
-    values: boolean,
+    keysOnly?: true,
   ): AsyncGenerator<Line, undefined> {
-    const options = { reverse: reverse || undefined, limit, values: values ? undefined : false };
+    const options = { reverse: reverse || undefined, limit, keysOnly };
     const headers = { accept: NDJSON_TYPE };
     const response = await this.#check(await this.#fetch('GET', '/range', { ...range }, options, { headers }));
     if (response.body === null) return;

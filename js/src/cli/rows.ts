@@ -2,9 +2,9 @@
  * The rows of a file of JSON lines or CSV, each with its key.
  *
  *   JSON lines   {"key":["note",42],"value":{"title":"Silt"}}     as `scan --json`, `export` and `varve/http` write them
- *                {"id":42,"title":"Silt"}                         with --key id: the line is the value
+ *                {"id":42,"title":"Silt"}                         with --key-field id: the line is the value
  *   CSV          (key),title                                      as `export` writes it
- *                id,title                                         with --key id
+ *                id,title                                         with --key-field id
  *
  * Invariant: a row that cannot be read is reported with its line and a reason. Nothing is guessed for it.
  */
@@ -71,7 +71,7 @@ async function* jsonRows(texts: AsyncIterable<string>, rule: KeyRule): AsyncGene
       const json = objectOf(text);
       if (rule.column !== undefined) return [fieldKey(json, rule.column), json];
       const other = Object.keys(json).find((name) => !['key', 'value', 'bytes', 'cbor'].includes(name));
-      if (!Object.hasOwn(json, 'key')) throw wrong('It has no key. Name the field that is the key with --key.');
+      if (!Object.hasOwn(json, 'key')) throw wrong('It has no key. Name the field that is the key with --key-field.');
       if (other !== undefined) throw wrong(`It has a member ${shown(other)} besides key and value.`);
       return [keyFromJson(json['key'], KEY_BYTES_MAX), valueFromJson(json)];
     });
@@ -122,7 +122,7 @@ function checkColumns(columns: readonly string[], { column = KEY_COLUMN }: KeyRu
   if (columns.includes(column)) return;
   throw wrong(
     column === KEY_COLUMN
-      ? `Name the column that is the key with --key: ${shown(columns.join(', '))}.`
+      ? `Name the column that is the key with --key-field: ${shown(columns.join(', '))}.`
       : `There is no column ${shown(column)}. The columns are ${shown(columns.join(', '))}.`,
   );
 }

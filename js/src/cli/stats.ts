@@ -12,39 +12,38 @@ export const stats: Command = {
   usage: 'STORE',
   summary: 'shows the size and the state of a store',
   options: STORE,
-  notes: ['For a URL it shows the numbers of /metrics.'],
+  notes: ['Of a URL it does not show how the last session ended.'],
   async run(call) {
     const { args, output, signal } = call;
     const place = args[0]!;
-    if (isUrl(place)) {
-      const numbers = parseMetrics(await new RemoteStore(place, signal).metrics());
-      if (output.isJson) await output.result(Object.fromEntries(numbers));
-      else
-        await output.table(
-          numbers.map(([name, number]) => [name, count(number)]),
-          [1],
-        );
+    const show = async (name: string, entries: number, recovery: RecoveryReport | undefined, numbers: StoreStats) => {
+      if (output.isJson) await output.result({ name, entries, recovery, ...numbers });
+      else await output.table(rowsOf(entries, recovery, numbers));
       return Exit.ok;
+    };
+    if (isUrl(place)) {
+      const store = new RemoteStore(place, signal);
+      const { name, ...numbers } = await store.stats();
+      return show(name, await store.count(), undefined, numbers);
     }
     const folder = folderOf(place);
     return withFolder(folder, call, {}, async (store) => {
-      const [numbers, entries] = [await store.stats(), await store.count({ signal })];
-      if (output.isJson) {
-        await output.result({ name: folder.name, entries, recovery: store.recovery, ...numbers });
-        return Exit.ok;
-      }
-      await output.table(rowsOf(entries, store.recovery, numbers));
-      return Exit.ok;
+      const numbers = await store.stats();
+      return show(folder.name, await store.count({ signal }), store.recovery, numbers);
     });
   },
 };
 
-function rowsOf(entries: number, recovery: RecoveryReport, { levels, log, memtable, disk, sequence }: StoreStats) {
+function rowsOf(
+  entries: number,
+  recovery: RecoveryReport | undefined,
+  { levels, log, memtable, disk, sequence }: StoreStats,
+) {
   return [
     ['entries', count(entries)],
     ['on disk', size(disk.bytes)],
     ['last sequence', count(sequence)],
-    ['last session', FOUND[recovery.state]],
+    ...(recovery === undefined ? [] : [['last session', FOUND[recovery.state]]]),
     ['log', `${plural(log.segments, 'segment', 'segments')}, ${plural(memtable.entries, 'write', 'writes')} in memory`],
     ...levels.flatMap(({ tables, bytes, entries }, level) =>
       tables === 0
@@ -66,12 +65,3 @@ const FOUND: Readonly<Record<RecoveryReport['state'], string>> = {
   torn: 'did not close the store; its log was replayed up to a torn record',
   lost: 'the store is gone',
 };
-
-/** The store's own numbers of a page of metrics, without the labels of the store. */
-function parseMetrics(page: string): (readonly [string, number])[] {
-  return page.split('\n').flatMap((line) => {
-    const [, name = '', level, number = ''] =
-      /^varve_(?!http_)(\w+)\{store="[^}]*?"(?:,level="(\d+)")?\} (\S+)$/.exec(line) ?? [];
-    return name === '' ? [] : [[level === undefined ? name : `${name}_${level}`, Number(number)] as const];
-  });
-}

@@ -3,6 +3,7 @@
  *
  *     id = slot * 2^22 + chunk * 2        base: bytes of the chunk from its start, as far as they were written
  *     id + 1                              patch: bytes that replace those from `start` on, if it has the base's version
+ *     below 0                             of a later format: this code refuses the store
  *
  * A small write into a large chunk writes the patch, not the base: both count as one written row, but the patch is short. When
  * the patch is merged into the base, the base gets a higher version, so the row of the patch need not be deleted (which would
@@ -65,11 +66,12 @@ export class ChunkTable {
     );
   }
 
-  /** Everything that is stored, slot by slot. */
+  /** Everything that is stored, slot by slot. Throws `VARVE_VERSION` for a row of a later format. */
   list(): StoredChunk[] {
     const found: { -readonly [K in keyof StoredChunk]: StoredChunk[K] }[] = [];
     for (const row of this.#sql.exec(this.#list)) {
       const { id, version, start, length } = row as unknown as Row;
+      if (id < 0) throw new VarveError('VARVE_VERSION', 'A newer version of varve wrote this store.');
       const slot = Math.floor(id / IDS_PER_SLOT);
       const chunk = Math.floor((id % IDS_PER_SLOT) / 2);
       const last = found.at(-1);

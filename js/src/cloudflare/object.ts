@@ -91,7 +91,10 @@ export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends D
     return serve(this.store, request);
   }
 
-  /** Rows that the store has written since the object was constructed, counted as the platform bills them (without alarms). */
+  /**
+   * @internal For tests and benchmarks: the rows that the store has written since the object was constructed, counted as the platform
+   * bills them (without alarms). An RPC client of the object can call it, too: it only reads.
+   */
   protected rowsWritten(): number {
     return this.#adapter.rowsWritten(this.store.name);
   }

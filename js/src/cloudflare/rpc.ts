@@ -45,9 +45,10 @@ export interface KeysRequest<K> {
 export type StoreRequest<K, V> =
   | KeysRequest<K>
   | BatchRequest<K, V>
-  | { readonly call: 'deleteAsking'; readonly key: K; readonly condition: Condition }
+  | { readonly call: 'deleteAsking'; readonly key: K; readonly condition: Condition | undefined }
   | { readonly call: 'page'; readonly range: ScanOptions<K>; readonly values: boolean }
   | { readonly call: 'count'; readonly range: KeyRange<K> }
+  | { readonly call: 'clear' }
   /** A request to a view. */
   | { readonly call: 'at'; readonly prefix: readonly Key[]; readonly request: StoreRequest<K, V> };
 
@@ -68,6 +69,7 @@ export interface StoreAnswers<K, V> {
   deleteAsking: DeleteReceipt;
   page: Page<K, V>;
   count: number;
+  clear: Receipt;
   at: unknown;
 }
 

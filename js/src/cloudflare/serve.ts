@@ -38,6 +38,8 @@ function answer<K, V>(store: SyncView<K, V>, request: StoreRequest<K, V>): unkno
       return page(store, request.range, request.values);
     case 'count':
       return store.count(request.range);
+    case 'clear':
+      return store.clear({ durability: 'strict' });
     case 'at':
       return answer(store.at<K, V>(request.prefix), request.request);
     default:

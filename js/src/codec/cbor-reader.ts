@@ -1,8 +1,8 @@
 /**
  * Turns bytes that `CborWriter` wrote back into the value (the format is in cbor-writer.ts).
  *
- * Invariant: any bytes give a value or a thrown `Malformed`. Nothing is read past the end, no array is made longer than the bytes
- * that are left, and nesting is bounded.
+ * Invariant: any bytes give a value, a thrown `Malformed`, or `VARVE_VERSION` for a type that is unknown here. Nothing is read past the
+ * end, no array is made longer than the bytes that are left, and nesting is bounded.
  *
  * Property names repeat from object to object, so their strings are kept in a small table found by length and bytes.
  */
@@ -27,6 +27,7 @@ import {
   TYPED_ARRAY_TAGS,
   UINT,
 } from './cbor-writer.ts';
+import { newer } from './newer.ts';
 import { readUtf8 } from './text.ts';
 
 /** Thrown for bytes that are not a structured value. */
@@ -58,7 +59,7 @@ export class CborReader {
   /** Index of the tag 28 whose object is about to be made, or -1. */
   #sharing = -1;
 
-  /** The value of `bytes[start..end]`. Throws `Malformed`. */
+  /** The value of `bytes[start..end]`. Throws `Malformed`, or `VARVE_VERSION`. */
   read(bytes: Uint8Array, start: number, end: number): unknown {
     this.#bytes = bytes;
     this.#at = start;
@@ -137,7 +138,7 @@ export class CborReader {
         return double[0];
       }
       default:
-        throw new Malformed('a simple value is unknown');
+        throw newer('a value');
     }
   }
 
@@ -203,7 +204,7 @@ export class CborReader {
     const major = first & 0xe0;
     if (major === UINT) return this.#count(first);
     if (major === NINT) return -1 - this.#count(first);
-    const value = this.#simple(first);
+    const value = first === 0xfb ? this.#simple(first) : undefined;
     if (typeof value !== 'number') throw new Malformed('a time is no number');
     return value;
   }
@@ -285,9 +286,10 @@ export class CborReader {
 
   #typedArray(tag: number): unknown {
     const name = typedArrays.get(tag);
+    if (name === undefined) throw newer('a value');
     const types = globalThis as unknown as Record<string, TypedArrayConstructor | undefined>;
-    const type = name === undefined ? undefined : types[name];
-    if (type === undefined) throw new Malformed('a tag is unknown');
+    const type = types[name];
+    if (type === undefined) throw new Malformed(`${name} is missing here`);
     const buffer = this.#buffer();
     try {
       return this.#keep(new type(buffer));
@@ -318,7 +320,7 @@ export class CborReader {
       return this.#keep(new File([this.#buffer()], title, { type, lastModified }));
     }
     if (name === 'Error' && (length === 3 || length === 4)) return this.#error(length === 4);
-    throw new Malformed('an object is of an unknown type');
+    throw newer('a value');
   }
 
   #error(hasCause: boolean): Error {

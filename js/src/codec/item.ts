@@ -14,9 +14,18 @@ export function itemOf(given: SetItemOptions | undefined): SetItemOptions | unde
 /** The lifetime in the options of an update as it is now; undefined if there is none. */
 export function itemOf(given: UpdateLifetime | undefined): UpdateLifetime | undefined;
 export function itemOf(given: (UpdateLifetime & Condition) | undefined): (UpdateLifetime & Condition) | undefined {
-  const { expiresIn, expiresAt, ifSequence } = given ?? {};
-  const isPlain = expiresIn === undefined && expiresAt === undefined && ifSequence === undefined;
-  return isPlain ? undefined : { expiresIn, expiresAt: msOf(expiresAt), ifSequence };
+  const { expiresIn, expiresAt } = given ?? {};
+  const condition = conditionOf(given);
+  const isPlain = expiresIn === undefined && expiresAt === undefined && condition === undefined;
+  return isPlain ? undefined : { expiresIn, expiresAt: msOf(expiresAt), ...condition };
+}
+
+/**
+ * The condition in the options of a write, as it is now. An `ifSequence` that is there and undefined is one: `checkItem` refuses it. It is
+ * the sequence of an entry that is absent, and the write must not overwrite an entry that somebody sets meanwhile.
+ */
+export function conditionOf(given: unknown): Condition | undefined {
+  return given && 'ifSequence' in Object(given) ? { ifSequence: (given as Condition).ifSequence } : undefined;
 }
 
 /** The options of an item, as `itemOf`. Throws `VARVE_INVALID_ARGUMENT` for an invalid lifetime or sequence. */
@@ -28,7 +37,7 @@ export function checkItem(given: SetItemOptions | undefined): SetItemOptions | u
     throw invalid(`expiresIn is a number of milliseconds above 0, not ${String(expiresIn)}.`);
   if (expiresAt !== undefined && (expiresIn !== undefined || !isTime(expiresAt, EXPIRES_AT_MAX)))
     throw invalid('expiresAt is a Date or milliseconds since 1970, without expiresIn.');
-  if (ifSequence !== undefined && ifSequence !== null && !(Number.isSafeInteger(ifSequence) && ifSequence > 0))
+  if ('ifSequence' in item && ifSequence !== null && !(Number.isSafeInteger(ifSequence) && (ifSequence as number) > 0))
     throw invalid(`ifSequence is the sequence of an entry, or null for none, not ${String(ifSequence)}.`);
   return item;
 }

@@ -1,7 +1,7 @@
 /**
  * Turns key bytes back into keys (the format is in keys.ts), one at a time and a scan batch at a time.
  *
- * Invariant: bytes that are not the encoding of a key give `VARVE_CORRUPT`, never another key.
+ * Invariant: bytes that are not the encoding of a key give `VARVE_CORRUPT`, never another key. An unknown type byte gives `VARVE_VERSION`.
  */
 
 import { VarveError } from '../errors.ts';
@@ -18,6 +18,7 @@ import {
   TYPE_NUMBER,
   TYPE_STRING,
 } from './keys.ts';
+import { newer } from './newer.ts';
 import { KEY_DEPTH_MAX } from './plain-key.ts';
 import { readUtf8 } from './text.ts';
 
@@ -94,7 +95,7 @@ class KeyReader {
       case TYPE_ARRAY:
         return this.#array(depth);
       default:
-        throw corrupt();
+        throw newer('a key');
     }
   }
 

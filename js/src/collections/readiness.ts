@@ -12,6 +12,7 @@
  * client of the new generation writes before it is built. So a page that is built stays correct.
  */
 
+import { newer } from '../codec/newer.ts';
 import { VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
@@ -25,6 +26,8 @@ import type { ReadyOptions } from './types.ts';
 
 /** The state of a collection in the store. */
 export interface Kept {
+  /** 1. Code that knows only lower ones refuses the collection. */
+  readonly format: number;
   readonly generation: number;
   /** The version that built all of its indexes. */
   readonly version: number;
@@ -47,7 +50,9 @@ type Tx = Transaction<Key, unknown>;
 const PAGE = 250;
 /** Clients that build at the same time take turns, so one may lose several times in a row. */
 const RETRIES = 1000;
-const NEW: Kept = { generation: 0, version: 0, indexes: {}, building: [], done: 0, total: 0 };
+/** The format of `Kept`, and of what it describes. */
+const FORMAT = 1;
+const NEW: Kept = { format: FORMAT, generation: 0, version: 0, indexes: {}, building: [], done: 0, total: 0 };
 
 /** The state of the indexes of one collection, in one client of the store. */
 export class Readiness {
@@ -158,6 +163,7 @@ export class Readiness {
   async #begin(tx: Tx, isAnew: boolean): Promise<Kept> {
     const { layout } = this;
     const stored = (await tx.get(layout.definition)) as Kept | undefined;
+    if (stored !== undefined && stored.format > FORMAT) throw newer(`the collection '${layout.name}'`);
     if (stored !== undefined && stored.version > layout.version) {
       throw new VarveError(
         'VARVE_VERSION',
@@ -195,7 +201,7 @@ export class Readiness {
     if (kept.generation > 0) tx.set(layout.retired(kept.generation), true);
     const marks = [layout.retired(generation), layout.imported(generation)];
     await tx.derivations.state(layout.documents, { marks, derived: [layout.entries] });
-    const next: Kept = { generation, version, indexes, building, done: 0, total };
+    const next: Kept = { format: FORMAT, generation, version, indexes, building, done: 0, total };
     tx.set(layout.definition, next);
     return next;
   }

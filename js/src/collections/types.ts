@@ -224,7 +224,7 @@ export interface CollectionWrites<T, K, N, O> {
    * await notes.update(id, { title: 'Silt' });
    * await notes.update(id, (note) => ({ ...note, views: note.views + 1 }));
    */
-  update(key: K, change: Change<T>, options?: O): Promise<T | undefined>;
+  update(key: K, change: DocumentChange<T>, options?: O): Promise<T | undefined>;
   /** Deletes a document; resolves with whether it existed. */
   delete(key: K, options?: O): Promise<boolean>;
   /** Deletes all documents, at the cost of one write. */
@@ -232,7 +232,7 @@ export interface CollectionWrites<T, K, N, O> {
 }
 
 /** Properties to replace, or a function of the document. */
-export type Change<T> = Partial<T> | ((document: T) => T | undefined | PromiseLike<T | undefined>);
+export type DocumentChange<T> = Partial<T> | ((document: T) => T | undefined | PromiseLike<T | undefined>);
 
 /** Options of `ready`, `reindex` and `check`. */
 export interface ReadyOptions {
@@ -253,7 +253,7 @@ export interface Difference<K> {
   /**
    * `missing`: a document has no entry for one of its values. `stray`: an entry belongs to no document, or to a document that does not have
    * this value. `conflict`: a document has a value in a unique index that `other` also has. `refused`: the value of a document in an index
-   * is not a key, see `error`.
+   * is not a key, see `error`. A minor version may add a kind.
    */
   readonly kind: 'missing' | 'stray' | 'conflict' | 'refused';
   /** The name of the index. */
@@ -266,7 +266,7 @@ export interface Difference<K> {
   readonly error?: unknown;
 }
 
-/** The result of `check` of a collection. */
+/** The result of `check` of a collection. A minor version may add fields. */
 export interface CollectionReport<K> {
   /** True if there are no differences. */
   readonly ok: boolean;

@@ -61,7 +61,7 @@ export async function openSlot(
   slot: Uint8Array<ArrayBuffer>,
   context: Uint8Array,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  if (slot[0] !== user.kind) return undefined;
+  if (kindOf(slot) !== user.kind) return undefined;
   const isWrapped = user.kind === SlotKind.gcm || user.kind === SlotKind.kw;
   let plain: Uint8Array<ArrayBuffer>;
   try {
@@ -76,6 +76,16 @@ export async function openSlot(
   } finally {
     erase(plain);
   }
+}
+
+/** Whether a later version made an intact slot. */
+export function isUnknown(slot: Uint8Array): boolean {
+  return !Object.values<number>(SlotKind).includes(kindOf(slot));
+}
+
+/** The kind of a slot, and no kind at all if the three bytes behind it are not 0. */
+function kindOf(slot: Uint8Array): number {
+  return new DataView(slot.buffer, slot.byteOffset).getUint32(0, true);
 }
 
 /** Whether a slot is as it was written. */

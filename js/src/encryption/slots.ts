@@ -11,7 +11,7 @@
 
 import { invalid, VarveError } from '../errors.ts';
 import { DATA_KEYS_MAX, erase, withNext } from './data-keys.ts';
-import { isIntact, openSlot, SLOT_BYTES, sealSlot } from './slot.ts';
+import { isIntact, isUnknown, openSlot, SLOT_BYTES, sealSlot } from './slot.ts';
 import { subtle, type UserKey } from './user-key.ts';
 
 const VERSION = 1;
@@ -34,7 +34,7 @@ export async function createSlots(user: UserKey): Promise<Locked> {
   return { keys, slots: await joined([await sealSlot(user, keys, CONTEXT)]) };
 }
 
-/** The data keys, by the first of these keys that opens a slot. Throws `VARVE_KEY` if none does. */
+/** The data keys, by the first of these keys that opens a slot. Throws `VARVE_KEY` if none does, or `VARVE_VERSION`: see `refuse`. */
 export async function unlock(slots: Uint8Array, ...users: readonly UserKey[]): Promise<Uint8Array<ArrayBuffer>> {
   const all = await split(slots);
   for (const user of users) {
@@ -65,7 +65,7 @@ export async function removeKey(slots: Uint8Array, user: UserKey): Promise<Locke
   const others = all.filter((slot) => !own.includes(slot));
   if (others.length > 0) return { keys, slots: await joined(others) };
   erase(keys);
-  throw invalid('This is the last key: without it nobody can read the data. Use changeKey() to replace it.');
+  throw invalid('This is the last key: without it nobody can read the data. Use changeEncryptionKey() to replace it.');
 }
 
 /** Puts a key into the place of another. If `from` opens no slot and `to` does, that is done already. */
@@ -143,6 +143,12 @@ async function search(
 async function refuse(all: readonly Uint8Array<ArrayBuffer>[]): Promise<never> {
   const intact = await Promise.all(all.map(isIntact));
   const damaged = intact.filter((isIntact) => !isIntact).length;
+  if (all.some((slot, i) => intact[i] && isUnknown(slot))) {
+    throw new VarveError(
+      'VARVE_VERSION',
+      'The key opens no key slot that this code knows, and a newer version of varve has added others. Reload, or try another key.',
+    );
+  }
   if (damaged > 0) throw new VarveError('VARVE_KEY', damagedSlots(damaged));
   throw new VarveError('VARVE_KEY', 'The key is wrong: it opens no key slot. Nothing was changed.');
 }

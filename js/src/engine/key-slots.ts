@@ -28,7 +28,7 @@ async function encrypted(now: Locked | undefined, key: UserKey): Promise<Locked>
   if (now === undefined) return createSlots(key);
   const keys = await unlock(now.slots, key).catch(() => undefined);
   if (keys !== undefined) return { keys, slots: now.slots };
-  throw new VarveError('VARVE_KEY', 'The store is encrypted already. Use addKey() or changeKey().');
+  throw new VarveError('VARVE_KEY', 'The store is encrypted already. Use addEncryptionKey() or changeEncryptionKey().');
 }
 
 async function changed(

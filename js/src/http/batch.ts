@@ -12,8 +12,8 @@
  * Invariant: nothing runs before the whole body has been parsed and checked.
  */
 
-import { checkItem } from '../codec/item.ts';
-import type { Durability, Entry, Key, KeyRange, SetItemOptions } from '../types.ts';
+import { checkItem, conditionOf } from '../codec/item.ts';
+import type { Condition, Durability, Entry, Key, KeyRange, SetItemOptions } from '../types.ts';
 import { readBody } from './body.ts';
 import { bodyResponse } from './compression.ts';
 import { type Exchange, jsonResponse, logged, storeKey, storeRange } from './exchange.ts';
@@ -37,7 +37,7 @@ interface SetOperation<K> {
 interface DeleteOperation<K> {
   readonly op: 'delete';
   readonly key: K;
-  readonly ifSequence: number | null | undefined;
+  readonly condition: Condition | undefined;
 }
 
 type Operation<K> =
@@ -79,7 +79,7 @@ async function runAtomic<K, V>(
         batch.set(operation.key, operation.value as V, operation.options);
         break;
       case 'delete':
-        batch.delete(operation.key, { ifSequence: operation.ifSequence });
+        batch.delete(operation.key, operation.condition);
         break;
       case 'deleteRange':
         batch.deleteRange(operation.range);
@@ -131,7 +131,7 @@ async function runOne<K, V>(
     case 'set':
       return logged(store, await store.set(operation.key, operation.value as V, { ...operation.options, durability }));
     case 'delete':
-      return logged(store, await store.delete(operation.key, { ifSequence: operation.ifSequence, durability }));
+      return logged(store, await store.delete(operation.key, { ...operation.condition, durability }));
     case 'deleteRange':
       return logged(store, await store.deleteRange(operation.range, { durability }));
     case 'get':
@@ -178,9 +178,10 @@ function operationOf<K, V>({ keys, limits }: Exchange<K, V>, item: unknown): Ope
   if (!Object.hasOwn(fields, 'key')) throw malformed(`${op} needs a key.`, 'VARVE_INVALID_KEY');
   const key = storeKey(keyFromJson(fields['key'], limits.keyBytes), keys);
   if (op === 'get') return { op, key };
-  const { expiresIn, ifSequence } = fields as SetItemOptions;
-  const options = checkItem({ expiresIn, expiresAt: dateFromJson(fields, 'expiresAt'), ifSequence });
-  return op === 'delete' ? { op, key, ifSequence } : { op, key, value: valueFromJson(fields), options };
+  const condition = conditionOf(fields);
+  const { expiresIn } = fields as SetItemOptions;
+  const options = checkItem({ expiresIn, expiresAt: dateFromJson(fields, 'expiresAt'), ...condition });
+  return op === 'delete' ? { op, key, condition } : { op, key, value: valueFromJson(fields), options };
 }
 
 function dateFromJson(fields: Readonly<Record<string, unknown>>, name: string): Date | undefined {

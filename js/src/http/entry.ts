@@ -12,7 +12,7 @@
 
 import { hasCode, VarveError } from '../errors.ts';
 import { inTurn } from '../transaction/turns.ts';
-import type { Key, Receipt } from '../types.ts';
+import type { Condition, Key, Receipt } from '../types.ts';
 import { readBody } from './body.ts';
 import { bodyResponse, VARY } from './compression.ts';
 import { Conditions, tagOf } from './conditions.ts';
@@ -20,7 +20,7 @@ import { type Exchange, jsonResponse, logged, storeKey, varveKey } from './excha
 import { keyFromJson, keyToJson } from './json-key.ts';
 import { mediaType, typeFor, valueOfBody, valueToBody } from './media.ts';
 import { decoded } from './query.ts';
-import { malformed, NO_ENTRY, Refusal } from './refusal.ts';
+import { malformed, Refusal } from './refusal.ts';
 
 /** Reads an entry. */
 export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string | undefined): Promise<Response> {
@@ -31,7 +31,8 @@ export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string |
   const entry = await store.getEntry(key);
   const sequence = entry?.sequence ?? null;
   if (!conditions.matches(sequence)) throw conflict(key, sequence);
-  if (entry === undefined) throw new Refusal(404, NO_ENTRY);
+  // The other 404s, of paths, have no code.
+  if (entry === undefined) throw new Refusal(404, 'There is no entry with this key.', 'VARVE_NOT_FOUND');
   const { type, isOther } = typeFor(entry.value, request.headers.get('accept'));
   const headers = new Headers({
     etag: tagOf(entry.sequence, isOther),
@@ -60,8 +61,8 @@ export async function putEntry<K, V>(exchange: Exchange<K, V>, segment: string |
   const conditions = new Conditions(request.headers);
   const type = mediaType(request);
   const value = valueOfBody(type, await readBody(request, limits.bodyBytes)) as V;
-  const receipt = await conditionally(exchange, key, conditions, (ifSequence) =>
-    store.set(key, value, { ...options, ifSequence }),
+  const receipt = await conditionally(exchange, key, conditions, (condition) =>
+    store.set(key, value, { ...options, ...condition }),
   );
   return written(receipt, conditions.state === null ? 201 : 200);
 }
@@ -72,8 +73,8 @@ export async function deleteEntry<K, V>(exchange: Exchange<K, V>, segment: strin
   const key = storeKey(keyOf(exchange, segment), keys);
   const options = { existed: query.flag('existed'), durability: query.durability() };
   query.end();
-  const receipt = await conditionally(exchange, key, new Conditions(request.headers), (ifSequence) =>
-    store.delete(key, { ...options, ifSequence }),
+  const receipt = await conditionally(exchange, key, new Conditions(request.headers), (condition) =>
+    store.delete(key, { ...options, ...condition }),
   );
   return jsonResponse(receipt);
 }
@@ -83,17 +84,19 @@ async function conditionally<K, V>(
   { store, keys }: Exchange<K, V>,
   key: K,
   conditions: Conditions,
-  write: (ifSequence: number | null | undefined) => Receipt | PromiseLike<Receipt>,
+  write: (condition: Condition | undefined) => Receipt | PromiseLike<Receipt>,
 ): Promise<Receipt> {
   const { state } = conditions;
-  if (conditions.none || state !== undefined) return logged(store, await write(state));
+  if (conditions.none || state !== undefined) {
+    return logged(store, await write(state === undefined ? undefined : { ifSequence: state }));
+  }
   let isLate = false;
   const attempt = async (): Promise<Receipt> => {
     isLate = false;
     const sequence = (await store.getEntry(key))?.sequence ?? null;
     if (!conditions.matches(sequence) || !conditions.differs(sequence)) throw conflict(key, sequence);
     isLate = true;
-    return logged(store, await write(sequence));
+    return logged(store, await write({ ifSequence: sequence }));
   };
   const place = { owner: store, key: JSON.stringify(keyToJson(varveKey(key, keys))) };
   return inTurn(place, attempt, {

@@ -7,7 +7,10 @@
 import { VarveError } from '../errors.ts';
 import type { Key, KeyCodec, KeyRange, Receipt, WaitOptions } from '../types.ts';
 import type { Query } from './query.ts';
-import type { HttpStore, Limits } from './types.ts';
+import type { HttpLimits, HttpStore } from './types.ts';
+
+/** Limits with their defaults. */
+export type Limits = { readonly [name in keyof HttpLimits]-?: number };
 
 /** The input of an endpoint. */
 export interface Exchange<K, V> {

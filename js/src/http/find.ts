@@ -1,10 +1,10 @@
 /**
- * Documents of a collection by an index, and their counts: `/find/<collection>` and `/counts/<collection>`.
+ * Documents of a collection by an index, and their counts: `/find/<collection>` and `/count-by/<collection>`.
  *
  *   GET /find/<collection>  ?by=<index> &eq gt gte lt lte prefix (JSON keys) &reverse &limit &after (a JSON object of keys)
  *                           Accept: application/json: a page { documents: [{ value | cbor }], more }
  *                           Accept: application/x-ndjson: a stream of the same documents, one a line
- *   GET /counts/<collection>  the same parameters but `after`; with `by`. A page { counts: [{ value, count }], more }, or a stream
+ *   GET /count-by/<collection>  the same parameters but `after`; with `by`. A page { counts: [{ value, count }], more }, or a stream
  *
  * Without `by` the documents come by their keys. A page that has `more` is followed by the one whose `after` is its last document. The
  * document's key and its value in the index are enough.

@@ -12,7 +12,7 @@ import type { Key } from '../types.ts';
 import { runBatch } from './batch.ts';
 import { bodyResponse } from './compression.ts';
 import { deleteEntry, getEntry, putEntry } from './entry.ts';
-import { type Exchange, jsonResponse } from './exchange.ts';
+import { type Exchange, jsonResponse, type Limits } from './exchange.ts';
 import { countIn, findIn } from './find.ts';
 import { guardAccess, guardOrigin, preflight, sealHeaders } from './guard.ts';
 import { METRICS_TYPE, Metrics } from './metrics.ts';
@@ -20,16 +20,7 @@ import { problemOf, problemResponse } from './problem.ts';
 import { Query } from './query.ts';
 import { countRange, deleteRange, getRange } from './range.ts';
 import { Refusal } from './refusal.ts';
-import type {
-  Access,
-  CorsOptions,
-  Handler,
-  HttpCollection,
-  HttpLimits,
-  HttpOptions,
-  HttpStore,
-  Limits,
-} from './types.ts';
+import type { Access, CorsOptions, Handler, HttpCollection, HttpLimits, HttpOptions, HttpStore } from './types.ts';
 
 type Endpoint<K, V> = (exchange: Exchange<K, V>, segment: string | undefined) => Promise<Response>;
 
@@ -145,7 +136,7 @@ function routesOf<K, V>(
     ...(byName.size > 0
       ? {
           '/find': { GET: { kind: 'read', run: findIn(byName) } },
-          '/counts': { GET: { kind: 'read', run: countIn(byName) } },
+          '/count-by': { GET: { kind: 'read', run: countIn(byName) } },
         }
       : {}),
     '/count': { GET: { kind: 'read', run: countRange } },
@@ -158,6 +149,18 @@ function routesOf<K, V>(
           // Tests what every writer needs: an engine that responds and a log that can be flushed.
           await store.flush();
           return jsonResponse({ status: 'ok' });
+        },
+      },
+    },
+    '/stats': {
+      GET: {
+        kind: 'metrics',
+        run: async ({ query }) => {
+          query.end();
+          const stats = await store.stats?.();
+          if (stats === undefined)
+            throw new Refusal(404, 'This is a view of a store, which has no numbers of its own.');
+          return jsonResponse({ name: store.name, ...stats });
         },
       },
     },
@@ -175,11 +178,11 @@ function routesOf<K, V>(
   };
 }
 
-/** The route of a path and, under `/kv`, `/find` and `/counts`, the one segment after it. */
+/** The route of a path and, under `/kv`, `/find` and `/count-by`, the one segment after it. */
 function placeOf(pathname: string, base: string): [route: string | undefined, segment: string | undefined] {
   if (!pathname.startsWith(`${base}/`)) return [undefined, undefined];
   const path = pathname.slice(base.length);
-  const [, route = path, segment] = /^(\/kv|\/find|\/counts)\/([^/]+)$/.exec(path) ?? [];
+  const [, route = path, segment] = /^(\/kv|\/find|\/count-by)\/([^/]+)$/.exec(path) ?? [];
   return [route, segment];
 }
 

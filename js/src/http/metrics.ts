@@ -22,9 +22,9 @@ const STORE_METRICS: readonly (readonly [NumberOf, string, Kind, string])[] = [
   [({ memtable }) => memtable.entries, 'memtable_entries', 'gauge', 'Entries in the active memtable.'],
   [({ memtable }) => memtable.bytes, 'memtable_bytes', 'gauge', 'Bytes of the active memtable.'],
   [({ memtable }) => memtable.frozen, 'frozen_memtables', 'gauge', 'Memtables waiting for their flush.'],
-  [({ log }) => log.segments, 'wal_segments', 'gauge', 'WAL segments.'],
-  [({ log }) => log.writtenBytes, 'wal_bytes_total', 'counter', 'Bytes logged.'],
-  [({ log }) => log.syncs, 'wal_syncs_total', 'counter', 'Flushes of the log to the disk.'],
+  [({ log }) => log.segments, 'log_segments', 'gauge', 'Segments of the log.'],
+  [({ log }) => log.writtenBytes, 'log_bytes_total', 'counter', 'Bytes logged.'],
+  [({ log }) => log.syncs, 'log_syncs_total', 'counter', 'Flushes of the log to the disk.'],
   [({ writes }) => writes, 'writes_total', 'counter', 'Writes.'],
   [({ cache }) => cache.bytes, 'cache_bytes', 'gauge', 'Blocks of tables kept in memory.'],
   [({ cache }) => cache.hits, 'cache_hits_total', 'counter', 'Blocks found in memory.'],
@@ -63,7 +63,7 @@ const STORE_METRICS: readonly (readonly [NumberOf, string, Kind, string])[] = [
   [({ disk }) => disk.bytes, 'disk_bytes', 'gauge', 'Bytes of the store on disk.'],
   [({ scans }) => scans, 'scans', 'gauge', 'Scans that are open.'],
   [({ snapshots }) => snapshots, 'snapshots', 'gauge', 'Snapshots that are open.'],
-  [({ snapshotAge = 0 }) => snapshotAge, 'snapshot_age_milliseconds', 'gauge', 'Age of the oldest snapshot.'],
+  [({ snapshotAge = 0 }) => snapshotAge / 1000, 'snapshot_age_seconds', 'gauge', 'Age of the oldest snapshot.'],
 ];
 
 interface Timing {

@@ -1,7 +1,7 @@
 /**
  * Ranges: `/range` and `/count`.
  *
- *   GET /range     ?gt gte lt lte prefix (JSON keys) &reverse &limit &values=false
+ *   GET /range     ?gt gte lt lte prefix (JSON keys) &reverse &limit &keysOnly=true
  *                  Accept: application/json: a page { entries: [{ key, value | bytes | cbor }], next }
  *                  Accept: application/x-ndjson: a stream of the same entries, one a line
  *   DELETE /range  the bounds and durability; a request without bounds is refused
@@ -22,7 +22,7 @@ import { valueToJson } from './media.ts';
 interface RangeRequest {
   readonly range: KeyRange;
   readonly reverse: boolean;
-  readonly values: boolean;
+  readonly keysOnly: boolean;
   readonly limit: number | undefined;
 }
 
@@ -32,7 +32,7 @@ export async function getRange<K, V>(exchange: Exchange<K, V>): Promise<Response
   const wanted: RangeRequest = {
     range: query.range(),
     reverse: query.flag('reverse') ?? false,
-    values: query.flag('values') ?? true,
+    keysOnly: query.flag('keysOnly') ?? false,
     limit: query.number('limit', true),
   };
   query.end();
@@ -61,11 +61,11 @@ export async function countRange<K, V>({ wait, query, store, keys }: Exchange<K,
 /** The entries of a range as JSON texts, each with its key as JSON. */
 async function* texts<K, V>(
   { wait, store, keys }: Exchange<K, V>,
-  { range, reverse, values }: RangeRequest,
+  { range, reverse, keysOnly }: RangeRequest,
   limit: number | undefined,
 ): AsyncGenerator<{ key: unknown; text: string }, void, undefined> {
   const options = { ...storeRange(range, keys), reverse, limit, ...wait };
-  if (values) {
+  if (!keysOnly) {
     for await (const [found, value] of store.entries(options)) {
       const key = keyToJson(varveKey(found, keys));
       yield { key, text: JSON.stringify({ key, ...(await valueToJson(value)) }) };
@@ -79,7 +79,7 @@ async function* texts<K, V>(
 }
 
 /** The URL of the page that continues after a key. */
-function nextUrl(base: string, { range, reverse, values, limit }: RangeRequest, last: unknown): string {
+function nextUrl(base: string, { range, reverse, keysOnly, limit }: RangeRequest, last: unknown): string {
   const parameters: string[] = [];
   const add = (name: string, json: unknown): void => {
     parameters.push(`${name}=${encodeURIComponent(JSON.stringify(json))}`);
@@ -88,7 +88,7 @@ function nextUrl(base: string, { range, reverse, values, limit }: RangeRequest, 
   for (const [name, key] of Object.entries(bounds)) if (key !== undefined) add(name, keyToJson(key));
   add(reverse ? 'lt' : 'gt', last);
   if (reverse) parameters.push('reverse=true');
-  if (!values) parameters.push('values=false');
+  if (keysOnly) parameters.push('keysOnly=true');
   if (limit !== undefined) parameters.push(`limit=${limit}`);
   return `${base}/range?${parameters.join('&')}`;
 }

@@ -2,9 +2,6 @@
 
 import type { VarveErrorCode } from '../errors.ts';
 
-/** The detail of the refusal of a key that is absent. Other 404s are of paths. */
-export const NO_ENTRY = 'There is no entry with this key.';
-
 /** Thrown for a request that is refused before a store sees it. */
 export class Refusal extends Error {
   readonly status: number;

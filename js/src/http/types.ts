@@ -3,7 +3,10 @@
 import type { Reads, Writes } from '../api.ts';
 import type { Eventual, Key, KeyCodec, Receipt, StoreStats } from '../types.ts';
 
-/** The part of a store that the handler uses. Stores of `varve` and `varve/synchronous` have it, and their views. */
+/**
+ * The part of a store that the handler uses. Stores of `varve` and `varve/synchronous` have it, and their views. Do not implement it
+ * yourself: a minor version may add members.
+ */
 export interface HttpStore<K, V>
   extends Pick<Reads<K, V>, 'getEntry' | 'keys' | 'entries' | 'count'>,
     Pick<Writes<K, V>, 'set' | 'delete' | 'deleteRange' | 'batch'> {
@@ -44,7 +47,10 @@ export interface HttpLimits {
 
 /** The description of a request that `authorize` gets. */
 export interface Access {
-  /** `read`: entries, ranges, counts. `write`: everything that can change the store, batches too. */
+  /**
+   * `read`: entries, ranges, counts. `write`: everything that can change the store, batches too. A minor version may add a kind: refuse
+   * a kind that you do not know.
+   */
   readonly kind: 'read' | 'write' | 'health' | 'metrics';
   /** The token of `Authorization: Bearer <token>`; undefined without one. */
   readonly token: string | undefined;
@@ -78,7 +84,7 @@ export interface HttpOptions<K = Key> {
   limits?: HttpLimits | undefined;
   /** The key codec that the store was opened with. Default: keys are Varve keys. */
   keys?: KeyCodec<K> | undefined;
-  /** Collections of the store that `/find/<name>` and `/counts/<name>` read by their indexes. Default: none, and no such paths. */
+  /** Collections of the store that `/find/<name>` and `/count-by/<name>` read by their indexes. Default: none, and no such paths. */
   collections?: readonly HttpCollection[] | undefined;
   /**
    * Called with every error whose response has a status of 500 or above, and with such errors of single operations of a batch and of
@@ -86,9 +92,6 @@ export interface HttpOptions<K = Key> {
    */
   onError?: ((error: unknown, request: Request) => void) | undefined;
 }
-
-/** Limits with their defaults. */
-export type Limits = { readonly [name in keyof HttpLimits]-?: number };
 
 /** A fetch handler, as Workers, Deno, Bun and service workers take it. */
 export type Handler = (request: Request) => Promise<Response>;

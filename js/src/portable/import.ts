@@ -15,7 +15,7 @@ import { KEY_BYTES_MAX } from '../codec/plain-key.ts';
 import { RESERVED } from '../codec/reserved-key.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { type UserKey, userKeyOf } from '../encryption/user-key.ts';
-import { hasCode, invalid, VarveError } from '../errors.ts';
+import { hasCode, VarveError } from '../errors.ts';
 import { durabilityOf, type Known, WRITE } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
@@ -312,7 +312,8 @@ function encrypted(): VarveError {
 }
 
 function notEmpty(): VarveError {
-  return invalid(
+  return new VarveError(
+    'VARVE_EXISTS',
     'The store is not empty. Import into a new store, clear() this one, or pass merge: true to write over what it has. An import that was interrupted continues only if nothing was written since.',
   );
 }

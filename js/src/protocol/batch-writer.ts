@@ -7,7 +7,7 @@
  * are encoded when they are added, so later changes of an object do not change the batch.
  */
 
-import { checkItem } from '../codec/item.ts';
+import { checkItem, conditionOf } from '../codec/item.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { checkLength } from '../codec/values.ts';
 import { invalid } from '../errors.ts';
@@ -53,7 +53,7 @@ export class BatchWriter {
   }
 
   delete<K>(keys: Encoder<K>, key: K, options?: Condition): void {
-    this.#item(BatchKind.delete, keys, key, undefined, undefined, { ifSequence: options?.ifSequence });
+    this.#item(BatchKind.delete, keys, key, undefined, undefined, conditionOf(options));
   }
 
   /** Deletes from `start` to before `end`; an empty `end` is the end of the store. */

@@ -38,7 +38,7 @@ export async function* mergedScan<K, V, T>(
   source: ScanSource<K, V>,
   range: ScanOptions<K>,
   item: (entry: ShardEntry<K, V>) => T,
-): AsyncGenerator<T> {
+): AsyncGenerator<T, undefined, undefined> {
   const { limit = Number.POSITIVE_INFINITY, reverse = false } = range;
   if (limit === 0) return;
   const sign = reverse ? -1 : 1;

@@ -33,9 +33,10 @@ export interface RebalanceOptions {
   /** Called about once for every hundred keys. */
   onProgress?: ((progress: RebalanceProgress) => void) | undefined;
   /**
-   * Called between the two steps, when both sets have all keys. Switch readers to the new set here, and wait until all calls and scans of
-   * the old set have ended. When this resolves, the keys that moved are deleted from the old set. Readers that still use it miss them,
-   * without an error.
+   * Called between the two steps, when both sets have all keys. When this resolves, the keys that moved are deleted from the old set.
+   * Readers that still use it miss them, without an error: so resolve only when all of them use the new set, and when all calls and scans
+   * of the old set have ended. If this rejects, nothing is deleted, and a later run goes on from here. A value in Workers KV is no switch:
+   * other places read the old one for a minute or more.
    */
   onCopied?: (() => void | Promise<void>) | undefined;
 }
@@ -55,9 +56,15 @@ export interface RebalanceReport {
  * either set may be too high: it counts a key twice that is in two shards.
  *
  * @example
+ * // Readers use shards(env.NOTES, { count: Number(env.SHARDS) }), where SHARDS is a variable of the deployment. The first run copies, and
+ * // stops. Deploy SHARDS = 20, wait until no call of the old version runs any more, and run it again: now it deletes.
  * const old = shards(env.NOTES, { count: 16 });
  * const next = shards(env.NOTES, { count: 20 });
- * await rebalance(old, next, { onCopied: () => env.CONFIG.put('shards', '20') });
+ * await rebalance(old, next, {
+ *   onCopied: () => {
+ *     if (env.SHARDS !== '20') throw new Error('All is copied. Deploy SHARDS = 20, then run this again.');
+ *   },
+ * });
  */
 export async function rebalance<K, V>(
   from: RemoteStore<K, V>,

@@ -30,27 +30,27 @@ export interface ShardWriteOptions extends WriteOptions {
   atomic?: boolean | undefined;
 }
 
-const SHARD_WRITE: Known<ShardWriteOptions> = { ...WRITE, atomic: 1 };
+export const SHARD_WRITE: Known<ShardWriteOptions> = { ...WRITE, atomic: 1 };
 
 /** The writes of a batch, by the number of the shard that they go to. */
 export type ShardParts<K, V> = Map<number, BatchItem<K, V>[]>;
 
 /** The part of a store that its batches use. */
-interface BatchTarget<K, V> {
+interface BatchTarget<K, V, R> {
   /** The shards that a write goes to. Throws if its key or its range is invalid. */
   shardsOf(item: BatchItem<K, V>): Iterable<number>;
-  send(parts: ShardParts<K, V>, options: ShardWriteOptions): Promise<ShardReceipt[]>;
+  send(parts: ShardParts<K, V>, options: ShardWriteOptions): Promise<R>;
 }
 
-/** A batch of writes that are sent together. */
-export class RemoteBatch<K, V> implements BatchWrites<K, V> {
+/** A batch of writes that are sent together. `R` is the result of its `commit`. */
+export class RemoteBatch<K, V, R = ShardReceipt | ShardReceipt[]> implements BatchWrites<K, V> {
   readonly #parts: ShardParts<K, V> = new Map();
-  readonly #target: BatchTarget<K, V>;
+  readonly #target: BatchTarget<K, V, R>;
   #size = 0;
   #isCommitted = false;
 
   /** @internal */
-  constructor(target: BatchTarget<K, V>) {
+  constructor(target: BatchTarget<K, V, R>) {
     this.#target = target;
   }
 
@@ -74,11 +74,12 @@ export class RemoteBatch<K, V> implements BatchWrites<K, V> {
   }
 
   /**
-   * Applies all writes; resolves with one receipt for each shard that the batch was sent to. Can be called once.
+   * Applies all writes; resolves with a receipt for each shard that the batch was sent to, or with the receipt of the one object. Can be
+   * called once.
    * @throws `VARVE_CONFLICT` if a condition was not true: nothing was written in that shard. `VARVE_INVALID_ARGUMENT` if the batch
    * goes to several shards and `atomic` is not false.
    */
-  async commit(options: ShardWriteOptions = {}): Promise<ShardReceipt[]> {
+  async commit(options: ShardWriteOptions = {}): Promise<R> {
     this.#ensureOpen();
     durabilityOf(options, SHARD_WRITE);
     this.#isCommitted = true;

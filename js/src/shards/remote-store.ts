@@ -16,7 +16,7 @@ import {
   type StoreRequest,
   unwrap,
 } from '../cloudflare/rpc.ts';
-import { checkItem } from '../codec/item.ts';
+import { checkItem, conditionOf } from '../codec/item.ts';
 import { KeyFormat } from '../codec/key-format.ts';
 import { encodeDeletion, encodeRange } from '../codec/range.ts';
 import { invalid, VarveError } from '../errors.ts';
@@ -34,27 +34,38 @@ import {
   several,
 } from '../options.ts';
 import { allOf } from '../runtime/all-of.ts';
+import { asyncDispose } from '../runtime/dispose.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
 import type {
   CountOptions,
-  DeleteKeyOptions,
+  DeleteOptions,
   DeleteReceipt,
   Entry,
   Key,
   KeyCodec,
   KeyRange,
-  RangeIterator,
+  Receipt,
   ScanOptions,
   SetOptions,
+  StoreIterator,
   WaitOptions,
   WriteOptions,
 } from '../types.ts';
 import { mergedScan, type ScanSource, type ShardEntry } from './paged-scan.ts';
-import { RemoteBatch, type ShardParts, type ShardReceipt, type ShardWriteOptions } from './remote-batch.ts';
+import {
+  RemoteBatch,
+  SHARD_WRITE,
+  type ShardParts,
+  type ShardReceipt,
+  type ShardWriteOptions,
+} from './remote-batch.ts';
 import { Rendezvous } from './rendezvous.ts';
 
 /** The iterator over a range of such a store. */
-export type RemoteIterator<T> = AsyncGenerator<T> & Pick<RangeIterator<never, T>, 'toArray'>;
+export interface RemoteIterator<T> extends StoreIterator<T> {
+  /** All items that are left, in order. They are in memory together: read a long range with `for await`. */
+  toArray(): Promise<T[]>;
+}
 
 /** Options of `connect` and `shards`. */
 export interface RemoteOptions<K = Key> {
@@ -85,22 +96,36 @@ type KeyCall = KeysRequest<unknown>['call'];
  * A store in one object or several. Made by `connect` and `shards`. A call sends one request to each shard that it needs. Each shard has
  * its own sequences and read points. A scan reads pages: each page has one read point of its shard, and the next page has a later one.
  * With a `limit`, no shard is asked for more entries than that. Values of a shard that take more than 16 MiB come in parts, as pages do.
+ *
+ * `R` is the result of writes that may go to several shards: one receipt for a store of `connect`, as in other stores; for one of `shards`
+ * a receipt of each shard that they were sent to.
  */
-export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writes<K, V>, 'set' | 'delete'> {
+export class RemoteStore<K = Key, V = unknown, R = ShardReceipt | ShardReceipt[]>
+  implements Reads<K, V>, Pick<Writes<K, V>, 'set' | 'delete'>
+{
   /** The names of its shards, sorted; one empty name for `connect`. */
   readonly names: readonly string[];
   readonly #places: Rendezvous;
   readonly #stub: (name: string) => object;
   readonly #keys: KeyFormat<K>;
+  /** Whether it was made for one object: then a write has one receipt. */
+  readonly #isOne: boolean;
   /** The prefix of a view. */
   readonly #prefix: readonly Key[] | undefined;
 
   /** @internal */
-  constructor(names: readonly string[], stub: (name: string) => object, keys: KeyFormat<K>, prefix?: readonly Key[]) {
+  constructor(
+    names: readonly string[],
+    stub: (name: string) => object,
+    keys: KeyFormat<K>,
+    isOne: boolean,
+    prefix?: readonly Key[],
+  ) {
     this.#places = new Rendezvous(names);
     this.names = this.#places.names;
     this.#stub = stub;
     this.#keys = keys;
+    this.#isOne = isOne;
     this.#prefix = prefix;
   }
 
@@ -114,11 +139,6 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
 
   getEntry(key: K, options?: WaitOptions): Promise<Entry<V> | undefined> {
     return this.#one('getEntry', key, options);
-  }
-
-  /** The entries of several keys, in the order of the keys. */
-  getEntryMany(keys: Iterable<K>, options?: WaitOptions): Promise<(Entry<V> | undefined)[]> {
-    return this.#many('getEntry', keys, options);
   }
 
   /**
@@ -141,33 +161,40 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
     return this.#writeOne(key, ['set', key, value, checkItem(options)], options, SET);
   }
 
-  /** Sets the values of several keys. */
-  async setMany(entries: Iterable<readonly [K, V]>, options?: ShardWriteOptions): Promise<ShardReceipt[]> {
+  /** Sets the values of several keys, all or none in each shard. */
+  async setMany(entries: Iterable<readonly [K, V]>, options?: ShardWriteOptions): Promise<R> {
     return addAll(this.batch(), entries).commit(options);
   }
 
-  delete(key: K, options: DeleteKeyOptions & { existed: true }): Promise<ShardReceipt & DeleteReceipt>;
-  delete(key: K, options?: DeleteKeyOptions): Promise<ShardReceipt>;
-  async delete(key: K, options?: DeleteKeyOptions): Promise<ShardReceipt> {
-    const condition = { ifSequence: options?.ifSequence };
+  delete(key: K, options: DeleteOptions & { existed: true }): Promise<ShardReceipt & DeleteReceipt>;
+  delete(key: K, options?: DeleteOptions): Promise<ShardReceipt>;
+  async delete(key: K, options?: DeleteOptions): Promise<ShardReceipt> {
+    const condition = conditionOf(options);
     checkItem(condition);
     if (options?.existed) {
       durabilityOf(options, DELETE);
       const shard = this.#shardOf(key);
       const receipt = await this.#call(shard, { call: 'deleteAsking', key, condition }, options.signal);
-      return { ...receipt, shard: this.names[shard] ?? '', durability: 'strict' };
+      return { ...receipt, ...this.#receiptOf(shard, receipt) };
     }
     return this.#writeOne(key, ['delete', key, condition], options, DELETE);
   }
 
   /** Deletes every key of a range, in all shards. A range without bounds is refused. */
-  async deleteRange(range: KeyRange<K>, options?: ShardWriteOptions): Promise<ShardReceipt[]> {
+  async deleteRange(range: KeyRange<K>, options?: ShardWriteOptions): Promise<R> {
     return this.batch().deleteRange(range).commit(options);
   }
 
+  /** Deletes everything, in all shards. In a view, everything in the view. */
+  async clear(options: ShardWriteOptions = {}): Promise<R> {
+    durabilityOf(options, SHARD_WRITE);
+    const shards = [...this.names.keys()];
+    return this.#writeEach(shards, options, (shard) => this.#call(shard, { call: 'clear' }, options.signal));
+  }
+
   /** Collects writes that are sent together. */
-  batch(): RemoteBatch<K, V> {
-    return new RemoteBatch({
+  batch(): RemoteBatch<K, V, R> {
+    return new RemoteBatch<K, V, R>({
       shardsOf: (item) => {
         if (item[0] !== 'deleteRange') return [this.#shardOf(item[1])];
         encodeDeletion(item[1], this.#keys);
@@ -204,9 +231,9 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
   }
 
   /** One of its shards as a store. */
-  shard(name: string): RemoteStore<K, V> {
+  shard(name: string): RemoteStore<K, V, ShardReceipt> {
     if (!this.names.includes(name)) throw invalid(`There is no shard ${name}.`);
-    return new RemoteStore([name], this.#stub, this.#keys, this.#prefix);
+    return new RemoteStore([name], this.#stub, this.#keys, true, this.#prefix);
   }
 
   /**
@@ -217,9 +244,9 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
    * const users = db.at<string, User>(['user']);
    * await users.set('ada', { born: 1815 }); // ['user', 'ada'] in the store
    */
-  at<K2 = Key, V2 = V>(prefix: readonly Key[]): RemoteStore<K2, V2> {
+  at<K2 = Key, V2 = V>(prefix: readonly Key[]): RemoteStore<K2, V2, R> {
     const keys = this.#keys.at<K2>(prefix, undefined);
-    return new RemoteStore(this.names, this.#stub, keys, keys.prefix);
+    return new RemoteStore(this.names, this.#stub, keys, this.#isOne, keys.prefix);
   }
 
   #shardOf(key: K): number {
@@ -239,19 +266,20 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
       owner: (bytes) => this.#places.shardOf(bytes),
     };
     const items = mergedScan(source, range, item);
-    return Object.assign(items, { toArray: () => allOf(items) });
+    const end = async (): Promise<void> => void (await items.return(undefined));
+    return Object.assign(items, { toArray: () => allOf(items), [asyncDispose]: end });
   }
 
-  async #call<R extends StoreRequest<K, V>>(
+  async #call<Q extends StoreRequest<K, V>>(
     shard: number,
-    request: R,
+    request: Q,
     signal: AbortSignal | undefined,
-  ): Promise<StoreAnswers<K, V>[R['call']]> {
+  ): Promise<StoreAnswers<K, V>[Q['call']]> {
     signal?.throwIfAborted();
     const stub = this.#stub(this.names[shard] ?? '') as StoreStub<K, V>;
     const prefix = this.#prefix;
     const sent: StoreRequest<K, V> = prefix === undefined ? request : { call: 'at', prefix, request };
-    return unwrap(await untilAborted(stub.varve(sent), signal)) as StoreAnswers<K, V>[R['call']];
+    return unwrap(await untilAborted(stub.varve(sent), signal)) as StoreAnswers<K, V>[Q['call']];
   }
 
   async #one<C extends KeyCall>(call: C, key: K, options?: WaitOptions): Promise<StoreAnswers<K, V>[C][number]> {
@@ -290,23 +318,38 @@ export class RemoteStore<K = Key, V = unknown> implements Reads<K, V>, Pick<Writ
     known?: Known<WriteOptions>,
   ): Promise<ShardReceipt> {
     durabilityOf(options, known);
-    return this.#write(this.#shardOf(key), [item], options);
+    const shard = this.#shardOf(key);
+    return this.#receiptOf(shard, await this.#write(shard, [item], options));
   }
 
-  async #write(shard: number, items: BatchItem<K, V>[], options?: WriteOptions): Promise<ShardReceipt> {
-    const request = { call: 'batch', items, durability: options?.durability } as const;
-    const { sequence } = await this.#call(shard, request, options?.signal);
-    return { shard: this.names[shard] ?? '', sequence, durability: 'strict' };
+  #write(shard: number, items: BatchItem<K, V>[], options?: WriteOptions): Promise<Receipt> {
+    return this.#call(shard, { call: 'batch', items, durability: options?.durability }, options?.signal);
   }
 
-  async #commit(parts: ShardParts<K, V>, options: ShardWriteOptions): Promise<ShardReceipt[]> {
-    if (parts.size > 1 && options.atomic !== false) {
+  #commit(parts: ShardParts<K, V>, options: ShardWriteOptions): Promise<R> {
+    // One object gives a receipt for an empty batch, too.
+    const shards = this.#isOne ? [0] : [...parts.keys()];
+    return this.#writeEach(shards, options, (shard) => this.#write(shard, parts.get(shard) ?? [], options));
+  }
+
+  /** Makes a write in each of these shards. */
+  async #writeEach(
+    shards: readonly number[],
+    options: ShardWriteOptions,
+    write: (shard: number) => Promise<Receipt>,
+  ): Promise<R> {
+    if (shards.length > 1 && options.atomic !== false) {
       throw invalid(
-        `This write goes to ${parts.size} shards, and each applies its part by itself. Pass { atomic: false } if that is fine, or keep keys that are written together in one shard.`,
+        `This write goes to ${shards.length} shards, and each applies its part by itself. Pass { atomic: false } if that is fine, or keep keys that are written together in one shard.`,
       );
     }
-    const sent = [...parts].map(([shard, part]) => this.#write(shard, part, options));
-    return receiptsOf(await Promise.allSettled(sent));
+    const sent = shards.map(async (shard) => this.#receiptOf(shard, await write(shard)));
+    const receipts = receiptsOf(await Promise.allSettled(sent));
+    return (this.#isOne ? receipts[0] : receipts) as R;
+  }
+
+  #receiptOf(shard: number, { sequence }: Receipt): ShardReceipt {
+    return { shard: this.names[shard] ?? '', sequence, durability: 'strict' };
   }
 }
 
@@ -336,9 +379,12 @@ function receiptsOf(results: PromiseSettledResult<ShardReceipt>[]): ShardReceipt
  * await db.set(['note', 42], { title: 'Silt' });
  * for await (const [key, value] of db.entries({ prefix: ['note'] })) console.log(key, value);
  */
-export function connect<K = Key, V = unknown>(stub: object, options: RemoteOptions<K> = {}): RemoteStore<K, V> {
+export function connect<K = Key, V = unknown>(
+  stub: object,
+  options: RemoteOptions<K> = {},
+): RemoteStore<K, V, ShardReceipt> {
   checkOptions(options, REMOTE);
-  return new RemoteStore([''], () => stub, new KeyFormat(options.keys));
+  return new RemoteStore([''], () => stub, new KeyFormat(options.keys), true);
 }
 
 /**
@@ -354,12 +400,15 @@ export function connect<K = Key, V = unknown>(stub: object, options: RemoteOptio
  *
  * @throws `VARVE_INVALID_ARGUMENT` unless there is either a count from 1 or a list of different names.
  */
-export function shards<K = Key, V = unknown>(namespace: ObjectNamespace, options: ShardOptions<K>): RemoteStore<K, V> {
+export function shards<K = Key, V = unknown>(
+  namespace: ObjectNamespace,
+  options: ShardOptions<K>,
+): RemoteStore<K, V, ShardReceipt[]> {
   checkOptions(options, SHARDS);
   const names = namesOf(options);
   // biome-ignore lint/suspicious/noExplicitAny: the type of an id depends on the namespace.
   const byName = namespace as ObjectNamespace<any>;
-  return new RemoteStore(names, (name) => byName.get(byName.idFromName(name)), new KeyFormat(options.keys));
+  return new RemoteStore(names, (name) => byName.get(byName.idFromName(name)), new KeyFormat(options.keys), false);
 }
 
 function namesOf({ count, names }: Pick<ShardOptions, 'count' | 'names'> = {}): string[] {

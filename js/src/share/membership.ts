@@ -7,7 +7,7 @@
  */
 
 import { Client, type Link, noWorker, type Port, workerDied } from '../client/client.ts';
-import { VarveError } from '../errors.ts';
+import { hasCode, VarveError } from '../errors.ts';
 import type { EngineOptions, OpeningKeys, OpenReport, Request, Response } from '../protocol/messages.ts';
 import { outOfReach } from '../storage/opfs-realm.ts';
 import { LeaderLink, stalled } from './link.ts';
@@ -200,7 +200,9 @@ export class Membership {
    * moment. So it is started again: later, and when the network is back. Meanwhile calls wait as for a missing leader.
    */
   #refused(error: VarveError): void {
-    if (this.#answer !== undefined || error.code !== 'VARVE_UNSUPPORTED') return this.#fail(error);
+    if (this.#answer !== undefined || !hasCode(error, 'VARVE_UNSUPPORTED', 'VARVE_UNAVAILABLE')) {
+      return this.#fail(error);
+    }
     this.#dismiss();
     this.#refusal = error;
     this.#left = this.#pause = Math.min(this.#pause * 2 || 1, PAUSE_S_MAX);

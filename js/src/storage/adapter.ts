@@ -21,7 +21,7 @@ export interface LockOptions {
 }
 
 /**
- * Where stores are kept. Pass one as the option `storage` of `open`, `listStores` and `deleteStore`.
+ * Where stores are kept. Pass one as the option `storage` of `open`, `listStores`, `deleteStore`, `check` and `repair`.
  *
  * @example
  * import { open } from 'varve';

@@ -103,6 +103,8 @@ export interface ManagedDevice extends SlotDevice {
 /**
  * A device over an asynchronous storage. It accepts writes at once and commits them later. A read of bytes that are not in memory
  * throws a `SlotError` of kind `pending`, and the whole call is made again once the bytes are in memory.
+ *
+ * @experimental A minor version may change this interface.
  */
 export interface DeferredDevice extends ManagedDevice {
   /** Whether so much waits to be committed that writers should wait for the commit. */

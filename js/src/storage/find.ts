@@ -43,7 +43,7 @@ export function isLasting(cause: unknown): boolean {
 
 /**
  * Calls until a storage is available. Resolves with undefined once `maySkip` agrees to go on without it.
- * @throws `VARVE_UNSUPPORTED` when that takes too long.
+ * @throws `VARVE_UNAVAILABLE` when that takes too long.
  */
 export async function insist<T>(
   call: () => Promise<T>,
@@ -56,7 +56,7 @@ export async function insist<T>(
       if (await maySkip(cause)) return undefined;
       if (pause > PAUSE_MS_MAX) {
         const message = `A storage that may have the store is unavailable just now. Try again. ${(cause as Error).message}`;
-        throw new VarveError('VARVE_UNSUPPORTED', message, { cause });
+        throw new VarveError('VARVE_UNAVAILABLE', message, { cause });
       }
     }
     await delay(pause);

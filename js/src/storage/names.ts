@@ -10,7 +10,9 @@
 
 import { invalid } from '../errors.ts';
 
-const SLOT_NAME = /^slot-(\d{4})$/;
+const SLOT_NAME = /^slot-(\d{4,5})$/;
+/** Highest number of a slot: crates/varve/src/storage/files.rs has 16 bits for it. */
+const SLOT_MAX = 0xffff;
 /** Longest name that every file system accepts. */
 const NAME_BYTES_MAX = 255;
 /** Characters that are escaped, besides those that a URL escapes. */
@@ -57,6 +59,6 @@ export function slotName(slot: number): string {
 
 /** The slot number of a file name, or undefined. */
 export function slotNumber(name: string): number | undefined {
-  const match = SLOT_NAME.exec(name);
-  return match === null ? undefined : Number(match[1]);
+  const slot = Number(SLOT_NAME.exec(name)?.[1]);
+  return slot <= SLOT_MAX && slotName(slot) === name ? slot : undefined;
 }

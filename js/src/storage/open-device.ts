@@ -38,7 +38,7 @@ export interface IndexedDbStores {
 /**
  * Opens the requested storage; without a `kind`, the one that the store is in, or the best one for a new store.
  * @throws `VARVE_INVALID_ARGUMENT` for an unknown storage; `VARVE_UNSUPPORTED` when the requested storage, or the one that has the
- * store, is unavailable here.
+ * store, is unavailable here; `VARVE_UNAVAILABLE` while one that may have the store does not answer.
  */
 export async function openDevice(
   name: string,

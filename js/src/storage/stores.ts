@@ -29,7 +29,7 @@ export async function listStores(adapter?: StorageAdapter): Promise<string[]> {
 /**
  * Removes a store and everything in it, from every storage that has one of this name.
  * @returns Whether it existed.
- * @throws `VARVE_LOCKED` while another tab or worker has it open; `VARVE_UNSUPPORTED`, with nothing removed, while the browser refuses a
+ * @throws `VARVE_LOCKED` while another tab or worker has it open; `VARVE_UNAVAILABLE`, with nothing removed, while the browser refuses a
  * storage that may have it; the signal's `reason` when it aborts while this waits.
  */
 export async function deleteStore(name: string, lock: LockOptions, adapter?: StorageAdapter): Promise<boolean> {

@@ -13,7 +13,7 @@ import type { ExportOptions } from '../portable/types.ts';
 import type { EngineOptions } from '../protocol/messages.ts';
 import { isAdapter, LOCK_TIMEOUT_DEFAULT } from '../storage/adapter.ts';
 import type { CheckOptions, ClosedStoreOptions, RepairOptions } from '../tools/types.ts';
-import type { CommonOpenOptions, DeleteOptions, ListOptions } from '../types.ts';
+import type { CommonOpenOptions, DeleteStoreOptions, ListStoresOptions } from '../types.ts';
 import type { OpenOptions } from './open-options.ts';
 
 /** Longest name of a store, in the percent-encoded form that names its directory. */
@@ -50,11 +50,11 @@ export const OPEN_INLINE: Known<Omit<OpenOptions<never, never>, 'worker'>> = {
 export const OPEN: Known<OpenOptions<never, never>> = { ...OPEN_INLINE, worker: 1 };
 
 export const PRELOAD: Known<Pick<CommonOpenOptions<never, never>, 'wasm'>> = { wasm: 1 };
-export const LIST: Known<ListOptions> = { ...WAIT, storage: 1 };
-export const DELETE: Known<DeleteOptions> = { ...LIST, lockTimeout: 1 };
+export const LIST: Known<ListStoresOptions> = { ...WAIT, storage: 1 };
+export const DELETE: Known<DeleteStoreOptions> = { ...LIST, lockTimeout: 1 };
 export const CHECK: Known<CheckOptions> = { ...WAIT, ...COMPACT, tools: 1 };
-export const CHECK_CLOSED: Known<ClosedStoreOptions & DeleteOptions> = { ...DELETE, ...CHECK, encryption: 1 };
-export const REPAIR: Known<RepairOptions & DeleteOptions> = { ...CHECK_CLOSED, into: 1, strict: 1 };
+export const CHECK_CLOSED: Known<ClosedStoreOptions & DeleteStoreOptions> = { ...DELETE, ...CHECK, encryption: 1 };
+export const REPAIR: Known<RepairOptions & DeleteStoreOptions> = { ...CHECK_CLOSED, into: 1, dropOlder: 1 };
 export const EXPORT: Known<ExportOptions<never>> = { ...RANGE, ...WAIT, ...COMPACT, encryption: 1 };
 
 /** Throws unless the name can name a store. */

@@ -16,9 +16,9 @@ export function checkRequest(name: string, options: ClosedStoreOptions): RepairR
 
 /** The request of a repair. Throws unless its name and its options are valid. */
 export function repairRequest(name: string, options: RepairOptions): RepairRequest {
-  const { into = `${name}-repaired`, strict = false } = options;
+  const { into = `${name}-repaired`, dropOlder = false } = options;
   const request = checkRequest(name, options);
   checkName(into);
   if (into === name) throw invalid('A store is not repaired in place: name another one as into.');
-  return { ...request, into, strict };
+  return { ...request, into, strict: dropOlder };
 }

@@ -138,14 +138,14 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
    * store is not encrypted.
    *
    * @example
-   * await db.addKey(outputOfPasskey); // the passphrase still opens it
+   * await db.addEncryptionKey(outputOfPasskey); // the passphrase still opens it
    */
-  async addKey(key: EncryptionKey): Promise<void> {
+  async addEncryptionKey(key: EncryptionKey): Promise<void> {
     return this.#changeKeys('add', keyOfNow(key));
   }
 
   /** Removes a key. Rejects with `VARVE_KEY` if it opens nothing, and with `VARVE_INVALID_ARGUMENT` if it is the last one. */
-  async removeKey(key: EncryptionKey): Promise<void> {
+  async removeEncryptionKey(key: EncryptionKey): Promise<void> {
     return this.#changeKeys('remove', keyOfNow(key));
   }
 
@@ -155,9 +155,9 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
    * already.
    *
    * @example
-   * await db.changeKey(await deriveKey(old), await deriveKey(passphrase));
+   * await db.changeEncryptionKey(await deriveKey(old), await deriveKey(passphrase));
    */
-  async changeKey(from: EncryptionKey, to: EncryptionKey): Promise<void> {
+  async changeEncryptionKey(from: EncryptionKey, to: EncryptionKey): Promise<void> {
     return this.#changeKeys('change', keyOfNow(from), keyOfNow(to));
   }
 

@@ -19,7 +19,7 @@ import type {
 import type { Client } from '../client/client.ts';
 import { batchOperation, deleteRange, Operations, syncOperation } from '../client/operations.ts';
 import { formatsAt } from '../codec/formats.ts';
-import { itemOf } from '../codec/item.ts';
+import { conditionOf, itemOf } from '../codec/item.ts';
 import { type ByteRange, encodeRange, halfOpen } from '../codec/range.ts';
 import {
   addAll,
@@ -41,7 +41,7 @@ import { levelNumber } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import type {
   BeginOptions,
-  DeleteKeyOptions,
+  DeleteOptions,
   DeleteReceipt,
   Key,
   KeyRange,
@@ -159,17 +159,17 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
     return this.#collected((batch) => addAll(batch, entries), options);
   }
 
-  delete(key: K, options: DeleteKeyOptions & { existed: true }): Promise<DeleteReceipt>;
-  delete(key: K, options?: DeleteKeyOptions): Promise<Receipt>;
-  delete(key: K, options?: DeleteKeyOptions): Promise<Receipt> {
-    const { ifSequence, existed } = options ?? {};
-    if (ifSequence === undefined) {
-      const operation = existed ? this.formats.deleteAsking : this.formats.delete;
+  delete(key: K, options: DeleteOptions & { existed: true }): Promise<DeleteReceipt>;
+  delete(key: K, options?: DeleteOptions): Promise<Receipt>;
+  delete(key: K, options?: DeleteOptions): Promise<Receipt> {
+    const condition = conditionOf(options);
+    if (condition === undefined) {
+      const operation = options?.existed ? this.formats.deleteAsking : this.formats.delete;
       return this.#write(operation, key, undefined, options, DELETE);
     }
-    const receipt = this.#collected((batch) => batch.delete(key, { ifSequence }), options, DELETE);
+    const receipt = this.#collected((batch) => batch.delete(key, condition), options, DELETE);
     // The condition was true.
-    return existed ? receipt.then((found) => ({ ...found, existed: ifSequence !== null })) : receipt;
+    return options?.existed ? receipt.then((found) => ({ ...found, existed: condition.ifSequence !== null })) : receipt;
   }
 
   async deleteRange(range: KeyRange<K>, options?: WriteOptions): Promise<Receipt> {

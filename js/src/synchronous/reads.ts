@@ -29,7 +29,7 @@ export interface SnapshotReads<K, V> {
 }
 
 /** Reads of a store, of a snapshot or in a transaction. */
-export abstract class SyncReadView<K, V> implements Omit<Reads<K, V>, 'getEntry'>, Iterable<[K, V]> {
+export abstract class SyncReader<K, V> implements Omit<Reads<K, V>, 'getEntry'>, Iterable<[K, V]> {
   abstract get(key: K, options?: WaitOptions): V | undefined;
 
   abstract has(key: K, options?: WaitOptions): boolean;

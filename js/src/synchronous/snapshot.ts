@@ -12,7 +12,7 @@ import { checkWait } from '../options.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { dispose } from '../runtime/dispose.ts';
 import type { CountOptions, Entry, Key, ScanOptions, SyncRangeIterator, ViewOptions, WaitOptions } from '../types.ts';
-import { type SnapshotReads, SyncReadView } from './reads.ts';
+import { type SnapshotReads, SyncReader } from './reads.ts';
 
 const collected = whenCollected<() => void>((release) => release());
 
@@ -26,7 +26,7 @@ interface SnapshotState {
 }
 
 /** Reads of a snapshot, or of a part of it. */
-export class SyncSnapshotView<K, V> extends SyncReadView<K, V> implements Reads<K, V> {
+export class SyncReadView<K, V> extends SyncReader<K, V> implements Reads<K, V> {
   readonly #reads: SnapshotReads<K, V>;
   readonly #state: SnapshotState;
 
@@ -38,8 +38,8 @@ export class SyncSnapshotView<K, V> extends SyncReadView<K, V> implements Reads<
   }
 
   /** Reads of a part of it: of a view of the same store, or of the keys that begin with a prefix. See `at` of `varve`. */
-  at<K2 = Key, V2 = V>(place: Place<K2, V2>, options?: ViewOptions<K2, V2>): SyncSnapshotView<K2, V2> {
-    return new SyncSnapshotView(this.#reads.at(formatsAt(this.#reads.formats, place, options)), this.#state);
+  at<K2 = Key, V2 = V>(place: Place<K2, V2>, options?: ViewOptions<K2, V2>): SyncReadView<K2, V2> {
+    return new SyncReadView(this.#reads.at(formatsAt(this.#reads.formats, place, options)), this.#state);
   }
 
   get(key: K, options?: WaitOptions): V | undefined {
@@ -72,7 +72,7 @@ export class SyncSnapshotView<K, V> extends SyncReadView<K, V> implements Reads<
 }
 
 /** The store as it was when `store.snapshot()` was called. It has all the reads of a store, and no writes. */
-export class SyncSnapshot<K, V> extends SyncSnapshotView<K, V> implements Disposable {
+export class SyncSnapshot<K, V> extends SyncReadView<K, V> implements Disposable {
   /** The sequence of the last write that it sees. */
   readonly sequence: number;
   /** @internal Its number in the engine. */

@@ -82,18 +82,18 @@ export class SyncStore<K, V> extends SyncView<K, V> {
     return this.#changeKeys('encrypt', withKeyOfNow({ encryption }).encryption, () => this.compact({ onProgress }));
   }
 
-  /** Adds a key: see `addKey` of `varve`. */
-  async addKey(key: EncryptionKey): Promise<void> {
+  /** Adds a key: see `addEncryptionKey` of `varve`. */
+  async addEncryptionKey(key: EncryptionKey): Promise<void> {
     return this.#changeKeys('add', keyOfNow(key));
   }
 
-  /** Removes a key: see `removeKey` of `varve`. */
-  async removeKey(key: EncryptionKey): Promise<void> {
+  /** Removes a key: see `removeEncryptionKey` of `varve`. */
+  async removeEncryptionKey(key: EncryptionKey): Promise<void> {
     return this.#changeKeys('remove', keyOfNow(key));
   }
 
-  /** Puts a key into the place of another: see `changeKey` of `varve`. */
-  async changeKey(from: EncryptionKey, to: EncryptionKey): Promise<void> {
+  /** Puts a key into the place of another: see `changeEncryptionKey` of `varve`. */
+  async changeEncryptionKey(from: EncryptionKey, to: EncryptionKey): Promise<void> {
     return this.#changeKeys('change', keyOfNow(from), keyOfNow(to));
   }
 

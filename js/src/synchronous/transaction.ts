@@ -38,7 +38,7 @@ import type {
   ViewOptions,
   WaitOptions,
 } from '../types.ts';
-import { type Lay, type SnapshotReads, SyncReadView } from './reads.ts';
+import { type Lay, type SnapshotReads, SyncReader } from './reads.ts';
 import { Want } from './scan.ts';
 
 /** How often `update` calls a function that writes the key itself. */
@@ -48,7 +48,7 @@ export const UPDATE_ATTEMPTS_MAX = 16;
 export type SyncUpgrade<K, V> = (tx: SyncTransaction<K, V>, versions: UpgradeVersions) => void;
 
 /** The argument of the function of a synchronous `transaction`. After the transaction has ended every call throws `VARVE_CLOSED`. */
-export class SyncTransaction<K, V> extends SyncReadView<K, V> implements TransactionWrites<K, V> {
+export class SyncTransaction<K, V> extends SyncReader<K, V> implements TransactionWrites<K, V> {
   readonly #work: Workspace<K, V>;
   readonly #reads: SnapshotReads<K, V>;
   readonly #snapshot: number;

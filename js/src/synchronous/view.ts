@@ -8,7 +8,7 @@
 
 import type { Place, Reads, Writes } from '../api.ts';
 import { type Formats, formatsAt } from '../codec/formats.ts';
-import { itemOf } from '../codec/item.ts';
+import { conditionOf, itemOf } from '../codec/item.ts';
 import { encodeRange, halfOpen } from '../codec/range.ts';
 import { hasCode } from '../errors.ts';
 import { addAll, checkOptions, checkWait, DELETE, durabilityOf, type Known, SET, UPDATE, WAIT } from '../options.ts';
@@ -18,7 +18,7 @@ import { lifetimeOf } from '../transaction/lifetime.ts';
 import type {
   BeginOptions,
   CountOptions,
-  DeleteKeyOptions,
+  DeleteOptions,
   DeleteReceipt,
   Entry,
   Key,
@@ -38,7 +38,7 @@ import type { EngineExports } from '../wasm/exports.ts';
 import type { EngineFault } from '../wasm/fault.ts';
 import { beginSync, type SyncTransactionHandle } from './begin.ts';
 import type { SyncCore } from './core.ts';
-import { type SnapshotReads, SyncReadView } from './reads.ts';
+import { type SnapshotReads, SyncReader } from './reads.ts';
 import type { ScratchWriter } from './scratch-writer.ts';
 import { SyncSnapshot } from './snapshot.ts';
 import {
@@ -52,7 +52,7 @@ import {
 export class SyncBatch<K, V> extends Batch<K, V, Receipt> {}
 
 /** A part of a store, made by `store.at()`: the calls about keys, with keys relative to the part. It is closed with its store. */
-export class SyncView<K, V> extends SyncReadView<K, V> implements Reads<K, V>, Writes<K, V> {
+export class SyncView<K, V> extends SyncReader<K, V> implements Reads<K, V>, Writes<K, V> {
   /** @internal */
   readonly formats: Formats<K, V>;
   /** @internal */
@@ -160,18 +160,18 @@ export class SyncView<K, V> extends SyncReadView<K, V> implements Reads<K, V>, W
     return addAll(this.batch(), entries).commit(options);
   }
 
-  delete(key: K, options: DeleteKeyOptions & { existed: true }): DeleteReceipt;
-  delete(key: K, options?: DeleteKeyOptions): Receipt;
-  delete(key: K, options?: DeleteKeyOptions): Receipt | DeleteReceipt {
+  delete(key: K, options: DeleteOptions & { existed: true }): DeleteReceipt;
+  delete(key: K, options?: DeleteOptions): Receipt;
+  delete(key: K, options?: DeleteOptions): Receipt | DeleteReceipt {
     if (!options?.existed) return this.#delete(key, options);
     const existed = this.has(key);
     return { ...this.#delete(key, options), existed };
   }
 
-  #delete(key: K, options?: DeleteKeyOptions): Receipt {
+  #delete(key: K, options?: DeleteOptions): Receipt {
     this.#core.ensureOpen();
-    const ifSequence = options?.ifSequence;
-    if (ifSequence !== undefined) return this.#batch(DELETE).delete(key, { ifSequence }).commit(options);
+    const condition = conditionOf(options);
+    if (condition !== undefined) return this.#batch(DELETE).delete(key, condition).commit(options);
     const durability = durabilityOf(options, DELETE);
     const keyBytes = this.#writer.key(this.formats.keys.stored(key));
     let status: number;

@@ -176,7 +176,7 @@ export const storeClauses: readonly Clause[] = [
       await expectRejected(openWith(2), 'VARVE_KEY', 'opening an encrypted store with another key');
       const changed = await openWith(1);
       await closing(changed, async () => {
-        await changed.changeKey(key(1), key(2));
+        await changed.changeEncryptionKey(key(1), key(2));
         await changed.rotateKey();
         await addEntries(changed, 600);
         await changed.compact();

@@ -10,7 +10,7 @@ import { decodeKey } from '../codec/key-reader.ts';
 import { erase } from '../encryption/data-keys.ts';
 import { unlock } from '../encryption/slots.ts';
 import type { UserKey } from '../encryption/user-key.ts';
-import { invalid, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 import type { RepairRequest } from '../protocol/messages.ts';
 import { nextTurn } from '../runtime/turn.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
@@ -45,7 +45,7 @@ export interface RepairWatch {
 export type RepairStore = typeof repairStore;
 
 /** The report of the module: its keys are in hexadecimal. */
-interface RawReport extends Omit<RepairReport, 'store' | 'lost'> {
+interface RawReport extends Omit<RepairReport, 'name' | 'lost'> {
   readonly lost: readonly (Omit<LostPart, 'from' | 'to'> & { readonly from?: string; readonly to?: string })[];
 }
 
@@ -64,7 +64,7 @@ export async function repairStore(
   const module = await loadTools(request.tools);
   // If one storage of the origin has a store with this name, the name is taken in all of them.
   const names = adapter === undefined ? await listStores() : await adapter.list();
-  if (!names.includes(name)) throw invalid(`There is no store "${name}".`);
+  if (!names.includes(name)) throw new VarveError('VARVE_NOT_FOUND', `There is no store "${name}".`);
   const storage = adapter ?? (await storageOf(name, indexedDb));
   const devices: ManagedDevice[] = [];
   const open = async (one: string): Promise<ManagedDevice> => {
@@ -73,7 +73,7 @@ export async function repairStore(
     return device;
   };
   const taken = (): VarveError =>
-    invalid(`There is a store "${into}" already: delete it, or name another one as into.`);
+    new VarveError('VARVE_EXISTS', `There is a store "${into}" already: delete it, or name another one as into.`);
   /** The new store, until it is whole. */
   let unfinished: string | undefined;
   try {
@@ -92,7 +92,7 @@ export async function repairStore(
     });
     await fill(target, made);
     unfinished = undefined;
-    return { store: into, ...report };
+    return { name: into, ...report };
   } catch (error) {
     if (error instanceof OpfsUnavailable) throw new VarveError('VARVE_UNSUPPORTED', error.message, { cause: error });
     throw watch.signal?.aborted ? watch.signal.reason : commitFailure(error);
@@ -121,7 +121,7 @@ async function salvage(
   source: ManagedDevice,
   target: ManagedDevice,
   { strict, user, onProgress, signal }: RepairWatch & { strict: boolean; user: UserKey | undefined },
-): Promise<Omit<RepairReport, 'store'>> {
+): Promise<Omit<RepairReport, 'name'>> {
   const tools = new Tools(module, [source, target]);
   const keys = user === undefined ? new Uint8Array(0) : await keysOf(user, () => tools.keySlots(0));
   tools.put(Uint8Array.of(...crypto.getRandomValues(new Uint8Array(24)), ...keys));

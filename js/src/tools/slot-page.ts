@@ -5,8 +5,6 @@
  * its checksums which copy is valid.
  */
 
-import { SLOT_DATA_OFFSET } from '../storage/device.ts';
-
 /** The file kind of a table. */
 export const TABLE = 3;
 
@@ -31,18 +29,12 @@ export function filesOf(page: Uint8Array, bytes: number): FilePlace[] {
   const found = new Map<string, FilePlace>();
   for (let at = 0; at + COPY_BYTES <= page.length; at += COPY_BYTES) {
     if (view.getUint32(at, true) !== MAGIC) continue;
-    for (const place of view.getUint16(at + 4, true) === 1 ? single(view, at) : claims(view, at)) {
+    for (const place of claims(view, at)) {
       const end = Math.min(place.end, bytes);
       found.set(`${place.kind} ${place.start} ${end}`, { ...place, end });
     }
   }
   return [...found.values()];
-}
-
-/** Version 1: one file, to the end of the slot. */
-function single(view: DataView, at: number): FilePlace[] {
-  const kind = view.getUint8(at + 6);
-  return kind === 0 ? [] : [{ kind, start: SLOT_DATA_OFFSET, end: Number.POSITIVE_INFINITY }];
 }
 
 function claims(view: DataView, at: number): FilePlace[] {

@@ -18,7 +18,7 @@ export interface CheckOptions {
   tools?: WasmSource | undefined;
 }
 
-/** The rough kind of a problem. */
+/** The rough kind of a problem. A minor version may add a kind. */
 export type CheckProblemKind =
   | 'slot'
   | 'missing'
@@ -45,7 +45,7 @@ export interface CheckProblem {
   readonly level?: number | undefined;
 }
 
-/** The result of `check`. */
+/** The result of `check`. A minor version may add fields. */
 export interface CheckReport {
   /** True if there are no problems. */
   readonly ok: boolean;
@@ -85,7 +85,7 @@ export interface RepairOptions extends ClosedStoreOptions {
    * Leaves out entries that may be older than lost data. Default false: they are kept, and counted as `older`. If records of
    * the log are lost, their keys are unknown: then every older entry is left out.
    */
-  strict?: boolean | undefined;
+  dropOlder?: boolean | undefined;
   /** The key of an encrypted store. The new store has the same keys. */
   encryption?: EncryptionOptions | undefined;
 }
@@ -108,10 +108,10 @@ export interface LostPart {
   readonly to: Key | undefined;
 }
 
-/** The result of `repair`. */
+/** The result of `repair`. A minor version may add fields. */
 export interface RepairReport {
   /** The name of the new store. */
-  readonly store: string;
+  readonly name: string;
   /** Entries in it. */
   readonly entries: number;
   /** Tables that were read, at least in part. */
@@ -120,7 +120,7 @@ export interface RepairReport {
   readonly segments: number;
   /** Records in them. */
   readonly records: number;
-  /** Entries that may be older than lost data: kept, or left out with `strict`. */
+  /** Entries that may be older than lost data: kept, or left out with `dropOlder`. */
   readonly older: number;
   /** True if the log ended like that of a closed store: nothing is missing at its end. False after a crash, and without a log. */
   readonly sealed: boolean;

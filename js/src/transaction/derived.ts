@@ -2,16 +2,17 @@
  * Which keys of a store are derived from others, so that exports can leave them out, and imports and upgrades can mark them as out of date.
  *
  *   key      ff "derived"                 reserved: no key of a user begins with ff
- *   value    { u32 marks | u32 runs | { u32 length | bytes }* }*, for each derivation: source, marks, derived prefixes
+ *   value    { u32 marks, at most 65535 | u32 runs | { u32 length | bytes }* }*, for each derivation: source, marks, derived prefixes
  *
  * Code that derives keys reads a mark before it relies on them. An import or an upgrade that writes under a source sets the marks
  * in the same batch, on the condition that the statement is still as it was read. Code that makes a statement reads a mark of the
  * previous statement in the same transaction. So keys that are out of date always have their marks.
  *
- * Invariant: nothing here knows what is derived, or how.
+ * Invariant: nothing here knows what is derived, or how. A value that does not fit this layout is of a later one: `VARVE_VERSION`.
  */
 
 import type { KeyFormat } from '../codec/key-format.ts';
+import { newer } from '../codec/newer.ts';
 import { compareBytes } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 
@@ -39,24 +40,27 @@ export interface Reserved<R = Promise<Uint8Array | undefined>> {
   touches(prefix: Uint8Array): boolean;
 }
 
-/** The statements in a value; none if there is no value. */
+/** The statements in a value; none if there is no value. Throws `VARVE_VERSION`. */
 export function readDerivations(value: Uint8Array | undefined): Derivation[] {
   const all: Derivation[] = [];
   if (value === undefined) return all;
   const view = new DataView(value.buffer, value.byteOffset, value.length);
+  const unknown = (): Error => newer('the list of derived keys');
   let at = 0;
-  const word = (): number => {
-    at += 4;
-    return view.getUint32(at - 4, true);
-  };
-  const run = (): Uint8Array => {
-    const length = word();
+  const take = (length: number): number => {
     at += length;
-    return value.slice(at - length, at);
+    if (at > value.length) throw unknown();
+    return at - length;
+  };
+  const word = (): number => view.getUint32(take(4), true);
+  const run = (): Uint8Array => {
+    const start = take(word());
+    return value.slice(start, at);
   };
   while (at < value.length) {
     const marks = word();
-    const [source, ...others] = Array.from({ length: word() }, run) as [Uint8Array];
+    const [source, ...others] = Array.from({ length: word() }, run);
+    if (marks > 0xffff || source === undefined || others.length < marks) throw unknown();
     all.push({ source, marks: others.slice(0, marks), derived: others.slice(marks) });
   }
   return all;

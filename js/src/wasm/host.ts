@@ -38,7 +38,7 @@ export class HostDevices {
       this.#memory = exports.memory as WebAssembly.Memory;
       return exports as unknown as Exports;
     } catch (cause) {
-      if (cause instanceof RangeError) throw new VarveError('VARVE_UNSUPPORTED', NO_ROOM, { cause });
+      if (cause instanceof RangeError) throw new VarveError('VARVE_UNAVAILABLE', NO_ROOM, { cause });
       throw cause;
     }
   }

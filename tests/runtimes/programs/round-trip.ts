@@ -38,7 +38,7 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
 const encryption = { key: new Uint8Array(32).fill(7) };
 const passphrase = await deriveKey('silt', { iterations: 100_000 });
 const byBytes = await open('secret', { storage, encryption });
-if (byBytes.recovery.state === 'new') await byBytes.addKey(passphrase);
+if (byBytes.recovery.state === 'new') await byBytes.addEncryptionKey(passphrase);
 await byBytes.set(name, 'secret');
 await byBytes.close();
 const byPassphrase = await openSync('secret', { storage, encryption: { key: passphrase } });
@@ -50,9 +50,9 @@ const refused = await Promise.all([
 ]);
 const { ok: secretOk, withoutKey } = await check('secret', { storage });
 
-const { store, entries } = await repair('shared', { storage, into: `copy by ${name}` });
+const { name: copy, entries } = await repair('shared', { storage, into: `copy by ${name}` });
 const stores = await listStores({ storage });
-await deleteStore(store, { storage });
+await deleteStore(copy, { storage });
 const is = typeof value === 'object' && value !== null && 'n' in value && value.n === 2n ** 70n;
 say(
   JSON.stringify({

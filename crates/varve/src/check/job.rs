@@ -85,6 +85,8 @@ pub struct Check {
     report: CheckReport,
     bytes_total: u64,
     bytes_done: u64,
+    /// A newer format wrote the table that was fetched last.
+    newer: Option<Error>,
 }
 
 enum Asked {
@@ -119,6 +121,7 @@ impl Check {
             report: CheckReport::default(),
             bytes_total: 0,
             bytes_done: 0,
+            newer: None,
         })
     }
 
@@ -133,8 +136,11 @@ impl Check {
     /// Does one part of the work: at most one block.
     ///
     /// # Errors
-    /// `Error::Io` when a file is too large for this machine.
+    /// `Error::Version` when a newer format wrote a file, `Error::Io` when a file is too large for this machine.
     pub fn step(&mut self) -> Result<CheckStep> {
+        if let Some(error) = self.newer.take() {
+            return Err(error);
+        }
         if let Some(&file) = self.fetch.front() {
             let found = self.survey.files.get(&file);
             let (slot, offset, bytes) =
@@ -144,7 +150,7 @@ impl Check {
             return Ok(CheckStep::Need { slot, offset, len });
         }
         if self.tables.is_none() {
-            self.judge();
+            self.judge()?;
             return Ok(CheckStep::Working);
         }
         if let Some(part) = self.parts.pop_front() {
@@ -164,7 +170,8 @@ impl Check {
             Some(Asked::File(file)) => {
                 self.fetch.retain(|waiting| *waiting != file);
                 if file.kind == FileKind::Table {
-                    without_key::check_table(&self.keyring, file.id, &bytes, &mut self.report);
+                    let checked = without_key::check_table(&self.keyring, file.id, &bytes, &mut self.report);
+                    self.newer = checked.err();
                     self.bytes_done += bytes.len() as u64;
                 } else {
                     self.fetched.insert(file, bytes);
@@ -208,28 +215,28 @@ impl Check {
     }
 
     /// Judges the manifest and the log, which were fetched. After that it is known which tables exist.
-    fn judge(&mut self) {
+    fn judge(&mut self) -> Result<()> {
         if self.survey.files.is_empty() && self.survey.headless.is_empty() {
             // A store that was never written to: opening it makes a new one.
             self.tables = Some(VecDeque::new());
-            return;
+            return Ok(());
         }
         let mut fetched = std::mem::take(&mut self.fetched);
-        if without_key::check(&self.keyring, &fetched, self.log_end, &mut self.report) {
+        if without_key::check(&self.keyring, &fetched, self.log_end, &mut self.report)? {
             let tables = self.survey.files.iter().filter(|(file, _)| file.kind == FileKind::Table);
             self.fetch = tables.clone().map(|(file, _)| *file).collect();
             self.bytes_done = self.report.bytes;
             self.bytes_total = self.bytes_done + tables.map(|(_, found)| found.bytes).sum::<u64>();
             self.tables = Some(VecDeque::new());
             self.judge_pages(|_| true);
-            return;
+            return Ok(());
         }
-        let version = self.judge_manifests(&mut fetched).unwrap_or_default();
+        let version = self.judge_manifests(&mut fetched)?.unwrap_or_default();
         let segments = fetched.into_iter().filter(|(file, _)| file.kind == FileKind::Wal);
         let mut segments = segments.map(|(file, bytes)| (file.id, bytes)).collect();
         let floor = version.floors.log_floor;
         self.log_floor = floor;
-        self.chain = check_log(&self.keyring, &mut segments, floor, self.log_end, &mut self.report);
+        self.chain = check_log(&self.keyring, &mut segments, floor, self.log_end, &mut self.report)?;
         // A damaged manifest may be one with a lower floor.
         if self.is_closed && self.report.problems.iter().all(|problem| problem.kind != ProblemKind::Manifest)
         {
@@ -245,6 +252,7 @@ impl Check {
         self.bytes_done = self.report.bytes;
         self.bytes_total = self.report.bytes + version.tables().map(|(_, table)| table.size).sum::<u64>();
         self.tables = Some(version.tables().map(|(level, table)| (level as u8, table.clone())).collect());
+        Ok(())
     }
 
     /// Checks the pages of the slots with these files.
@@ -258,7 +266,7 @@ impl Check {
         }
     }
 
-    fn judge_manifests(&mut self, fetched: &mut BTreeMap<FileName, Vec<u8>>) -> Option<Version> {
+    fn judge_manifests(&mut self, fetched: &mut BTreeMap<FileName, Vec<u8>>) -> Result<Option<Version>> {
         let mut best: Option<(FileName, Inspection)> = None;
         for id in [0, 1] {
             let file = FileName::manifest(id);
@@ -277,12 +285,12 @@ impl Check {
                 Err(Error::Key(_)) => {
                     self.add_problem(file, ProblemKind::Manifest, "a manifest under a key that is not here");
                 }
-                Err(_) => self.add_problem(file, ProblemKind::Manifest, "a manifest of another format"),
+                Err(error) => return Err(error),
             }
         }
         let Some((file, best)) = best else {
             self.add_problem(FileName::manifest(0), ProblemKind::Manifest, "no manifest can be read");
-            return None;
+            return Ok(None);
         };
         self.report.bytes += best.end;
         let kind = ProblemKind::Manifest;
@@ -298,7 +306,7 @@ impl Check {
         if best.version.is_none() {
             self.add_problem(file, kind, "the snapshot does not verify");
         }
-        best.version
+        Ok(best.version)
     }
 
     /// Finds the parts of slots that no file in use contains.

@@ -8,24 +8,27 @@ use std::collections::BTreeMap;
 
 use super::{CheckReport, Problem, ProblemKind};
 use crate::codec::cipher::Keyring;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::types::FileName;
-use crate::wal::{Chain, HeaderError, SegmentHeader, Tail, decrypt_segment, header_was_lost, scan_segment};
+use crate::wal::{Chain, SegmentHeader, Tail, decrypt_segment, header_was_lost, scan_segment};
 
 /// Checks the segments above `log_floor`, and returns those that were found. `log_end` is the number of bytes written to the newest one,
 /// where that is known; 0 when it is known to have a torn tail.
+///
+/// # Errors
+/// `Error::Version` when a newer format wrote one.
 pub(super) fn check_log(
     keyring: &Keyring,
     segments: &mut BTreeMap<u64, Vec<u8>>,
     log_floor: u64,
     log_end: Option<u64>,
     report: &mut CheckReport,
-) -> Chain {
+) -> Result<Chain> {
     let mut chain = Chain::new();
     let mut headers = BTreeMap::new();
     for (&id, bytes) in segments.range_mut(log_floor.saturating_add(1)..) {
-        match SegmentHeader::decode(bytes) {
-            Ok(header) if header.segment == id => {
+        match SegmentHeader::read(bytes)? {
+            Some(header) if header.segment == id => {
                 match decrypt_segment(keyring, &header, bytes) {
                     Err(Error::Corrupt(damage)) => add_problem(report, id, damage.offset, damage.what),
                     Err(_) => add_problem(report, id, 0, "a WAL segment under a key that is not here"),
@@ -33,7 +36,6 @@ pub(super) fn check_log(
                 }
                 headers.insert(id, header);
             }
-            Err(HeaderError::Version(_)) => add_problem(report, id, 0, "a WAL segment of another format"),
             _ if header_was_lost(bytes, id, keyring.store()) => {
                 add_problem(report, id, 0, "the header of a WAL segment is damaged")
             }
@@ -56,7 +58,7 @@ pub(super) fn check_log(
                     level: None,
                 });
             }
-            return chain;
+            return Ok(chain);
         };
         let end = check_segment(bytes, header, named_end, log_end, report);
         // Of a damaged segment, the end is not known.
@@ -64,7 +66,7 @@ pub(super) fn check_log(
         named_end = Some(header.previous_end);
         next = Some(header.previous).filter(|&previous| previous < id);
     }
-    chain
+    Ok(chain)
 }
 
 fn check_segment(

@@ -17,7 +17,8 @@
 //! If the store is encrypted and the keyring is empty, the check verifies all hashes, which are over ciphertext, and nothing else:
 //! see `without_key.rs`.
 //!
-//! Invariants: nothing is changed. Damage is listed, and never returned as an error. One damaged place does not hide the next.
+//! Invariants: nothing is changed. Damage is listed, and never returned as an error; a file of a newer format is an error, and no damage.
+//! One damaged place does not hide the next.
 
 mod job;
 mod log;
@@ -32,6 +33,7 @@ use crate::types::FileName;
 
 /// The kind of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ProblemKind {
     /// The page that names the contents of a slot.
     Slot,
@@ -79,6 +81,7 @@ impl ProblemKind {
 
 /// One problem that the check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Problem {
     /// The file.
     pub file: FileName,
@@ -94,6 +97,7 @@ pub struct Problem {
 
 /// The result of a check: how much it verified, and its findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CheckReport {
     /// Tables.
     pub tables: u64,

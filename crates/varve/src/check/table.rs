@@ -82,10 +82,6 @@ impl TableCheck {
                     self.add_problem(report, ProblemKind::Footer, damage.what, Some(damage.offset));
                     return Ok(true);
                 }
-                Err(Error::Version { .. }) => {
-                    self.add_problem(report, ProblemKind::Footer, "a table of another format", None);
-                    return Ok(true);
-                }
                 Err(Error::Key(_)) => {
                     self.add_problem(
                         report,

@@ -18,37 +18,45 @@ use std::collections::BTreeMap;
 use super::{CheckReport, Problem, ProblemKind};
 use crate::codec::cipher::Keyring;
 use crate::codec::frame::Lost;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::manifest::{MANIFEST_HEADER_BYTES, ManifestHeader, verify_manifest};
-use crate::table::{FOOTER_BYTES, Footer, find_footers, intact_blocks, is_intact, salvage_table};
+use crate::table::{FOOTER_BYTES, Footer, find_table, intact_blocks, is_intact, salvage_table};
 use crate::types::{FileKind, FileName, StoreId};
-use crate::wal::{HeaderError, SegmentHeader, header_was_lost, verify_segment};
+use crate::wal::{SegmentHeader, header_was_lost, verify_segment};
 
 /// Records of a manifest that opens: the wrapped keys, and the snapshot.
 const MANIFEST_RECORDS_MIN: u32 = 2;
 
 /// Verifies the newest manifest and the log. Returns false, and does nothing, if the store is not encrypted or there are keys.
+///
+/// # Errors
+/// `Error::Version` when a newer format wrote one of them.
 pub(super) fn check(
     keyring: &Keyring,
     fetched: &BTreeMap<FileName, Vec<u8>>,
     log_end: Option<u64>,
     report: &mut CheckReport,
-) -> bool {
-    let manifests = fetched.iter().filter(|(file, _)| file.kind == FileKind::Manifest);
-    let opened = manifests.filter_map(|(file, bytes)| Some((*file, bytes, ManifestHeader::read(bytes)?)));
-    let newest = opened.max_by_key(|(_, _, header)| header.rotation);
+) -> Result<bool> {
+    let mut newest: Option<(FileName, &Vec<u8>, ManifestHeader)> = None;
+    for (file, bytes) in fetched.iter().filter(|(file, _)| file.kind == FileKind::Manifest) {
+        if let Some(header) = ManifestHeader::read(bytes)?
+            && newest.is_none_or(|(_, _, newest)| newest.rotation <= header.rotation)
+        {
+            newest = Some((*file, bytes, header));
+        }
+    }
     let Some((file, bytes, header)) =
         newest.filter(|(_, _, header)| header.key > 0 && keyring.current() == 0)
     else {
-        return false;
+        return Ok(false);
     };
     report.without_key = true;
     check_manifest(file, bytes, &header, report);
     for id in [0, 1].map(FileName::manifest).into_iter().filter(|id| !fetched.contains_key(id)) {
         add_problem(report, id, ProblemKind::Missing, "a manifest file is missing", None);
     }
-    check_log(fetched, keyring.store(), log_end, report);
-    true
+    check_log(fetched, keyring.store(), log_end, report)?;
+    Ok(true)
 }
 
 fn check_manifest(file: FileName, bytes: &[u8], header: &ManifestHeader, report: &mut CheckReport) {
@@ -77,20 +85,23 @@ fn check_log(
     store: &StoreId,
     log_end: Option<u64>,
     report: &mut CheckReport,
-) {
+) -> Result<()> {
     let segments = || fetched.iter().filter(|(file, _)| file.kind == FileKind::Wal);
     let mut headers = Vec::new();
     for (&file, bytes) in segments() {
-        let what = match SegmentHeader::decode(bytes) {
-            Ok(header) if header.segment == file.id => {
-                headers.push((file, bytes, header));
-                continue;
+        match SegmentHeader::read(bytes)? {
+            Some(header) if header.segment == file.id => headers.push((file, bytes, header)),
+            _ if header_was_lost(bytes, file.id, store) => {
+                add_problem(
+                    report,
+                    file,
+                    ProblemKind::Log,
+                    "the header of a WAL segment is damaged",
+                    Some(0),
+                );
             }
-            Err(HeaderError::Version(_)) => "a WAL segment of another format",
-            _ if header_was_lost(bytes, file.id, store) => "the header of a WAL segment is damaged",
-            _ => continue,
-        };
-        add_problem(report, file, ProblemKind::Log, what, Some(0));
+            _ => {}
+        }
     }
     let newest = headers.last().map(|(file, _, _)| *file);
     for (file, bytes, header) in &headers {
@@ -114,13 +125,16 @@ fn check_log(
             }
         }
     }
+    Ok(())
 }
 
 /// Verifies a table. `bytes` begin with it, and may end after it.
-pub(super) fn check_table(keyring: &Keyring, id: u64, bytes: &[u8], report: &mut CheckReport) {
+///
+/// # Errors
+/// `Error::Version` when a newer format wrote it.
+pub(super) fn check_table(keyring: &Keyring, id: u64, bytes: &[u8], report: &mut CheckReport) -> Result<()> {
     let file = FileName::table(id);
-    let found = find_footers(bytes, keyring.store()).find(|(start, found)| (*start, found.id) == (0, id));
-    let footer = found.and_then(|(_, meta)| {
+    let footer = find_table(bytes, keyring.store(), id)?.and_then(|meta| {
         let image = bytes.get(..usize::try_from(meta.size).ok()?)?;
         let start = image.len().checked_sub(FOOTER_BYTES)?;
         let (footer, _) = Footer::decode(&image[start..], keyring.store(), file, start as u64).ok()?;
@@ -131,7 +145,7 @@ pub(super) fn check_table(keyring: &Keyring, id: u64, bytes: &[u8], report: &mut
             let what = "a table has no footer: it is damaged, or a crash left it unfinished";
             add_problem(report, file, ProblemKind::Footer, what, None);
         }
-        return;
+        return Ok(());
     };
     report.tables += 1;
     report.bytes += image.len() as u64;
@@ -143,7 +157,7 @@ pub(super) fn check_table(keyring: &Keyring, id: u64, bytes: &[u8], report: &mut
         }
     }
     let remains = if footer.key == 0 {
-        salvage_table(image, keyring, id, Some(0), false)
+        salvage_table(image, keyring, id, Some(0), false)?
     } else {
         let end = blocks.first().map_or(0, |(_, handle)| handle.offset as usize);
         intact_blocks(&image[..end.min(image.len())], keyring.store(), id, Some(footer.key))
@@ -153,6 +167,7 @@ pub(super) fn check_table(keyring: &Keyring, id: u64, bytes: &[u8], report: &mut
         report.bytes -= u64::from(gap.len);
         add_problem(report, file, ProblemKind::Block, "block checksum", Some(gap.offset));
     }
+    Ok(())
 }
 
 fn add_problem(

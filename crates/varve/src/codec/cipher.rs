@@ -54,7 +54,7 @@ pub struct Encryption {
     /// The data keys. The identity of the store in it does not count.
     pub keyring: Keyring,
     /// For a new store: the data keys, wrapped for each user's key. The engine keeps these bytes in the manifest, as they are. They
-    /// must tell nothing without a user's key: see [`key_slots`](crate::manifest::key_slots).
+    /// must tell nothing without a user's key: see [`key_slots`](crate::key_slots).
     pub slots: Vec<u8>,
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: the returned version is the one of the file's records up to the damage, no matter how much follows.
 
 use super::Version;
-use super::header::{HeaderError, MANIFEST_HEADER_BYTES, ManifestHeader};
+use super::header::{MANIFEST_HEADER_BYTES, ManifestHeader};
 use super::open::{Replay, Stop, decrypt_manifest, keys_of};
 use crate::codec::cipher::Keyring;
 use crate::codec::frame::{FrameScan, Lost, scan};
@@ -38,13 +38,7 @@ pub(crate) fn verify_manifest(bytes: &[u8], header: &ManifestHeader) -> Result<F
 /// # Errors
 /// [`Error::Version`] when it has another format, [`Error::Key`] when the key does not fit.
 pub fn inspect_manifest(keyring: &Keyring, bytes: &mut [u8]) -> Result<Option<Inspection>> {
-    let header = match ManifestHeader::decode(bytes) {
-        Ok(header) => header,
-        Err(HeaderError::Damaged) => return Ok(None),
-        Err(HeaderError::Version(found)) => {
-            return Err(Error::Version { found, supported: super::header::VERSION });
-        }
-    };
+    let Some(header) = ManifestHeader::read(bytes)? else { return Ok(None) };
     let Some((start, slots)) = keys_of(bytes, &header) else {
         let damage = Some((MANIFEST_HEADER_BYTES as u64, "the key slots are damaged"));
         let (version, slots, end, successor, torn) =

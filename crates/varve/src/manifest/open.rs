@@ -13,7 +13,7 @@
 //! failed. If the very last edit is damaged, it is the version of the edit before it, whose files are still kept.
 
 use super::edit::Edit;
-use super::header::{HeaderError, MANIFEST_HEADER_BYTES, ManifestHeader, VERSION};
+use super::header::{MANIFEST_HEADER_BYTES, ManifestHeader};
 use super::log::Manifest;
 use super::record;
 use super::version::Version;
@@ -59,17 +59,11 @@ pub fn key_slots<S: Storage>(storage: &S) -> Result<Option<Vec<u8>>> {
 }
 
 /// The wrapped data keys in the newest of these manifest files.
-pub(crate) fn newest_key_slots(
-    manifests: impl Iterator<Item = Result<Vec<u8>>>,
-) -> Result<Option<Vec<u8>>> {
+pub(crate) fn newest_key_slots(manifests: impl Iterator<Item = Result<Vec<u8>>>) -> Result<Option<Vec<u8>>> {
     let mut newest: Option<(u64, Option<Vec<u8>>)> = None;
     for bytes in manifests {
         let bytes = bytes?;
-        let header = match ManifestHeader::decode(&bytes) {
-            Ok(header) => header,
-            Err(HeaderError::Damaged) => continue,
-            Err(HeaderError::Version(found)) => return Err(Error::Version { found, supported: VERSION }),
-        };
+        let Some(header) = ManifestHeader::read(&bytes)? else { continue };
         let Some((start, slots)) = keys_of(&bytes, &header) else { continue };
         if record_at(&bytes, start, header.salt).is_some()
             && newest.as_ref().is_none_or(|(rotation, _)| *rotation < header.rotation)
@@ -158,11 +152,7 @@ fn read_whole<S: Storage>(storage: &S, file: FileName, len: u64) -> Result<Vec<u
 fn read_slot<S: Storage>(storage: &S, keyring: &Keyring, slot: u64, len: u64) -> Result<Content> {
     let file = FileName::manifest(slot);
     let mut bytes = read_whole(storage, file, len)?;
-    let header = match ManifestHeader::decode(&bytes) {
-        Ok(header) => header,
-        Err(HeaderError::Damaged) => return Ok(Content::Blank),
-        Err(HeaderError::Version(found)) => return Err(Error::Version { found, supported: VERSION }),
-    };
+    let Some(header) = ManifestHeader::read(&bytes)? else { return Ok(Content::Blank) };
     let (rotation, salt) = (header.rotation, header.salt);
     let Some((start, slots)) = keys_of(&bytes, &header) else { return Ok(Content::Blank) };
     let slots = slots.to_vec();

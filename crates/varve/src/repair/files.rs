@@ -75,7 +75,7 @@ pub fn key_slots<D: Slots>(device: &D) -> Result<Option<Vec<u8>>> {
 /// Looks for all files.
 ///
 /// # Errors
-/// `Error::Key` when a manifest is encrypted under a key that is not here.
+/// `Error::Key` when a manifest is encrypted under a key that is not here, `Error::Version` when a newer format wrote a file.
 pub(super) fn find<D: Slots>(device: &D, keyring: &Keyring, report: &mut RepairReport) -> Result<Files> {
     let mut found = survey(&pages(device)?)?;
     let headless = adopt_headless(device, &mut found)?;
@@ -160,7 +160,7 @@ fn adopt_headless<D: Slots>(device: &D, found: &mut Survey) -> Result<Vec<(FileN
     for &(slot, bytes) in &found.headless {
         let place = Place { slot, start: SLOT_HEADER_BYTES, bytes };
         let image = read(device, place, 0, bytes)?;
-        let Some(manifest) = ManifestHeader::read(&image) else {
+        let Some(manifest) = ManifestHeader::read(&image)? else {
             unknown.push((place, image));
             continue;
         };
@@ -174,13 +174,14 @@ fn adopt_headless<D: Slots>(device: &D, found: &mut Survey) -> Result<Vec<(FileN
     for (Place { slot, start, bytes }, image) in unknown {
         let inside = |at: u64, bytes| Place { slot, start: start + at, bytes };
         for at in (0..image.len()).step_by(PAGE_BYTES as usize) {
-            if let Ok(header) = SegmentHeader::decode(&image[at..])
+            if let Some(header) = SegmentHeader::read(&image[at..])?
                 && may_have_salt(&store, header.segment, header.salt)
             {
                 adopted.push((FileName::wal(header.segment), inside(at as u64, bytes - at as u64)));
             }
         }
-        for (at, table) in find_footers(&image, &store) {
+        for found in find_footers(&image, &store) {
+            let (at, table) = found?;
             adopted.push((FileName::table(table.id), inside(at, table.size)));
         }
     }

@@ -102,7 +102,7 @@ impl<S: Slots, D: Slots> Repair<S, D> {
     /// Does a part of the work; `false` when all work is done.
     ///
     /// # Errors
-    /// `Error::StorageFull` or `Error::Io` of the target.
+    /// `Error::Version` when a newer format wrote a file, before anything is written; `Error::StorageFull` or `Error::Io` of the target.
     pub fn step(&mut self) -> Result<bool> {
         if self.is_done {
             return Ok(false);

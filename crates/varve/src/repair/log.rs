@@ -45,7 +45,7 @@ pub(super) fn salvage_log<D: Slots>(
     for (&id, place) in files.segments.iter().rev() {
         let file = FileName::wal(id);
         let mut bytes = read(device, *place, 0, place.bytes)?;
-        let header = SegmentHeader::decode(&bytes).ok().filter(|header| header.segment == id);
+        let header = SegmentHeader::read(&bytes)?.filter(|header| header.segment == id);
         let end: Option<u64> = named_end.take_if(|(previous, _)| *previous == id).map(|(_, end)| end);
         if let Some(header) = header {
             named_end = Some((header.previous, header.previous_end));
@@ -151,11 +151,20 @@ impl LogEntries {
                     report.records += 1;
                     floor = floor.min(record.first_sequence);
                     let mut sequence = record.first_sequence;
-                    for entry in record.entries.flatten() {
+                    let end = sequence + record.count;
+                    for entry in record.entries.map_while(Result::ok) {
                         self.add(&entry, sequence);
                         sequence += 1;
                     }
                     last = Some(sequence - 1);
+                    if sequence < end {
+                        report.lost.push(Lost {
+                            offset: record.offset as u64,
+                            bytes: Some((record.end - record.offset) as u64),
+                            sequences: Some((sequence, end - 1)),
+                            ..Lost::of(file, "a record of a WAL segment has entries that cannot be read")
+                        });
+                    }
                 }
             }
         }

@@ -17,7 +17,7 @@
 //!
 //! Invariants: no byte is trusted if its checksum does not match. A key that was readable and is missing, or has an
 //! older value, lies in a range or file that the report lists. The new store's manifest is written last: a repair that
-//! did not finish leaves nothing that opens.
+//! did not finish leaves nothing that opens. A file of a newer format is no damage: the repair ends with `Error::Version` before it writes.
 
 mod files;
 mod job;
@@ -51,6 +51,7 @@ pub struct RepairOptions {
 
 /// Something that could not be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Lost {
     /// The file; `None` only by default.
     pub file: Option<FileName>,
@@ -91,6 +92,7 @@ impl Lost {
 
 /// The report of a repair.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RepairReport {
     /// Entries of the new store.
     pub entries: u64,

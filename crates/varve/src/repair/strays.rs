@@ -40,7 +40,8 @@ pub(super) fn adopt_strays<D: Slots>(
             let place =
                 Place { slot, start: SLOT_HEADER_BYTES, bytes: size.saturating_sub(SLOT_HEADER_BYTES) };
             let image = read(device, place, 0, place.bytes)?;
-            for (at, footer) in find_footers(&image, files.keyring.store()) {
+            for found in find_footers(&image, files.keyring.store()) {
+                let (at, footer) = found?;
                 let is_this = |table: &&std::rc::Rc<TableMeta>| {
                     (table.id, table.footer_hash) == (footer.id, footer.footer_hash)
                 };

@@ -10,7 +10,7 @@ use crate::codec::cipher::Keyring;
 use crate::error::Result;
 use crate::storage::Slots;
 use crate::table::{
-    Block, BlockHandle, BlockKind, Remains, TableMeta, find_footers, key_of, open_block, salvage_table,
+    Block, BlockHandle, BlockKind, Remains, TableMeta, find_table, key_of, open_block, salvage_table,
 };
 use crate::types::{FileName, RangeTombstone, SEQUENCE_MAX};
 
@@ -53,9 +53,7 @@ pub(super) fn salvage<D: Slots>(
     report: &mut RepairReport,
 ) -> Result<SalvagedTable> {
     let mut image = read(device, place, 0, place.bytes)?;
-    let found =
-        || find_footers(&image, keyring.store()).find(|(start, footer)| *start == 0 && footer.id == id);
-    let footer = if meta.is_none() { found().map(|(_, footer)| footer) } else { None };
+    let footer = if meta.is_none() { find_table(&image, keyring.store(), id)? } else { None };
     let size = meta.as_ref().map(|meta| meta.size).or(footer.as_ref().map(|footer| footer.size));
     let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(image.len());
     let missing = size.saturating_sub(image.len());
@@ -63,7 +61,7 @@ pub(super) fn salvage<D: Slots>(
     let key = meta.as_ref().map(|meta| meta.key);
     let expects_ranges = meta.as_ref().is_none_or(|meta| meta.range_tombstones > 0);
     let Remains { index, blocks, gaps, range_tombstones } =
-        salvage_table(&image, keyring, id, key, expects_ranges);
+        salvage_table(&image, keyring, id, key, expects_ranges)?;
     let known = meta.clone().or(footer.map(Rc::new));
     let newest = known.as_ref().map_or(SEQUENCE_MAX, |known| known.max_sequence);
     let oldest = known.as_ref().map_or(0, |known| known.min_sequence);

@@ -3,15 +3,15 @@
 //! ```text
 //! slot    page 4096 B | bytes of the files, each from a page boundary on
 //! page    copies of one header at 0 and 1024, of the one before or after it at 2048 and 3072
-//! copy    "VRVP" | u16 version | u8 kind | u8 0 | store id 16 B | u64 number | u64 generation | u64 xxh3
-//!         0        4             6         7      8               24           32               40   .. 48
-//! 2       kind 0, number: of claims | claim * number | zeros to 1016 | u64 xxh3
+//! copy    "VRVP" | u16 version | u16 0 | store id 16 B | u64 number of claims | u64 generation | u64 xxh3
+//!         0        4             6       8               24                     32               40   .. 48
+//!         claim * number | zeros to 1016 | u64 xxh3
 //! claim   u8 kind | 7 B number of the file | u64 generation | u32 first page | u32 pages, 0: to the end of the slot
 //! ```
 //!
-//! Version 1 ends after 48 bytes, has copies at 0 and 2048, and contains one file from page 1 to the end of the slot: `kind` is a
-//! [`FileKind`], 0 for none. It is read and not written. xxh3 is over the bytes of the copy before it, its seed the slot's number: a header
-//! that was written to the wrong slot is invalid.
+//! xxh3 is over the bytes of the copy before it, its seed the slot's number: a header that was written to the wrong slot is invalid. Every
+//! other version has the first 48 bytes in common. A valid copy with something else than the above was written by newer code: the slot is
+//! not free, its contents are unknown. Version 1 was never released.
 //!
 //! Invariant: a half of the page is two copies, written in one write. While a slot contains files, a new header goes to the half that does not
 //! contain the durable one, so a torn write leaves the durable header intact. A claim is durable with the first flush of its file: until then
@@ -29,17 +29,15 @@ pub const SLOT_HEADER_BYTES: u64 = 4096;
 /// Most files that a slot contains.
 pub(super) const CLAIMS_MAX: usize = 40;
 
-/// Length of the part that both versions have in common, in bytes.
+/// Length of the part that all versions have in common, in bytes.
 const HEAD_BYTES: usize = 48;
 /// Length of a copy in bytes.
 const COPY_BYTES: usize = 1024;
 /// Length of a half of the page.
 pub(super) const HALF_BYTES: usize = 2 * COPY_BYTES;
 
-/// The format version this code writes.
+/// The format version that this code reads and writes.
 const VERSION: u16 = 2;
-/// One file, to the end of the slot.
-const VERSION_SINGLE: u16 = 1;
 
 const MAGIC: &[u8; 4] = b"VRVP";
 
@@ -107,10 +105,7 @@ impl SlotHeader {
                 .step_by(COPY_BYTES)
                 .filter_map(|at| Some((at, decode_copy(page.get(at..)?, slot).ok()??)))
         };
-        let (at, (version, _)) = copies().find(|(_, (_, found))| found == self)?;
-        if version == VERSION_SINGLE {
-            return first_difference(&self.encode_single(slot), page, 0);
-        }
+        let (at, _) = copies().find(|(_, (_, found))| found == self)?;
         first_difference(&self.encode_half(slot), page, at / HALF_BYTES * HALF_BYTES)
     }
 
@@ -138,22 +133,6 @@ impl SlotHeader {
         copy
     }
 
-    /// The page as version 1 wrote it.
-    fn encode_single(&self, slot: u32) -> Vec<u8> {
-        let file = self.claims.first().map(|claim| claim.file);
-        let mut copy = Vec::with_capacity(HEAD_BYTES);
-        copy.extend_from_slice(MAGIC);
-        copy.extend_from_slice(&VERSION_SINGLE.to_le_bytes());
-        copy.extend_from_slice(&[file.map_or(0, |file| file.kind as u8), 0]);
-        copy.extend_from_slice(&self.store);
-        copy.extend_from_slice(&file.map_or(0, |file| file.id).to_le_bytes());
-        copy.extend_from_slice(&self.generation.to_le_bytes());
-        copy.extend_from_slice(&xxh3(&copy, u64::from(slot)).to_le_bytes());
-        copy.resize(HALF_BYTES, 0);
-        copy.extend_from_within(..);
-        copy
-    }
-
     /// The newest of the valid copies in the `page` of slot number `slot`, which may be cut short; `None` when none is valid.
     ///
     /// # Errors
@@ -176,7 +155,7 @@ impl SlotHeader {
         }
         let is_intact = valid == 2 * HALF_BYTES / COPY_BYTES;
         match newest {
-            Some((version, ..)) if version > VERSION => {
+            Some((version, ..)) if version != VERSION => {
                 Err(Error::Version { found: version, supported: VERSION })
             }
             newest => Ok(newest.map(|(_, at, header)| Found { header, at: at as u64, is_intact })),
@@ -190,7 +169,8 @@ fn first_difference(written: &[u8], found: &[u8], at: usize) -> Option<u64> {
     (0..written.len()).find(differs).map(|offset| (at + offset) as u64)
 }
 
-/// One copy with its version; `Ok(None)` when its hash or magic is wrong.
+/// One copy with its version, which is a higher one if it has something that this code does not know; `Ok(None)` when its hash or magic is
+/// wrong.
 fn decode_copy(bytes: &[u8], slot: u32) -> Result<Option<(u16, SlotHeader)>, Truncated> {
     let seed = u64::from(slot);
     let mut reader = Reader::new(bytes);
@@ -199,38 +179,33 @@ fn decode_copy(bytes: &[u8], slot: u32) -> Result<Option<(u16, SlotHeader)>, Tru
         return Ok(None);
     }
     let mut head = Reader::new(&hashed[MAGIC.len()..]);
-    let version = head.u16()?;
-    let kind = head.u8()?;
-    head.u8()?;
+    let (version, zero) = (head.u16()?, head.u16()?);
     let store = head.array()?;
-    let number = head.u64()?;
-    let generation = head.u64()?;
-    if version == VERSION_SINGLE {
-        let header = match FileKind::from_byte(kind) {
-            Some(kind) => SlotHeader::whole(store, FileName { kind, id: number }, generation),
-            None => SlotHeader { store, generation, claims: Vec::new() },
-        };
-        return Ok(Some((version, header)));
-    }
+    let (number, generation) = (head.u64()?, head.u64()?);
     let mut header = SlotHeader { store, generation, claims: Vec::new() };
     if version != VERSION {
         return Ok(Some((version, header)));
     }
     let mut whole = Reader::new(bytes);
     let hashed = whole.bytes(COPY_BYTES - 8)?;
-    if xxh3(hashed, seed) != whole.u64()? || number > CLAIMS_MAX as u64 {
+    if xxh3(hashed, seed) != whole.u64()? {
         return Ok(None);
+    }
+    let newer = (VERSION + 1, header.clone());
+    if zero != 0 || number > CLAIMS_MAX as u64 {
+        return Ok(Some(newer));
     }
     for _ in 0..number {
         let name = reader.u64()?;
         let generation = reader.u64()?;
         let (first, pages) = (u64::from(reader.u32()?), u64::from(reader.u32()?));
-        let Some(kind) = FileKind::from_byte((name >> 56) as u8) else { return Ok(None) };
+        let Some(kind) = FileKind::from_byte((name >> 56) as u8) else { return Ok(Some(newer)) };
         let file = FileName { kind, id: name & ((1 << 56) - 1) };
         let room = if pages == 0 { u64::MAX } else { pages * PAGE_BYTES };
         header.claims.push(Claim { file, generation, start: first * PAGE_BYTES, room });
     }
-    Ok(Some((version, header)))
+    let is_known = hashed[reader.position()..].iter().all(|&byte| byte == 0);
+    Ok(Some(if is_known { (version, header) } else { newer }))
 }
 
 #[cfg(test)]
@@ -246,24 +221,21 @@ mod tests {
         SlotHeader { store: STORE, generation, claims }
     }
 
-    /// A page as version 1 wrote it.
-    fn single(file: Option<FileName>, generation: u64) -> Vec<u8> {
-        let header = file.map(|file| SlotHeader::whole(STORE, file, generation));
-        header.unwrap_or(SlotHeader { store: STORE, generation, claims: Vec::new() }).encode_single(SLOT)
+    /// `page` with this byte in each copy, and right hashes.
+    fn changed(mut page: Vec<u8>, at: usize, byte: u8) -> Vec<u8> {
+        for copy in page.chunks_mut(COPY_BYTES) {
+            copy[at] = byte;
+            for end in [HEAD_BYTES - 8, COPY_BYTES - 8] {
+                let hash = xxh3(&copy[..end], u64::from(SLOT));
+                copy[end..end + 8].copy_from_slice(&hash.to_le_bytes());
+            }
+        }
+        page
     }
 
     #[test]
     fn a_header_of_another_slot_is_none() {
         assert_eq!(SlotHeader::decode(&header(3).encode(SLOT), SLOT + 1), Ok(None));
-    }
-
-    #[test]
-    fn a_page_of_version_1_holds_one_file_to_the_end_of_the_slot() {
-        let file = FileName::table(0x1122_3344);
-        let whole = SlotHeader::whole(STORE, file, 9);
-        assert_eq!(SlotHeader::decode(&single(Some(file), 9), SLOT), Ok(Some(whole)));
-        let cleared = SlotHeader { store: STORE, generation: 5, claims: Vec::new() };
-        assert_eq!(SlotHeader::decode(&single(None, 5), SLOT), Ok(Some(cleared)));
     }
 
     #[test]
@@ -308,13 +280,14 @@ mod tests {
             page[3072..].fill(0);
             assert!(!SlotHeader::find(&page, SLOT).expect("known").expect("valid").is_intact);
         }
-        let mut page = single(Some(FileName::wal(17)), 2);
+        let mut page = header(2).encode(SLOT);
         page[..2048].copy_from_slice(&header(3).encode_half(SLOT));
-        assert_eq!(SlotHeader::decode(&page, SLOT), Ok(Some(header(3))));
-        page[..1024].fill(7);
-        page[1024..2048].fill(7);
-        let older = SlotHeader::whole(STORE, FileName::wal(17), 2);
-        assert_eq!(SlotHeader::decode(&page, SLOT), Ok(Some(older)), "a torn half leaves the one before it");
+        page[..2048].fill(7);
+        assert_eq!(
+            SlotHeader::decode(&page, SLOT),
+            Ok(Some(header(2))),
+            "a torn half leaves the one before it"
+        );
     }
 
     #[test]
@@ -328,12 +301,18 @@ mod tests {
 
     #[test]
     fn a_newer_format_is_reported_and_not_free() {
-        let mut page = header(3).encode(SLOT);
-        for offset in (0..page.len()).step_by(COPY_BYTES) {
-            page[offset + 4] = 7;
-            let hash = xxh3(&page[offset..offset + 40], u64::from(SLOT));
-            page[offset + 40..offset + 48].copy_from_slice(&hash.to_le_bytes());
+        let page = header(3).encode(SLOT);
+        let found = |at, byte| SlotHeader::decode(&changed(page.clone(), at, byte), SLOT);
+        let newer = |found| Err(Error::Version { found, supported: VERSION });
+        assert_eq!((found(4, 7), found(4, 1)), (newer(7), newer(1)), "another version");
+        for (at, byte) in
+            [(6, 1), (7, 1), (24, 41), (30, 1), (48 + 7, 4), (48 + 24 + 7, 0), (120, 1), (1015, 1)]
+        {
+            assert_eq!(found(at, byte), newer(3), "byte {at}");
         }
-        assert_eq!(SlotHeader::decode(&page, SLOT), Err(Error::Version { found: 7, supported: VERSION }));
+        // An older copy counts for nothing.
+        let mut page = changed(page.clone(), 24, 41);
+        page[..2048].copy_from_slice(&header(4).encode_half(SLOT));
+        assert_eq!(SlotHeader::decode(&page, SLOT), Ok(Some(header(4))));
     }
 }

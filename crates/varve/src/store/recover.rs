@@ -37,8 +37,8 @@ use crate::storage::Storage;
 use crate::types::{FileKind, FileName, Sequence};
 use crate::view::{View, share};
 use crate::wal::{
-    Chain, HeaderError, LOST_SEGMENT, Record, SEGMENT_VERSION, SegmentHeader, Tail, decrypt_segment,
-    header_was_lost, lost_segment, scan_segment,
+    Chain, LOST_SEGMENT, Record, SegmentHeader, Tail, decrypt_segment, header_was_lost, lost_segment,
+    scan_segment,
 };
 
 /// An opening that finds at least this many segments first flushes them to a table.
@@ -46,6 +46,7 @@ const SEGMENTS_MAX: usize = 16;
 
 /// The findings and the work of an opening.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecoveryReport {
     /// There was no store.
     pub new: bool,
@@ -178,13 +179,10 @@ fn find_chain<S: Storage>(
     let mut found: Vec<Segment> = Vec::new();
     for (file, bytes) in files.iter().filter(|(file, _)| file.kind == FileKind::Wal && file.id > log_floor) {
         let mut bytes = read_whole(storage, *file, *bytes)?;
-        match SegmentHeader::decode(&bytes) {
-            Ok(header) if header.segment == file.id => {
+        match SegmentHeader::read(&bytes)? {
+            Some(header) if header.segment == file.id => {
                 decrypt_segment(keyring, &header, &mut bytes)?;
                 found.push(Segment { header, bytes });
-            }
-            Err(HeaderError::Version(found)) => {
-                return Err(Error::Version { found, supported: SEGMENT_VERSION });
             }
             _ if header_was_lost(&bytes, file.id, keyring.store()) => {
                 return Err(Error::corrupt(*file, 0, "the header of a WAL segment is damaged"));

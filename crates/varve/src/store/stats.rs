@@ -53,6 +53,7 @@ impl Counters {
 
 /// One level of tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LevelStats {
     /// Tables in the level.
     pub tables: u64,
@@ -70,6 +71,7 @@ pub struct LevelStats {
 /// Statistics of a store at one point in time. Sizes are in bytes; times are in milliseconds since 1970 (0: never in
 /// this session).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stats {
     /// Sequence of the last write.
     pub sequence: Sequence,

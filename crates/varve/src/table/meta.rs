@@ -158,7 +158,10 @@ impl TableMeta {
             ..Self::default()
         };
         if meta.skipped_bytes > below {
-            meta.skipped_bytes &= below;
+            meta.skipped_bytes -= below + 1;
+            if meta.skipped_bytes > below {
+                return Err(Truncated);
+            }
             (meta.first_expiry, meta.half_expiry) = (reader.varint()?, reader.varint()?);
         }
         Ok(meta)
@@ -181,6 +184,22 @@ mod tests {
         assert_eq!(rest.rest(b"n", 700).entries, 30);
         let huge = TableMeta { size: 1 << 60, raw_bytes: 1 << 62, ..table() };
         assert_eq!(huge.rest(b"m", 1 << 59).raw_bytes, 1 << 61);
+    }
+
+    #[test]
+    fn bits_above_those_of_skipped_bytes_are_refused() {
+        let decoded = |skipped_bytes, first_expiry| {
+            let meta = TableMeta { skipped_bytes, first_expiry, ..table() };
+            let mut bytes = Vec::new();
+            meta.encode(&mut bytes);
+            TableMeta::decode(&mut Reader::new(&bytes)).map(|found| found == meta)
+        };
+        for first_expiry in [0, 9] {
+            assert_eq!(decoded((1 << SIZE_BITS) - 1, first_expiry), Ok(true));
+            for bit in SIZE_BITS + 1..64 {
+                assert_eq!(decoded(1 << bit, first_expiry), Err(Truncated), "bit {bit}");
+            }
+        }
     }
 
     /// Bounds that moved twice inside one block once left the same number of skipped bytes, and the view continued with

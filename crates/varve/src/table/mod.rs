@@ -39,6 +39,7 @@ pub use memory::MemoryBlocks;
 pub use meta::TableMeta;
 pub use properties::Properties;
 pub use reader::{Table, TableValue};
+pub(crate) use salvage::find_table;
 pub use salvage::{Remains, find_footers, intact_blocks, is_intact, key_of, salvage_table};
 pub use tombstones::RangeTombstones;
 

@@ -1,4 +1,4 @@
-//! Statistics of a whole table, in addition to its footer: nine varints, in the order of the fields.
+//! Statistics of a whole table, in addition to its footer: nine varints, in the order of the fields. Later code may add some behind them.
 //!
 //! Invariant: no read result depends on these statistics, only compaction choices do.
 
@@ -52,9 +52,7 @@ impl Properties {
 
     /// Reads the bytes of a properties block.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(bytes);
-        let properties = Self::read(&mut reader).map_err(|Truncated| Malformed("properties cut short"))?;
-        if reader.is_empty() { Ok(properties) } else { Err(Malformed("bytes after the properties")) }
+        Self::read(&mut Reader::new(bytes)).map_err(|Truncated| Malformed("properties cut short"))
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
@@ -69,5 +67,19 @@ impl Properties {
             data_blocks: reader.varint()?,
             restart_interval: reader.varint()?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn properties_that_later_code_added_are_passed_over() {
+        let properties = Properties { raw_key_bytes: 300, restart_interval: 16, ..Properties::default() };
+        let mut bytes = properties.encode();
+        assert_eq!(Properties::decode(&bytes[..bytes.len() - 1]), Err(Malformed("properties cut short")));
+        put_u64(&mut bytes, 9);
+        assert_eq!(Properties::decode(&bytes), Ok(properties));
     }
 }

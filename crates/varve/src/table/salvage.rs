@@ -22,6 +22,7 @@ use super::{
     open_block,
 };
 use crate::codec::cipher::{KeyNumber, Keyring};
+use crate::error::{Error, Result};
 use crate::types::{FileName, RangeTombstone, StoreId};
 
 /// Number of ends that are tried for one beginning. In a stored block, about one place in a million looks like a trailer (four bytes).
@@ -43,16 +44,21 @@ pub struct Remains {
 }
 
 /// Finds the footers of tables in bytes that contain files one after another, starting from the end. Returns where each table begins, its
-/// size and its footer hash.
-pub fn find_footers<'a>(bytes: &'a [u8], store: &'a StoreId) -> impl Iterator<Item = (u64, TableMeta)> + 'a {
+/// size and its footer hash, and [`Error::Version`] for a footer of a version that this code does not know.
+pub fn find_footers<'a>(
+    bytes: &'a [u8],
+    store: &'a StoreId,
+) -> impl Iterator<Item = Result<(u64, TableMeta)>> + 'a {
     let mut end = bytes.len();
     std::iter::from_fn(move || {
         while let Some(at) = bytes[..end].windows(4).rposition(|window| window == b"VRVS") {
             end = at + 3;
             let Some(footer_at) = at.checked_sub(MAGIC_OFFSET) else { continue };
             let Some(stored) = bytes.get(footer_at..footer_at + FOOTER_BYTES) else { continue };
-            let Ok((footer, footer_hash)) = Footer::decode(stored, store, FileName::table(0), 0) else {
-                continue;
+            let (footer, footer_hash) = match Footer::decode(stored, store, FileName::table(0), 0) {
+                Ok(found) => found,
+                Err(error @ Error::Version { .. }) => return Some(Err(error)),
+                Err(_) => continue,
             };
             let BlockHandle { offset, len } = footer.properties;
             let before = offset.saturating_add(u64::from(len));
@@ -67,27 +73,44 @@ pub fn find_footers<'a>(bytes: &'a [u8], store: &'a StoreId) -> impl Iterator<It
                 max_sequence: footer.max_sequence,
                 ..TableMeta::default()
             };
-            return Some((start, meta));
+            return Some(Ok((start, meta)));
         }
         None
     })
 }
 
+/// The table `id` with which `bytes` begin, as its footer describes it.
+///
+/// # Errors
+/// [`Error::Version`] when a newer format wrote a footer there.
+pub(crate) fn find_table(bytes: &[u8], store: &StoreId, id: u64) -> Result<Option<TableMeta>> {
+    for found in find_footers(bytes, store) {
+        let (start, meta) = found?;
+        if (start, meta.id) == (0, id) {
+            return Ok(Some(meta));
+        }
+    }
+    Ok(None)
+}
+
 /// Finds everything that verifies in the bytes of table `id`. `key`: the number of its key, if the manifest has it; otherwise each block
 /// names its key. `expects_ranges`: according to the manifest, it has range tombstones.
-#[must_use]
+///
+/// # Errors
+/// [`Error::Version`] when a newer format wrote the footer.
 pub fn salvage_table(
     bytes: &[u8],
     keyring: &Keyring,
     id: u64,
     key: Option<KeyNumber>,
     expects_ranges: bool,
-) -> Remains {
+) -> Result<Remains> {
     let file = FileName::table(id);
     let start = bytes.len().saturating_sub(FOOTER_BYTES);
-    let footer =
-        Footer::decode(&bytes[start..], keyring.store(), file, start as u64).ok().map(|(footer, _)| footer);
-    let footer = footer.filter(|footer| footer.file_id == id);
+    let footer = match Footer::decode(&bytes[start..], keyring.store(), file, start as u64) {
+        Err(error @ Error::Version { .. }) => return Err(error),
+        found => found.ok().map(|(footer, _)| footer).filter(|footer| footer.file_id == id),
+    };
     let trailers = trailers(bytes, |number| keyring.has(number));
     let opened = |kind: BlockKind, handle: BlockHandle| {
         let stored = slice(bytes, handle)?;
@@ -124,7 +147,7 @@ pub fn salvage_table(
             search(&bytes[..len], &trailers, is_good, &mut remains);
         }
     }
-    remains
+    Ok(remains)
 }
 
 /// Finds blocks without an index.

@@ -9,12 +9,12 @@
 //! encrypts the records. Version 1 has 0 there: it is not encrypted.
 //!
 //! Invariant: the salt's lower half follows from its upper half, the segment's number and the store. So even without a readable
-//! header, the first record shows which segment it belongs to, and a segment that is in no slot's page shows whose it is. In older
-//! segments the store has no part in it.
+//! header, the first record shows which segment it belongs to, and a segment that is in no slot's page shows whose it is.
 
 use crate::codec::cipher::KeyNumber;
 use crate::codec::hash::xxh3;
 use crate::codec::reader::{Reader, Truncated};
+use crate::error::Error;
 use crate::mutant::{self, Mutant};
 use crate::types::StoreId;
 
@@ -59,22 +59,16 @@ pub enum HeaderError {
 #[must_use]
 pub fn segment_salt(store: &StoreId, segment: u64, entropy: u64) -> u64 {
     let hashed = if mutant::has(Mutant::StoreNotInSalt) { SEGMENT_BYTES } else { SALTED_BYTES };
-    salt_under(store, segment, entropy, hashed)
-}
-
-/// Whether a segment of this number and store may have this salt. In older segments it does not show the store.
-pub(crate) fn may_have_salt(store: &StoreId, segment: u64, salt: u64) -> bool {
-    let salt_of = |hashed| salt_under(store, segment, salt >> 32, hashed);
-    salt_of(SALTED_BYTES) == salt || salt_of(SEGMENT_BYTES) == salt
-}
-
-/// The salt whose lower half is a hash of the first `hashed` bytes of number and store.
-fn salt_under(store: &StoreId, segment: u64, entropy: u64, hashed: usize) -> u64 {
     let upper = (entropy ^ entropy << 32) & !0xffff_ffff;
     let mut bytes = [0; SALTED_BYTES];
     bytes[..SEGMENT_BYTES].copy_from_slice(&segment.to_le_bytes());
     bytes[SEGMENT_BYTES..].copy_from_slice(store);
     upper | xxh3(&bytes[..hashed], upper) >> 32
+}
+
+/// Whether a segment of this number and store may have this salt.
+pub(crate) fn may_have_salt(store: &StoreId, segment: u64, salt: u64) -> bool {
+    segment_salt(store, segment, salt >> 32) == salt
 }
 
 /// The version of a file whose key has this number.
@@ -108,6 +102,17 @@ impl SegmentHeader {
         let (version, found) = Self::fields(header).map_err(|Truncated| HeaderError::Torn)?;
         let found = found.ok_or(HeaderError::Torn)?;
         if version == version_under(found.key) { Ok(found) } else { Err(HeaderError::Version(version)) }
+    }
+
+    /// As [`decode`](Self::decode), with `None` for a torn header.
+    ///
+    /// # Errors
+    /// [`Error::Version`] for an unknown version.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Option<Self>, Error> {
+        match Self::decode(bytes) {
+            Err(HeaderError::Version(found)) => Err(Error::Version { found, supported: SEGMENT_VERSION }),
+            header => Ok(header.ok()),
+        }
     }
 
     fn fields(bytes: &[u8; SEGMENT_HEADER_BYTES]) -> Result<(u16, Option<Self>), Truncated> {

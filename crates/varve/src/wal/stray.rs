@@ -11,7 +11,7 @@
 //!
 //! Invariant: nothing that a crash leaves behind counts as damage. Pages that were never written have no records behind them.
 
-use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_salt};
+use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, may_have_salt};
 use super::scan::first_salt;
 use crate::codec::frame::{self, Lost, promise_more};
 use crate::types::{FileName, PAGE_BYTES, StoreId};
@@ -25,7 +25,7 @@ pub(crate) const LOST_SEGMENT: &str = "a WAL segment, or its end, is in no slot'
 /// The header of a segment of `store` that begins with `bytes` and has a record.
 fn stray_at(bytes: &[u8], store: &StoreId) -> Option<SegmentHeader> {
     let header = SegmentHeader::decode(bytes).ok()?;
-    let is_ours = segment_salt(store, header.segment, header.salt >> 32) == header.salt;
+    let is_ours = may_have_salt(store, header.segment, header.salt);
     (is_ours && first_salt(bytes) == Some(header.salt)).then_some(header)
 }
 

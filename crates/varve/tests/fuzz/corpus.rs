@@ -52,7 +52,7 @@ pub fn slot_headers() -> Corpus {
     let header = |claims| SlotHeader { store: STORE, claims, generation: 3 }.encode(0);
     let claim = |id, start| Claim { file: FileName::wal(id), generation: id, start, room: 8192 };
     vec![
-        include_bytes!("../golden/slot-header-v1.bin").to_vec(),
+        include_bytes!("../golden/slot-header-v2.bin").to_vec(),
         header(Vec::new()),
         header(vec![claim(8, 4096), claim(9, 12_288)]),
         SlotHeader::whole(STORE, FileName::table(9), 3).encode(0),

@@ -48,7 +48,7 @@ pub fn segment(bytes: &[u8]) {
 /// The entries that a repair takes from a table verify, and lie in the table in order, with none twice.
 pub fn salvage(bytes: &[u8]) {
     let _ = find_footers(bytes, &STORE).count();
-    let remains = salvage_table(bytes, &encrypted(), TABLE, None, true);
+    let Ok(remains) = salvage_table(bytes, &encrypted(), TABLE, None, true) else { return };
     let mut end = 0;
     for handle in remains.blocks {
         assert!(handle.offset >= end && handle.end() <= bytes.len() as u64);

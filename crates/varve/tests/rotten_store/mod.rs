@@ -130,20 +130,28 @@ pub fn check(slots: &MemorySlots, encryption: &Encryption) -> CheckReport {
 
 /// Verifies slots. `log_end` is that of [`Check::new`].
 pub fn check_to(slots: &MemorySlots, encryption: &Encryption, log_end: Option<u64>) -> CheckReport {
+    try_check(slots, encryption, log_end).expect("of this format")
+}
+
+/// The same for slots that may have files of a newer format.
+pub fn try_check(
+    slots: &MemorySlots,
+    encryption: &Encryption,
+    log_end: Option<u64>,
+) -> varve::Result<CheckReport> {
     let page = |slot| SlotPage {
         slot,
         bytes: slots.size(slot),
         page: slots.slot(slot).iter().take(SLOT_HEADER_BYTES as usize).copied().collect(),
     };
     let pages: Vec<_> = (0..slots.count()).map(page).collect();
-    let check = Check::new(&pages, log_end, &encryption.keyring).expect("of this format");
-    let mut check = check.of_closed_store();
+    let mut check = Check::new(&pages, log_end, &encryption.keyring)?.of_closed_store();
     let mut last = 0;
     loop {
         let (done, total) = check.progress();
         assert!(last <= done && done <= total, "{last} {done} {total}");
         last = done;
-        match check.step().expect("checks") {
+        match check.step()? {
             CheckStep::Working => {}
             CheckStep::Need { slot, offset, len } => {
                 let bytes = slots.slot(slot).get(offset as usize..).unwrap_or_default();
@@ -154,7 +162,7 @@ pub fn check_to(slots: &MemorySlots, encryption: &Encryption, log_end: Option<u6
     }
     let (done, total) = check.progress();
     assert_eq!(done, total);
-    check.report().clone()
+    Ok(check.report().clone())
 }
 
 /// Which slot contains which file, and from which offset on, as far as its page shows.

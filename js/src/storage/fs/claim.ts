@@ -7,6 +7,7 @@
  * removes its own and tries again later. Of two openers that claim at once, at least one sees the other, because each looks after it
  * has made its own claim: so two never hold a store. Claims of dead holders are removed. No name is ever used twice, so removing a
  * dead holder's claim can never remove a living one's. A single lock file that is taken over from a dead owner has that race.
+ * A name that begins with `lock.` in another form is a later version's claim, whose holder counts as alive.
  * The pid of a holder in another container says nothing: its claim is watched for some seconds (pulse.ts).
  *
  * Invariant: held from before the first slot is opened until after the last one is closed. The claim's file stays open
@@ -31,6 +32,7 @@ const PAUSE_MS_MAX = 50;
 const MEETINGS_MAX = 10;
 /** How often a holder that need not touch its claim checks it. */
 const LOOK_MS = 5000;
+const PREFIX = 'lock.';
 const NAME = /^lock\.(\d+)\.(\d+)\.(\d+)\.([01])\.(\d+)\.[0-9a-f]+\.([\w%-]*)$/;
 
 /** A held lock. */
@@ -45,7 +47,8 @@ export interface Claim {
 
 /** A claim that was found. */
 interface Found {
-  readonly holder: Holder;
+  /** Undefined if the name is of an unknown form. */
+  readonly holder: Holder | undefined;
   readonly path: string;
 }
 
@@ -151,10 +154,10 @@ export function isClaim(name: string): boolean {
 function findOther(calls: FileCalls, directory: string, me: Holder, watch: Watch, own?: string): Found | undefined {
   let other: Found | undefined;
   for (const name of namesIn(directory)) {
-    const holder = name === own ? undefined : holderOf(name);
-    if (holder === undefined) continue;
+    if (name === own || !name.startsWith(PREFIX)) continue;
+    const holder = holderOf(name);
     const path = join(directory, name);
-    if (isAlive(holder, path, me, watch)) other ??= { holder, path };
+    if (holder === undefined || isAlive(holder, path, me, watch)) other ??= { holder, path };
     else removeFile(calls, path);
   }
   return other;
@@ -187,7 +190,8 @@ function locked(store: string, { holder, path }: Found, me: Holder): VarveError 
 }
 
 /** Names a holder for the error that `me` gets. */
-function textOf(holder: Holder, me: Holder): string {
+function textOf(holder: Holder | undefined, me: Holder): string {
+  if (holder === undefined) return 'A newer version of varve, or another program, probably';
   const { pid, thread, host } = holder;
   if (host !== '' && host !== me.host) return `Process ${pid} of the machine ${host}`;
   if (isApart(holder, me)) return `Process ${pid} of another PID namespace (a container, or its host)`;

@@ -5,7 +5,7 @@
  * acknowledges nothing any more.
  */
 
-import { VarveError } from '../../errors.ts';
+import { VarveError, type VarveErrorCode } from '../../errors.ts';
 import { SlotError } from '../device.ts';
 
 /** The disk, the quota of the user, the limit on the size of one file. */
@@ -54,11 +54,11 @@ export function slotError(error: unknown): SlotError {
 export function refusal(error: unknown): unknown {
   if (error instanceof VarveError) return error;
   const why = error instanceof Error ? error.message : String(error);
-  const failed = (code: 'VARVE_STORAGE_FULL' | 'VARVE_UNSUPPORTED' | 'VARVE_IO', message: string) =>
+  const failed = (code: VarveErrorCode, message: string) =>
     new VarveError(code, `${message} (${why})`, { cause: error });
   if (isFull(error)) return failed('VARVE_STORAGE_FULL', 'There is no room to create the store: free some.');
   if (isTooMany(error)) {
-    return failed('VARVE_UNSUPPORTED', 'The process has too many files open: raise its limit, as with ulimit -n.');
+    return failed('VARVE_UNAVAILABLE', 'The process has too many files open: raise its limit, as with ulimit -n.');
   }
   const code = errnoOf(error);
   if (isForbidden(error) || code === 'ENOTDIR') {

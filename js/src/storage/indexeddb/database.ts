@@ -4,9 +4,10 @@
  *     journal   [epoch, number] -> bytes    the rows of commits
  *     chunks    [slot, index]   -> bytes
  *
- * Invariant: its version is 1 for ever, so that no opening has to wait for another connection. A connection that the browser
- * ends, or that blocks a deletion, is closed at once, and the next code that needs it opens a new one. If the database is gone by
- * then, no new one is created in its place.
+ * Invariant: its version is the format's. It does not change while a format lasts, so no opening has to wait for another connection.
+ * A later format raises it: code that knows only the former one gets a `VersionError` then, and reports `VARVE_VERSION`. A connection
+ * that the browser ends, or that blocks a deletion, is closed at once, and the next code that needs it opens a new one. If the database
+ * is gone by then, no new one is created in its place.
  */
 
 import { type DBSchema, type IDBPDatabase, openDB } from 'idb';
