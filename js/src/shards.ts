@@ -13,5 +13,11 @@ export {
   rebalance,
 } from './shards/rebalance.ts';
 export type { RemoteBatch, ShardReceipt, ShardWriteOptions } from './shards/remote-batch.ts';
-export { type RemoteIterator, type RemoteOptions, type RemoteStore, type ShardOptions, shards } from './shards/remote-store.ts';
+export {
+  type RemoteIterator,
+  type RemoteOptions,
+  type RemoteStore,
+  type ShardOptions,
+  shards,
+} from './shards/remote-store.ts';
 export type * from './types.ts';

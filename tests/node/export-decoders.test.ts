@@ -99,7 +99,11 @@ test('ends and records of other lengths are refused', () => {
 
 test('an export has no reserved keys and no invalid ones', async () => {
   const key = (...bytes: number[]): Uint8Array => Uint8Array.of(...bytes);
-  for (const wrong of [key(), key(0xff, 1), key(0x05), key(0x30, 1), new Uint8Array(70_000).fill(0x20)]) {
+  const corrupt = [key(), key(0xff, 1), key(0x30, 1), new Uint8Array(70_000).fill(0x20)].map(
+    (wrong) => [wrong, 'VARVE_CORRUPT'] as const,
+  );
+  // A later version may know this type of keys.
+  for (const [wrong, code] of [...corrupt, [key(0x05), 'VARVE_VERSION'] as const]) {
     const header = await encodeHeader({ id: new Uint8Array(16), sequence: 1, version: 0, isEncrypted: false });
     const block = new BlockWriter();
     block.begin(digestOf(header));
@@ -108,7 +112,7 @@ test('an export has no reserved keys and no invalid ones', async () => {
     const body = await block.finish();
     const other = await newStore();
     const importing = other.import(chunks(new Uint8Array([...header, ...body]), 1000));
-    await expect(importing).rejects.toMatchObject({ code: 'VARVE_CORRUPT' });
+    await expect(importing).rejects.toMatchObject({ code });
     expect(await other.count()).toBe(0);
     await other.close();
   }
