@@ -16,7 +16,7 @@ export const CLOSURES = join(root, 'build', 'closures.json');
  * and each of them counts it.
  */
 export const GZIP_BYTES_MAX = new Map([
-  ['varve.wasm', 138.25 * 1024],
+  ['varve.wasm', 138.5 * 1024],
   ['index.js', 28.75 * 1024],
   ['http.js', 30.5 * 1024],
   ['collections.js', 27 * 1024],

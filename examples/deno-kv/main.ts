@@ -5,6 +5,9 @@ type Notes = Store<Key, string>;
 
 const storage = denoKv(await Deno.openKv());
 
+/** Codes of the errors after which a store takes no more calls. */
+const LOST = new Set<unknown>(['VARVE_LOCKED', 'VARVE_POISONED', 'VARVE_CLOSED']);
+
 /** The store that all requests of this isolate share, and how many of them use it. */
 let shared: { readonly opening: Promise<Notes>; users: number } | undefined;
 
@@ -16,11 +19,15 @@ async function withStore<T>(work: (db: Notes) => Promise<T>): Promise<T> {
   };
   const mine = shared;
   mine.users++;
+  let isOpen = false;
   try {
-    return await work(await mine.opening);
+    const db = await mine.opening;
+    isOpen = true;
+    return await work(db);
   } catch (error) {
-    // Another isolate may have taken the store over, so the next request opens it anew.
-    if (shared === mine) shared = undefined;
+    // It did not open, or another isolate has taken it over: the next request opens it anew.
+    const isLost = !isOpen || LOST.has((error as { code?: string }).code);
+    if (isLost && shared === mine) shared = undefined;
     throw error;
   } finally {
     if (--mine.users === 0) {

@@ -3,7 +3,7 @@
  *
  * Invariant: it contains no engine. It uses only the public API of a store, and two internal parts of that API: values that are encoded
  * already, and the statement of which keys are derived. A document and its index entries are written in one batch or one transaction;
- * they never disagree, except while a mark set by an import reports it.
+ * they never disagree, except while a mark set by an import or an upgrade reports it.
  */
 
 import { Layout } from './collections/definition.ts';

@@ -62,8 +62,9 @@ export interface RepairOptions extends RepairToolsOptions, ListStoresOptions {}
  *
  * Rejects with `VARVE_LOCKED` when who has the store alone (see `lockTimeout`) keeps it for longer than that, `VARVE_CORRUPT` when its
  * files are damaged (see `repair`), `VARVE_KEY` when its key is wrong, missing or not needed, `VARVE_VERSION` when newer code wrote them or
- * `version` is lower than the store's version, `VARVE_UNSUPPORTED` where workers are unavailable, `VARVE_INVALID_ARGUMENT` for an invalid
- * name or option, with the signal's `reason` when it aborts, and with any error that `upgrade` throws.
+ * `version` is lower than the store's version, `VARVE_UNAVAILABLE` when the storage cannot be used just now, `VARVE_UNSUPPORTED` where
+ * workers are unavailable, `VARVE_INVALID_ARGUMENT` for an invalid name or option, with the signal's `reason` when it aborts, and with any
+ * error that `upgrade` throws.
  *
  * @example
  * const db = await open<string, number>('counters', { durability: 'strict' });
@@ -133,7 +134,7 @@ export async function deriveKey(passphrase: string, options?: DeriveKeyOptions):
 }
 
 /**
- * The names of this origin's stores, sorted.
+ * The names of this origin's stores, sorted. Rejects with `VARVE_UNAVAILABLE` when a storage cannot be used just now.
  *
  * @example
  * const names = await listStores(); // ['counters', 'notes']
@@ -145,7 +146,7 @@ export async function listStores(options: ListStoresOptions = {}): Promise<strin
 
 /**
  * Deletes a store with all its data; resolves with true if it existed. Rejects with `VARVE_LOCKED` when it stays open
- * somewhere for longer than `lockTimeout`.
+ * somewhere for longer than `lockTimeout`, and with `VARVE_UNAVAILABLE` when a storage that may have it cannot be used just now.
  *
  * @example
  * await deleteStore('counters');

@@ -57,7 +57,7 @@ export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, 
  *
  * @throws `VARVE_LOCKED` when another tab or worker has it open for longer than `lockTimeout`; `VARVE_CORRUPT`, `VARVE_VERSION` (also
  * for a `version` lower than the store's), any error that `upgrade` throws,
- * `VARVE_STORAGE_FULL`, `VARVE_UNSUPPORTED`; the signal's `reason` when it aborts.
+ * `VARVE_STORAGE_FULL`, `VARVE_UNAVAILABLE`, `VARVE_UNSUPPORTED`; the signal's `reason` when it aborts.
  */
 export async function open<K = Key, V = unknown>(
   name: string,

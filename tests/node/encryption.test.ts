@@ -131,7 +131,7 @@ test('any order of changes leaves exactly the slots of the keys that are there, 
   const kind = fc.constantFrom('add', 'remove', 'change', 'rotate');
   const change: fc.Arbitrary<Change> = fc.record({ kind, a: fc.nat(5), b: fc.nat(5) });
   const users = await Promise.all([1, 2, 3, 4, 5, 6].map(secret));
-  const make = ({ kind, a, b }: Change, slots: Uint8Array, inUse: number[]): ReturnType<typeof addKey> => {
+  const make = ({ kind, a, b }: Change, slots: Uint8Array<ArrayBuffer>, inUse: number[]): ReturnType<typeof addKey> => {
     const [from, to] = [users[a]!, users[b]!];
     const calls = {
       add: () => addKey(slots, from, to),

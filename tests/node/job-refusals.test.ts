@@ -82,6 +82,7 @@ test.each([
     release: () => undefined,
     isStalled: () => false,
     writesSinceSeal: () => 0,
+    hasDamage: () => false,
     wantedSlots: () => 0,
     isUnsynced: () => false,
     fault: { found: undefined },

@@ -181,7 +181,7 @@ pub extern "C" fn repair_key_slots(source: u32) -> i32 {
 /// Starts a repair of device `source` into the empty device `target`; the input is a store id (16 bytes), entropy (8), and
 /// data keys as the engine takes them in `varve_change_keys`, if there are any.
 #[unsafe(no_mangle)]
-pub extern "C" fn repair_begin(source: u32, target: u32, strict: u32, files_max: u32) -> i32 {
+pub extern "C" fn repair_begin(source: u32, target: u32, drop_older: u32, files_max: u32) -> i32 {
     attempt(|tools| {
         let mut store_id = [0; 16];
         let mut entropy = [0; 8];
@@ -189,7 +189,7 @@ pub extern "C" fn repair_begin(source: u32, target: u32, strict: u32, files_max:
             *into = *from;
         }
         let options = RepairOptions {
-            strict: strict != 0,
+            drop_older: drop_older != 0,
             store_id,
             entropy: u64::from_le_bytes(entropy),
             files_max: u64::from(files_max),

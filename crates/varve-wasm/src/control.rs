@@ -308,6 +308,12 @@ pub fn varve_note_damage(h: u32, table: f64) -> i32 {
     })
 }
 
+/// 1 if the store has a table that a job of this session could not read.
+#[wasm_bindgen]
+pub fn varve_has_damage(h: u32) -> i32 {
+    with(h, &mut |open| Ok(u32::from(open.store.has_damage())))
+}
+
 /// Works on a due job for about `entries` entries; 1 when there is more to do.
 #[wasm_bindgen]
 pub fn varve_run_slice(h: u32, entries: usize) -> i32 {

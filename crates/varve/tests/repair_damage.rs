@@ -13,7 +13,7 @@ use crate::rotten_store::{
 
 pub fn repair(slots: &MemorySlots, encryption: &Encryption, strict: bool) -> (MemorySlots, RepairReport) {
     let encryption = encryption.clone();
-    let options = RepairOptions { strict, store_id: [3; 16], entropy: 11, files_max: 128, encryption };
+    let options = RepairOptions { drop_older: strict, store_id: [3; 16], entropy: 11, files_max: 128, encryption };
     let mut repair = Repair::new(slots.clone(), MemorySlots::new(SLOTS), options).expect("of this format");
     let mut last = 0;
     while repair.step().expect("repairs") {
@@ -214,7 +214,7 @@ fn a_block_written_to_the_place_of_another_is_not_believed() {
 fn a_repair_that_does_not_end_leaves_nothing_that_opens() {
     let built = build();
     let options = RepairOptions {
-        strict: false,
+        drop_older: false,
         store_id: [3; 16],
         entropy: 11,
         files_max: 128,

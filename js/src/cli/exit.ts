@@ -12,7 +12,7 @@ export const Exit = {
   ok: 0,
   /** `get`: there is no such key. */
   absent: 1,
-  /** The command line or the input is wrong: a flag, a key, a line of a file. */
+  /** The command line or the input is wrong: a flag, a key, a line of a file; or the target is there already. */
   usage: 2,
   /** There is no such store or file. */
   missing: 3,

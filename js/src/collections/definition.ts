@@ -6,7 +6,7 @@
  *     [name, 'by', index, value, key]     true: the document has this value
  *     [name, 'by', index, value]          the key of the document: in an index that is unique
  *     ff "collection" id                  how the indexes are defined and built (see readiness.ts)
- *     ff "over" id generation             they have been defined anew since, or documents imported; and once more for the latter
+ *     ff "over" id generation             defined anew since, or an import or an upgrade wrote documents; and once more for the latter
  *
  * All of these keys are in the store or view of the collection, except the reserved ones: those are the store's. So the id of a
  * collection in a view contains the prefix of the view.
@@ -16,6 +16,7 @@
  */
 
 import { ReservedKey } from '../codec/reserved-key.ts';
+import { isWellFormed } from '../codec/text.ts';
 import { structured } from '../codec/values.ts';
 import { invalid, VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
@@ -23,6 +24,9 @@ import type { View } from '../store/view.ts';
 import type { Key } from '../types.ts';
 import { checkKey, textOf } from './key.ts';
 import type { IndexValue, MultiIndex } from './types.ts';
+
+/** Strings of so many code units fit into a key: prefixes and names are short, too. */
+const SHORT_MAX = 1000;
 
 /** Any document. */
 export type Document = Readonly<Record<string, unknown>>;
@@ -107,8 +111,8 @@ export class Layout {
   }
 
   /**
-   * The key of a note that a generation is over because of an import. Only imports write it, so transactions that read it conflict with
-   * imports alone.
+   * The key of a note that a generation is over because of an import or an upgrade. Only these write it, so transactions that read it
+   * conflict with these alone.
    */
   imported(generation: number): Key {
     return reserved(`over ${this.#id} ${generation} by import`);
@@ -171,8 +175,9 @@ export class Layout {
     for (const value of index.values(document)) {
       if (value === null || value === undefined) continue;
       const what = `The value for the index '${index.name}' of '${this.name}' in the document ${textOf(key)}`;
-      const place = entryPlace(index, checkKey(value, what), key);
-      this.ensureFits(place, what);
+      const own = checkKey(value, what);
+      const place = entryPlace(index, own, key);
+      if (!isShort(own) || !isShort(key)) this.ensureFits(place, what);
       entries.push({ index, key: place, value: index.isUnique ? key : true });
     }
     return entries;
@@ -186,6 +191,15 @@ export class Layout {
       throw new VarveError('VARVE_INVALID_KEY', `${what} makes no key: ${(error as Error).message}`, { cause: error });
     }
   }
+}
+
+/** Whether a part of a key is sure to fit into one. To try it would encode each entry twice. */
+function isShort(part: Key): boolean {
+  return (
+    typeof part === 'number' ||
+    part instanceof Date ||
+    (typeof part === 'string' && part.length <= SHORT_MAX && isWellFormed(part))
+  );
 }
 
 /** The store key of an entry. */

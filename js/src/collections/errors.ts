@@ -20,7 +20,7 @@ export function outdated(name: string): VarveError {
 export function tooOld(name: string): VarveError {
   return new VarveError(
     'VARVE_RETRY',
-    `This read point is from before the indexes of the collection '${name}' were built, or after an import of its documents. Take a new snapshot, and await ready() before.`,
+    `This read point is from before the indexes of the collection '${name}' were built, or before an import or an upgrade wrote its documents. Take a new snapshot, and await ready() before.`,
   );
 }
 

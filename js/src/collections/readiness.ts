@@ -4,9 +4,9 @@
  * The store keeps a generation, the kinds of all indexes, and the list of those that are still being built. It also keeps, among its
  * derived keys (transaction/derived.ts), that the entries of this generation follow from the documents. Code with a different definition
  * begins the next generation in one transaction. The transaction notes that the former one is over, deletes former indexes, and lists
- * the missing ones. An import of documents writes the same note, so the next client begins a generation of the same definition with
- * all indexes missing. Then the documents are read page by page. Each page is a transaction that also records the progress. Tabs that
- * do this at the same time take turns, and if a tab ends, the next one does the rest.
+ * the missing ones. An import or an upgrade of documents writes the same note, so the next client begins a generation of the same
+ * definition with all indexes missing. Then the documents are read page by page. Each page is a transaction that also records the
+ * progress. Tabs that do this at the same time take turns, and if a tab ends, the next one does the rest.
  *
  * Invariant: a writer of a generation that is over is refused, because each of its batches depends on the absence of that note. No
  * client of the new generation writes before it is built. So a page that is built stays correct.
@@ -210,7 +210,7 @@ export class Readiness {
   async #buildPage(tx: Tx, generation: number): Promise<Kept> {
     const { layout } = this;
     const kept = (await tx.get(layout.definition)) as Kept | undefined;
-    // Others have begun another generation, or an import wrote documents: begin again.
+    // Others have begun another generation, or an import or an upgrade wrote documents: begin again.
     if (kept?.generation !== generation || (await tx.has(layout.imported(generation)))) return this.#begin(tx, false);
     if (kept.building.length === 0) return kept;
     const missing = kept.building.map((name) => layout.index(name));

@@ -295,7 +295,7 @@ export interface Collection<T, K, X, N = T> extends CollectionReads<T, K, X>, Co
   ready(options?: ReadyOptions): Promise<void>;
   /**
    * Builds all indexes anew from the documents. You can call it while the collection is in use: other calls and other tabs wait for it.
-   * After an import this happens by itself. Rejects with the same errors as `ready`.
+   * After an import or an upgrade of documents this happens by itself. Rejects with the same errors as `ready`.
    *
    * @example
    * await notes.reindex({ onProgress: ({ done, total }) => show(done / total), signal });
@@ -303,7 +303,8 @@ export interface Collection<T, K, X, N = T> extends CollectionReads<T, K, X>, Co
   reindex(options?: ReadyOptions): Promise<void>;
   /**
    * Compares documents with index entries, at one read point, and reports the differences. It lists documents that cannot be indexed:
-   * two with the same value in a unique index, which can happen after an import, or one whose value in an index is not a key.
+   * two with the same value in a unique index, which can happen after an import or an upgrade, or one whose value in an index is
+   * not a key.
    *
    * @example
    * const { ok, differences } = await notes.check();

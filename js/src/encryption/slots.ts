@@ -5,8 +5,8 @@
  *   check   the first 8 B of the SHA-256 of the 8 B before
  *
  * Invariant: nothing here changes bytes that it was given. Every change returns the slots as they are to be stored, with the data keys
- * that they have; a caller that gets data keys erases them. A change that is made already leaves the slots as they are: it may be asked
- * for twice, because the answer to the first time got lost.
+ * that they have; a caller that gets data keys erases them. A change that is made already returns the slots that it was given: it may be
+ * asked for twice, because the answer to the first time got lost.
  */
 
 import { invalid, VarveError } from '../errors.ts';
@@ -45,13 +45,13 @@ export async function unlock(slots: Uint8Array, ...users: readonly UserKey[]): P
 }
 
 /** Adds a key, unless it opens a slot already. */
-export async function addKey(slots: Uint8Array, user: UserKey, added: UserKey): Promise<Locked> {
+export async function addKey(slots: Uint8Array<ArrayBuffer>, user: UserKey, added: UserKey): Promise<Locked> {
   const all = await split(slots);
   const { keys } = await find(all, user, 1);
   const there = await search(all, added, 1);
   if (there !== undefined) {
     erase(there.keys);
-    return { keys, slots: slots.slice() };
+    return { keys, slots };
   }
   if (all.length < SLOTS_MAX) return withSlot(all, added, keys);
   erase(keys);
@@ -69,10 +69,10 @@ export async function removeKey(slots: Uint8Array, user: UserKey): Promise<Locke
 }
 
 /** Puts a key into the place of another. If `from` opens no slot and `to` does, that is done already. */
-export async function changeKey(slots: Uint8Array, from: UserKey, to: UserKey): Promise<Locked> {
+export async function changeKey(slots: Uint8Array<ArrayBuffer>, from: UserKey, to: UserKey): Promise<Locked> {
   const all = await split(slots);
   const found = await search(all, from);
-  if (found === undefined) return { keys: (await find(all, to, 1)).keys, slots: slots.slice() };
+  if (found === undefined) return { keys: (await find(all, to, 1)).keys, slots };
   const others = all.filter((slot) => !found.own.includes(slot));
   return withSlot(others, to, found.keys);
 }

@@ -30,9 +30,6 @@ import { checkInWorker } from './checker-link.ts';
 import { abort, type EngineHostOptions, type HostParts, openParts } from './host-parts.ts';
 import { Upkeep } from './upkeep.ts';
 
-/** How often an encrypted store is merged by one `compact()`, at most. */
-const COMPACTIONS_MAX = 3;
-
 /** An open store. */
 export class EngineHost {
   readonly name: string;
@@ -185,18 +182,9 @@ export class EngineHost {
     return keys.change(store, change);
   }
 
-  /**
-   * Flushes everything and merges it into one run. Writes that come meanwhile may be left out of it. Beside many of them a merge may end
-   * early, so an encrypted store is merged again if tables under former keys are left. A snapshot may keep them.
-   */
+  /** Flushes everything and merges it into one run. Writes that come meanwhile may be left out of it. */
   async compact(onProgress?: (progress: Progress) => void): Promise<void> {
-    const { commits, keys } = this.#parts;
-    for (let left = COMPACTIONS_MAX; left > 0; left--) {
-      await this.upkeep.compact(() => this.#ensureOpen(), onProgress);
-      if (keys.now === undefined) break;
-      const used = await commits.resident(() => this.store.keysInUse());
-      if (used.length < 2) break;
-    }
+    await this.upkeep.compact(() => this.#ensureOpen(), onProgress);
     await this.committed();
   }
 
@@ -207,24 +195,17 @@ export class EngineHost {
     this.#ensureOpen();
     const { commits, keys, spawn } = this.#parts;
     let snapshot: number | undefined;
-    let isOfOneKey = false;
     // This must happen in one turn; otherwise all of it is done again. The copied manifest must name the tables that the snapshot keeps,
     // and its keys must be at hand.
     const copy = (): CheckInput => {
       this.#unpin(snapshot);
-      isOfOneKey = !keys.areChanging;
       snapshot = this.store.openSnapshot();
       this.#snapshots.add(snapshot);
       const input = survey(this.#device, this.stats().log.segmentBytes || (this.recovery.state === 'torn' ? 0 : -1));
       return { ...input, keys: keys.now && encodeKeys(keys.now) };
     };
     try {
-      let input: CheckInput;
-      do {
-        await keys.settled();
-        this.#ensureOpen();
-        input = await commits.resident(copy);
-      } while (!isOfOneKey);
+      const input = await keys.between(() => commits.resident(copy));
       const read = (slot: number, at: number, length: number) => readSlot(this.#device, slot, at, length);
       if (spawn !== undefined) return await checkInWorker(spawn, module, input, read, options);
       const readLater = (slot: number, at: number, length: number) => {

@@ -81,7 +81,8 @@ export interface HostParts {
 
 /**
  * Opens a store.
- * @throws `VARVE_LOCKED`, `VARVE_CORRUPT`, `VARVE_VERSION`, `VARVE_STORAGE_FULL`, `VARVE_UNSUPPORTED`; the signal's `reason` when it aborts.
+ * @throws `VARVE_LOCKED`, `VARVE_CORRUPT`, `VARVE_VERSION`, `VARVE_STORAGE_FULL`, `VARVE_UNAVAILABLE`, `VARVE_UNSUPPORTED`; the signal's
+ * `reason` when it aborts.
  */
 export async function openParts(name: string, options: EngineHostOptions): Promise<HostParts> {
   const settings = settingsOf(options);

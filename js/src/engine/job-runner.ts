@@ -8,7 +8,7 @@
  * again after a pause that doubles, because the cause (most often a full disk) seldom goes away at once.
  */
 
-import type { VarveError } from '../errors.ts';
+import { hasCode, type VarveError } from '../errors.ts';
 import { nextTurn } from '../runtime/turn.ts';
 import type { Commits } from '../storage/commits.ts';
 import { type ManagedDevice, SlotError } from '../storage/device.ts';
@@ -48,8 +48,6 @@ export class JobRunner {
   #stopped = false;
   /** The error of the last job; undefined if it did not fail. */
   failure: VarveError | undefined;
-  /** The last error for a table that no job of this session can read any more; undefined if all can be read. */
-  damage: VarveError | undefined;
   /** How many jobs found no room so far. */
   refusals = 0;
   /** Called when a job is done: its input files can be freed. */
@@ -165,14 +163,7 @@ export class JobRunner {
     };
     try {
       const result = await compactor.run(ticket, {
-        read: (table, offset, length) => {
-          try {
-            return this.#store.readInput(table, offset, length);
-          } catch (error) {
-            if ((error as VarveError).code === 'VARVE_IO') this.damage = error as VarveError;
-            throw error;
-          }
-        },
+        read: (table, offset, length) => this.#store.readInput(table, offset, length),
         lend: async (table) => {
           const slot = await this.#slots.lend(table, ticket.bytesHint);
           lent.set(table, slot);
@@ -251,8 +242,8 @@ export class JobRunner {
     if (error.code === 'VARVE_POISONED') this.#stopped = true;
     if (this.#stopped) return;
     this.failure = error;
-    if (error.code === 'VARVE_CORRUPT') this.damage = error;
-    if (error.code === 'VARVE_UNSUPPORTED' && ++this.#deaths >= DEATHS_MAX) this.#compactor = undefined;
+    if (hasCode(error, 'VARVE_UNSUPPORTED', 'VARVE_UNAVAILABLE') && ++this.#deaths >= DEATHS_MAX)
+      this.#compactor = undefined;
     const pauseMsMax = error.code === 'VARVE_STORAGE_FULL' ? PAUSE_MS_MAX_FULL : PAUSE_MS_MAX;
     this.#pauseMs = Math.min(pauseMsMax, Math.max(PAUSE_MS_MIN, this.#pauseMs * 2));
     this.#pauseTimer ??= setTimeout(() => {

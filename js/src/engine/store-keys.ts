@@ -27,7 +27,6 @@ export class StoreKeys {
   readonly #load: LoadKeySlots;
   #locked: Locked | undefined;
   #last: Promise<unknown> = Promise.resolve();
-  #changing = 0;
 
   /** @param opening The keys that the store is opened with. The code for them is loaded now, while the storage answers. */
   constructor({ key, nextKeys = [] }: OpeningKeys, load: LoadKeySlots) {
@@ -68,22 +67,16 @@ export class StoreKeys {
     return this.#locked;
   }
 
-  /** Whether a change is under way: the engine may have other keys than those here. */
-  get areChanging(): boolean {
-    return this.#changing > 0;
-  }
-
-  /** Resolves when the changes under way are made. */
-  settled(): Promise<unknown> {
-    return this.#last;
+  /** Runs something while no change is under way: during a change the engine may have other keys than those here. */
+  between<T>(run: () => T | Promise<T>): Promise<T> {
+    const done = this.#last.then(run);
+    this.#last = done.catch(() => undefined);
+    return done;
   }
 
   /** Makes a change. Resolves with whether the key with which it was made is replaced by it. */
   change(store: KeyedStore, change: KeyChange): Promise<boolean> {
-    this.#changing++;
-    const made = this.#last.then(() => this.#change(store, change));
-    this.#last = made.catch(() => undefined).finally(() => this.#changing--);
-    return made;
+    return this.between(() => this.#change(store, change));
   }
 
   /** Overwrites the data keys: the store is closed. */
@@ -107,14 +100,18 @@ export class StoreKeys {
   async #change(store: KeyedStore, change: KeyChange): Promise<boolean> {
     const before = this.#locked;
     const locked = await this.#changed(store, change);
-    try {
-      await store.changeKeys(locked);
-    } catch (error) {
-      erase(locked.keys);
-      throw error;
+    // A change that was made already writes nothing.
+    if (before?.slots === locked.slots) erase(locked.keys);
+    else {
+      try {
+        await store.changeKeys(locked);
+      } catch (error) {
+        erase(locked.keys);
+        throw error;
+      }
+      if (before !== undefined) erase(before.keys);
+      this.#locked = locked;
     }
-    if (before !== undefined) erase(before.keys);
-    this.#locked = locked;
     if (change.kind !== 'change') return false;
     const { unlock } = await this.#load();
     return unlock(locked.slots, change.own).then(

@@ -4,7 +4,7 @@
  * Invariant: maintenance happens after a response is on its way, never before it. After `shutDown` nothing of it calls the engine.
  */
 
-import { VarveError } from '../errors.ts';
+import { SALVAGE, VarveError } from '../errors.ts';
 import { delay } from '../runtime/wait.ts';
 import type { Commits } from '../storage/commits.ts';
 import type { ManagedDevice } from '../storage/device.ts';
@@ -25,6 +25,7 @@ const LOOK_MS = 10;
 /** A refused write waits `MOMENT_MS`, and then for a job, at most `ROOM_MS` longer. Then it is tried again. */
 const ROOM_MS = 100;
 const MOMENT_MS = 20;
+const DAMAGED = `The store is damaged: a table cannot be read, so it was not merged. ${SALVAGE}`;
 /** How often a refused write is tried again when no job is running. */
 const ATTEMPTS_MAX = 5;
 
@@ -214,8 +215,9 @@ export class Upkeep {
       await this.#jobs.progress();
     }
     await this.#slots.idle();
-    const { failure, damage = failure } = this.#jobs;
-    if (damage !== undefined) throw damage;
+    const { failure } = this.#jobs;
+    if (failure !== undefined) throw failure;
+    if (this.#store.hasDamage()) throw new VarveError('VARVE_CORRUPT', DAMAGED);
   }
 
   /** Whether all tables are in one level below level 0. */

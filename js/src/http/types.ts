@@ -48,8 +48,8 @@ export interface HttpLimits {
 /** The description of a request that `authorize` gets. */
 export interface Access {
   /**
-   * `read`: entries, ranges, counts. `write`: everything that can change the store, batches too. A minor version may add a kind: refuse
-   * a kind that you do not know.
+   * `read`: entries, ranges, counts. `write`: everything that can change the store, batches too. `metrics`: `/metrics` and `/stats`. A minor
+   * version may add a kind: refuse a kind that you do not know.
    */
   readonly kind: 'read' | 'write' | 'health' | 'metrics';
   /** The token of `Authorization: Bearer <token>`; undefined without one. */

@@ -33,7 +33,7 @@ export type ImportSource = Blob | ExportedBytes | ((offset: number) => ExportedB
 
 /** Options of `import`. */
 export interface ImportOptions extends WaitOptions {
-  /** Imports into a store that already has entries. Without this, a store that is not empty is refused. Default false. */
+  /** Imports into a store that has entries already. Without this, a store that is not empty gives `VARVE_EXISTS`. Default false. */
   merge?: boolean | undefined;
   /**
    * The key of an encrypted export. An encrypted export without it, one with another key, and a plain export with one reject with

@@ -63,7 +63,7 @@ export interface SharingOptions {
 export interface RepairRequest {
   /** The name of the new store. Undefined: a check. */
   readonly into: string | undefined;
-  readonly strict: boolean;
+  readonly dropOlder: boolean;
   readonly lockTimeout: number;
   readonly tools?: string | WebAssembly.Module | undefined;
   readonly key?: UserKey | undefined;

@@ -26,7 +26,8 @@ export function exportColumns(fields: Iterable<string>): string[] {
 /** The names of columns as they are read. */
 function differing(fields: readonly string[], problem: (name: string) => string): string[] {
   const names = fields.map((name, i) => name.trim() || `column ${i + 1}`);
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  const seen = new Set<string>();
+  const twice = names.find((name) => seen.size === seen.add(name).size);
   if (twice !== undefined) throw new Unreadable(problem(twice));
   return names;
 }

@@ -33,7 +33,8 @@ export interface StorageAdapter {
   readonly kind: string;
   /**
    * Opens the slots of a store, making it where there is none.
-   * @throws `VARVE_LOCKED` while somebody else has it open, `VARVE_UNSUPPORTED` where there is no such storage.
+   * @throws `VARVE_LOCKED` while somebody else has it open, `VARVE_UNSUPPORTED` where there is no such storage, `VARVE_UNAVAILABLE` while
+   * it cannot be used.
    */
   open(name: string, options: LockOptions): Promise<ManagedDevice>;
   /** Names of the stores, in any order. */

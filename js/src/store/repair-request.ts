@@ -11,7 +11,7 @@ export function checkRequest(name: string, options: ClosedStoreOptions): RepairR
   checkName(name);
   const { tools } = options;
   const lockTimeout = lockTimeoutOf(options);
-  return { into: undefined, strict: false, lockTimeout, tools: tools === undefined ? undefined : wasmPlace(tools) };
+  return { into: undefined, dropOlder: false, lockTimeout, tools: tools === undefined ? undefined : wasmPlace(tools) };
 }
 
 /** The request of a repair. Throws unless its name and its options are valid. */
@@ -20,5 +20,5 @@ export function repairRequest(name: string, options: RepairOptions): RepairReque
   const request = checkRequest(name, options);
   checkName(into);
   if (into === name) throw invalid('A store is not repaired in place: name another one as into.');
-  return { ...request, into, strict: dropOlder };
+  return { ...request, into, dropOlder };
 }

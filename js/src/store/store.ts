@@ -122,8 +122,9 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
   /**
    * Encrypts a store that was opened without a key: new data at once, and the rest before it resolves. Keep the key before you call this:
    * if it is interrupted, or rejects with another code than those below, the store needs the key all the same, and the rest is encrypted
-   * later. Tabs that have the store open keep it open; open it in them with the key from then on. Rejects with `VARVE_KEY` if the store is
-   * encrypted already, and this key does not open it; with `VARVE_INVALID_ARGUMENT` for a key of a wrong form.
+   * later, except tables that cannot be read (`VARVE_CORRUPT`, `VARVE_IO`): use `repair`. Tabs that have the store open keep it open; open
+   * it in them with the key from then on. Rejects with `VARVE_KEY` if the store is encrypted already, and this key does not open it; with
+   * `VARVE_INVALID_ARGUMENT` for a key of a wrong form.
    *
    * @example
    * await db.encrypt({ key: await deriveKey(passphrase) });
@@ -144,7 +145,10 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
     return this.#changeKeys('add', keyOfNow(key));
   }
 
-  /** Removes a key. Rejects with `VARVE_KEY` if it opens nothing, and with `VARVE_INVALID_ARGUMENT` if it is the last one. */
+  /**
+   * Removes a key. Rejects with `VARVE_KEY` if it opens nothing, or if the tab that led ended and it is not known whether the key was
+   * removed; and with `VARVE_INVALID_ARGUMENT` if it is the last one.
+   */
   async removeEncryptionKey(key: EncryptionKey): Promise<void> {
     return this.#changeKeys('remove', keyOfNow(key));
   }
@@ -219,8 +223,8 @@ export class Store<K, V> extends View<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Reads an export into this store, which must be empty (unless `merge: true`). Each block is verified before any of it is
-   * applied; a damaged or truncated export rejects with `VARVE_CORRUPT` and the offset. If an import was interrupted, import the same
+   * Reads an export into this store. A store that is not empty gives `VARVE_EXISTS`, unless `merge: true`. Each block is verified before
+   * any of it is applied; a damaged or truncated export rejects with `VARVE_CORRUPT` and the offset. If an import was interrupted, import the same
    * export again: it continues where it stopped, unless something else was written meanwhile; then `merge: true` begins again, and
    * without it the store counts as not empty. Give the whole export, or a function that opens it at an offset. The
    * store gets the export's `version`; if the store has another version, the import rejects with `VARVE_VERSION`. Indexes of

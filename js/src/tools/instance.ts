@@ -28,7 +28,7 @@ interface ToolsExports {
   need_length(): number;
   check_feed(): void;
   repair_key_slots(source: number): number;
-  repair_begin(source: number, target: number, strict: number, filesMax: number): number;
+  repair_begin(source: number, target: number, dropOlder: number, filesMax: number): number;
   repair_step(): number;
 }
 

@@ -86,7 +86,7 @@ export async function repairStore(
     unfinished = into;
     const made = isDeferred(target) ? new MemoryDevice({ slotsMax: target.slotsMax }) : target;
     const report = await salvage(module, await readable(source), made, {
-      strict: request.strict,
+      dropOlder: request.dropOlder,
       user: request.key,
       ...watch,
     });
@@ -120,13 +120,13 @@ async function salvage(
   module: WebAssembly.Module,
   source: ManagedDevice,
   target: ManagedDevice,
-  { strict, user, onProgress, signal }: RepairWatch & { strict: boolean; user: UserKey | undefined },
+  { dropOlder, user, onProgress, signal }: RepairWatch & { dropOlder: boolean; user: UserKey | undefined },
 ): Promise<Omit<RepairReport, 'name'>> {
   const tools = new Tools(module, [source, target]);
   const keys = user === undefined ? new Uint8Array(0) : await keysOf(user, () => tools.keySlots(0));
   tools.put(Uint8Array.of(...crypto.getRandomValues(new Uint8Array(24)), ...keys));
   keys.fill(0);
-  tools.run((exports) => exports.repair_begin(0, 1, strict ? 1 : 0, target.slotsMax));
+  tools.run((exports) => exports.repair_begin(0, 1, dropOlder ? 1 : 0, target.slotsMax));
   let sliceEnd = 0;
   for (let more = true; more; ) {
     more = tools.run((exports) => exports.repair_step()) === 1;

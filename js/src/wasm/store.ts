@@ -234,6 +234,11 @@ export class EngineStore {
     this.#call(() => this.exports.varve_note_damage(this.h, table));
   }
 
+  /** Whether the store has a table that a job of this session could not read. */
+  hasDamage(): boolean {
+    return this.#call(() => this.exports.varve_has_damage(this.h)) === 1;
+  }
+
   runSlice(entries: number): boolean {
     return this.#call(() => this.exports.varve_run_slice(this.h, entries)) === 1;
   }

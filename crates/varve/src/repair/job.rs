@@ -35,7 +35,7 @@ const STEP_ENTRIES: usize = 4000;
 /// let damaged = store.into_storage().into_device();
 ///
 /// let (store_id, encryption) = ([2; 16], Encryption::none());
-/// let options = RepairOptions { strict: false, store_id, entropy: 8, files_max: 128, encryption };
+/// let options = RepairOptions { drop_older: false, store_id, entropy: 8, files_max: 128, encryption };
 /// let mut repair = Repair::new(damaged, MemorySlots::new(8), options)?;
 /// while repair.step()? {}
 /// assert_eq!((repair.report().entries, repair.report().lost.len()), (1, 0));
@@ -157,8 +157,8 @@ impl<S: Slots, D: Slots> Repair<S, D> {
         floors.last_sequence = floors.last_sequence.max(log.last_sequence).max(highest);
         let tables = std::mem::take(&mut self.tables);
         let input = (log.entries, RangeTombstones::new(ranges));
-        let (keyring, strict) = (self.files.keyring.clone(), self.options.strict);
-        self.merge = Some(Merge::new(&self.source, keyring, tables, input, strict, &self.report)?);
+        let (keyring, drop_older) = (self.files.keyring.clone(), self.options.drop_older);
+        self.merge = Some(Merge::new(&self.source, keyring, tables, input, drop_older, &self.report)?);
         self.bytes_done += self.files.segments.values().map(|place| place.bytes).sum::<u64>();
         Ok(())
     }

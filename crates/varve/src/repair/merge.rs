@@ -66,7 +66,7 @@ pub(super) struct Merge {
     next_lost: usize,
     /// Those whose range was begun and has not ended.
     open_lost: Vec<Lost>,
-    strict: bool,
+    drop_older: bool,
     /// Bytes of tables read.
     pub(super) bytes: u64,
 }
@@ -77,7 +77,7 @@ impl Merge {
         keyring: Keyring,
         tables: Vec<SalvagedTable>,
         (log, ranges): (Vec<LogEntry>, RangeTombstones),
-        strict: bool,
+        drop_older: bool,
         report: &RepairReport,
     ) -> Result<Self> {
         let mut lost: Vec<Lost> = report.lost.iter().filter(|lost| lost.is_data).cloned().collect();
@@ -93,7 +93,7 @@ impl Merge {
             lost,
             next_lost: 0,
             open_lost: Vec::new(),
-            strict,
+            drop_older,
             bytes: 0,
         };
         for source in 0..=merge.tables.len() {
@@ -122,7 +122,7 @@ impl Merge {
             }
             if self.may_be_older(&entry) {
                 report.older += 1;
-                if self.strict {
+                if self.drop_older {
                     continue;
                 }
             }

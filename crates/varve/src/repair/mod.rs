@@ -12,7 +12,7 @@
 //!
 //! The new store contains, for each key, the newest readable version with its sequence and its expiry, unless a readable
 //! tombstone is newer. So if a newer version is lost, an older one may take its place. The report counts the entries for
-//! which this may be true, and [`RepairOptions::strict`] leaves them out. If no manifest defines which tables count, all
+//! which this may be true, and [`RepairOptions::drop_older`] leaves them out. If no manifest defines which tables count, all
 //! tables found are read, and keys whose tombstones were dropped long ago may come back. The report includes that too.
 //!
 //! Invariants: no byte is trusted if its checksum does not match. A key that was readable and is missing, or has an
@@ -37,7 +37,7 @@ use crate::types::{FileName, Sequence, StoreId};
 #[derive(Debug, Clone)]
 pub struct RepairOptions {
     /// Leaves out entries that may be older than lost ones.
-    pub strict: bool,
+    pub drop_older: bool,
     /// The identity of the new store, fresh from the host.
     pub store_id: StoreId,
     /// Fresh random bits.
@@ -102,7 +102,7 @@ pub struct RepairReport {
     pub segments: u64,
     /// Records in them.
     pub records: u64,
-    /// Entries that may be older than lost ones: kept, or left out if [`RepairOptions::strict`] is set.
+    /// Entries that may be older than lost ones: kept, or left out if [`RepairOptions::drop_older`] is set.
     pub older: u64,
     /// The log ends in a seal: no write is missing after the last record that was read. This is `false` after a crash,
     /// or if the newest segment is gone.

@@ -78,6 +78,12 @@ impl<S: Storage> Store<S> {
         }
     }
 
+    /// Whether the store has a table that a job of this session could not read.
+    #[must_use]
+    pub fn has_damage(&self) -> bool {
+        self.jobs.damaged.iter().any(|&table| self.version.table(table).is_some())
+    }
+
     /// Whether a flush failed and none has succeeded since.
     pub(super) fn is_flush_refused(&self) -> bool {
         self.jobs.flush_refused == Some(self.version.floors.log_floor)
