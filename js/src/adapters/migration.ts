@@ -19,7 +19,7 @@ export interface MigrateOptions {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** What a `migrate` did. When it is there, all that it reports is flushed to the disk. */
+/** The result of a `migrate`. All that it reports is flushed to the disk. */
 export interface MigrationReport {
   /** How many entries this call has written. Those that were there already, from a call that was cut off for example, do not count. */
   readonly copied: number;

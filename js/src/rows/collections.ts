@@ -12,7 +12,7 @@ import type { Key } from '../types.ts';
 /** Why a row with this key is refused; undefined if it is not. */
 export type Refusal = (key: Key) => string | undefined;
 
-/** What refuses rows, by the collections that the store has in this transaction; undefined if it has none. */
+/** The function that refuses rows, by the collections that the store has in this transaction; undefined if it has none. */
 export async function refusalIn(tx: Transaction<Key, unknown>): Promise<Refusal | undefined> {
   const { reserved, operations } = tx.state;
   const stated = readDerivations(await reserved.get(DERIVED_KEY));
