@@ -176,7 +176,8 @@ pub(crate) fn check<S: Slots>(slots: &S, keyring: &Keyring) -> varve::Result<Che
 }
 
 pub(crate) fn repair(slots: SimSlots, encryption: Encryption) -> varve::Result<(MemorySlots, RepairReport)> {
-    let options = RepairOptions { drop_older: true, store_id: [0xee; 16], entropy: 5, files_max: 64, encryption };
+    let options =
+        RepairOptions { drop_older: true, store_id: [0xee; 16], entropy: 5, files_max: 64, encryption };
     let mut repair = Repair::new(slots, MemorySlots::new(64), options)?;
     while repair.step()? {}
     let report = repair.report().clone();

@@ -37,7 +37,8 @@ fn with_newer(built: &Rotten, file: FileName, place: Live) -> MemorySlots {
 /// The error of a repair, which has written nothing.
 fn repair_error(slots: &MemorySlots, encryption: &Encryption) -> Code {
     let encryption = encryption.clone();
-    let options = RepairOptions { drop_older: false, store_id: [3; 16], entropy: 11, files_max: 128, encryption };
+    let options =
+        RepairOptions { drop_older: false, store_id: [3; 16], entropy: 11, files_max: 128, encryption };
     let mut repair = match Repair::new(slots.clone(), MemorySlots::new(SLOTS), options) {
         Ok(repair) => repair,
         Err(error) => return error.code(),

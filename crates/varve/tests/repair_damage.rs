@@ -13,7 +13,8 @@ use crate::rotten_store::{
 
 pub fn repair(slots: &MemorySlots, encryption: &Encryption, strict: bool) -> (MemorySlots, RepairReport) {
     let encryption = encryption.clone();
-    let options = RepairOptions { drop_older: strict, store_id: [3; 16], entropy: 11, files_max: 128, encryption };
+    let options =
+        RepairOptions { drop_older: strict, store_id: [3; 16], entropy: 11, files_max: 128, encryption };
     let mut repair = Repair::new(slots.clone(), MemorySlots::new(SLOTS), options).expect("of this format");
     let mut last = 0;
     while repair.step().expect("repairs") {
