@@ -113,12 +113,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Bytes left for blocks and open tables when memtables take `memtable_bytes`. Memtables always count with at least
-    /// their share. The result is at least an eighth of the memory.
+    /// Bytes left for blocks and open tables when memtables take `memtable_bytes`: at least an eighth of the memory.
     #[must_use]
     pub fn cache_bytes(&self, memtable_bytes: usize) -> usize {
-        let memtables = memtable_bytes.max(self.memtable_bytes_max * (self.frozen_max + 1));
-        self.memory_bytes.saturating_sub(memtables).max(self.memory_bytes / 8)
+        self.memory_bytes.saturating_sub(memtable_bytes).max(self.memory_bytes / 8)
     }
 
     /// The size in bytes up to which a store needs at most `files_max` files: half of the files are tables, and a table

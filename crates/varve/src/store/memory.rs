@@ -1,8 +1,8 @@
 //! One budget of memory: memtables, cached blocks, and the indexes and filters of open tables.
 //!
-//! Invariant: the cache, which open tables are part of, gets the memory that memtables leave. Memtables count with their
-//! share of the budget, or with what they really take if that is more (a batch larger than a memtable, memtables that only
-//! a snapshot or a scan still reads). The cache always gets at least an eighth.
+//! Invariant: the cache, which open tables are part of, gets the memory that memtables leave. The active memtable counts as
+//! full, or with what it takes if that is more (a batch larger than a memtable). All others count with what they take, also
+//! those that only a snapshot or a scan still reads. The cache always gets at least an eighth.
 
 use std::rc::Rc;
 
@@ -12,7 +12,8 @@ use crate::storage::Storage;
 impl<S: Storage> Store<S> {
     /// Gives the cache the memory that memtables leave. Must be called when they change.
     pub(super) fn fit_memory(&mut self) {
-        let bytes = self.options.cache_bytes(self.memtable_bytes_in_use());
+        let room = self.memtable_bytes.saturating_sub(self.active.borrow().bytes());
+        let bytes = self.options.cache_bytes(self.memtable_bytes_in_use() + room);
         self.cache.borrow_mut().set_capacity(bytes);
     }
 
