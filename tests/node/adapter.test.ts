@@ -58,14 +58,18 @@ test('memtables are flushed and merged in slices', async () => {
   await db.close();
 });
 
-test('a storage that fetches bytes for reads may keep a quarter of the memory', async () => {
+test('a storage that fetches bytes for reads may keep a quarter of the memory, and the room that the cache does not use', async () => {
   const storage = new ChunkAdapter();
   const device = await storage.open('spare');
   const allowed = vi.spyOn(device, 'allowSpare');
   vi.spyOn(storage, 'open').mockResolvedValue(device);
   const db = await open('spare', { storage, wasm, memoryBytes: 24 * 1024 * 1024 });
-  expect(allowed.mock.calls).toEqual([[6 * 1024 * 1024]]);
+  const [[bytes]] = allowed.mock.calls as [[() => number]];
+  const { cache } = await db.stats();
+  expect(cache.maxBytes).toBeGreaterThan(16 * 1024 * 1024);
+  expect(bytes()).toBe(6 * 1024 * 1024 + cache.maxBytes - cache.bytes - cache.indexBytes);
   await db.close();
+  expect(bytes()).toBe(6 * 1024 * 1024);
 });
 
 test('a second opener is refused, and the first continues', async () => {

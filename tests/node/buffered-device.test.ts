@@ -258,7 +258,7 @@ test('a sequential reader gets chunks fetched ahead; a random reader does not, e
   };
   const indexes = Array.from({ length: 80 }, (_, i) => i + 1);
   const [random, sequential] = [await withLongSlot(), await withLongSlot()];
-  for (const { device } of [random, sequential]) device.allowSpare(8000 * KIB);
+  for (const { device } of [random, sequential]) device.allowSpare(() => 8000 * KIB);
   for (const index of indexes) await read(random, 1 + ((index * 37) % 80));
   for (const index of indexes) await read(sequential, index);
   expect([random.chunks.reads, random.chunks.chunksRead]).toEqual([80, 80]);
@@ -267,11 +267,22 @@ test('a sequential reader gets chunks fetched ahead; a random reader does not, e
 
 test('as many of the chunks that were read stay as the host allows', async () => {
   const { chunks, device } = await withLongSlot();
-  device.allowSpare(8000 * KIB);
+  device.allowSpare(() => 8000 * KIB);
   await device.resident(() => image(device));
   const { reads } = chunks;
   await device.resident(() => image(device));
   expect(chunks.reads).toBe(reads);
+});
+
+test('the host is asked after each fetch how much may stay', async () => {
+  const { chunks, device } = await withLongSlot();
+  let bytes = 8000 * KIB;
+  device.allowSpare(() => bytes);
+  bytes = 0;
+  await device.resident(() => image(device));
+  const { chunksRead } = chunks;
+  await device.resident(() => image(device));
+  expect(chunks.chunksRead).toBeGreaterThan(chunksRead);
 });
 
 test('a commit that fails ends all writing, reads continue, and opening again gives the committed bytes', async () => {

@@ -27,9 +27,9 @@ import type { LoadKeySlots } from './key-slots.ts';
 import { StoreKeys } from './store-keys.ts';
 
 /**
- * The cache of a storage that answers later, beside the engine's cache, as a share of `memoryBytes`. The engine caches blocks of 4 KiB,
- * and one fetch brings sixteen of them. Without this cache, a store that is read at random is fetched sixteen times until it is all
- * in memory.
+ * The cache of a storage that answers later, as a share of `memoryBytes`, in addition to the room that the engine's cache does not use
+ * yet. The engine caches blocks of 4 KiB, and one fetch brings sixteen of them. Without this cache, a store that is read at random is
+ * fetched sixteen times until it is all in memory.
  */
 const SPARE_SHARE = 1 / 4;
 
@@ -241,8 +241,9 @@ function openerOf(
     const encryption = keys.areWanted ? await keys.forOpening(await slotsIn(number)) : undefined;
     const open = (): EngineStore => EngineStore.open(engine, number, { ...settings, encryption });
     if (!isDeferred(device)) return open();
-    device.allowSpare?.(settings.memoryBytes * SPARE_SHARE);
-    const store = await device.recover(open);
+    let store: EngineStore | undefined;
+    device.allowSpare?.(() => settings.memoryBytes * SPARE_SHARE + (store?.freeCacheBytes() ?? 0));
+    store = await device.recover(open);
     // Growing a slot costs nothing here, and spare files would only take room.
     store.setSpare(0);
     return store;

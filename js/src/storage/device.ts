@@ -121,8 +121,8 @@ export interface DeferredDevice extends ManagedDevice {
   writeApart(slot: number, bytes: Uint8Array, at: number, mayUseReserve: boolean): Promise<void>;
   /** Frees the room of the bytes that `writeApart` wrote to a slot. The length of the slot stays. */
   discard(slot: number): Promise<void>;
-  /** Sets how many bytes may stay in memory only because they were read: a share of the store's memory. */
-  allowSpare?(bytes: number): void;
+  /** Sets how many bytes may stay in memory only because they were read. The device asks again after each fetch. */
+  allowSpare?(bytes: () => number): void;
   /** Called at the first commit that fails: nothing that was not committed by then is kept, and nothing is written any more. */
   onFailure: (error: SlotError) => void;
   /** Whether the device can go back after a commit that was refused for lack of room. */

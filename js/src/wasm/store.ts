@@ -157,6 +157,13 @@ export class EngineStore {
     return statsOf(new Float64Array(this.memory.takeOut().buffer));
   }
 
+  /** Bytes of its memory that the cache does not use; 0 once the store is closed or broken. */
+  freeCacheBytes(): number {
+    if (this.#isClosed || this.fault.found !== undefined) return 0;
+    const { cache } = this.stats();
+    return cache.maxBytes - cache.bytes - cache.indexBytes;
+  }
+
   sync(): void {
     this.#call(() => this.exports.varve_sync(this.h));
   }

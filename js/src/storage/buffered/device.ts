@@ -88,6 +88,8 @@ export class BufferedDevice implements DeferredDevice {
   #isHeld = false;
   /** `goBack` was called, and `recover` has not finished since. */
   #isBack = false;
+  /** How many bytes may stay in memory only because they were read. */
+  #spareBytes: (() => number) | undefined;
   #isQuiet = false;
   #isClosed = false;
   /** `closeAll` waits for a short journal. */
@@ -244,8 +246,9 @@ export class BufferedDevice implements DeferredDevice {
     await this.#changeApart(slot, () => this.#slots.discard(slot), 0, 'small');
   }
 
-  allowSpare(bytes: number): void {
-    this.#slots.spareBytesMax = bytes;
+  allowSpare(bytes: () => number): void {
+    this.#spareBytes = bytes;
+    this.#slots.spareBytesMax = bytes();
   }
 
   /** Whether so much waits to be committed that writers should wait for it. */
@@ -289,6 +292,7 @@ export class BufferedDevice implements DeferredDevice {
     // Bytes behind a cut stay in the store until that commit is done.
     if (this.#slots.isDropping || this.#isDropping) await this.committed();
     await this.#fetch(this.#slots.takeMissing(), held as Chunk[]);
+    if (this.#spareBytes) this.#slots.spareBytesMax = this.#spareBytes();
   }
 
   /** Unpins what `fetch` pinned. */
