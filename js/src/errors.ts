@@ -122,7 +122,7 @@ export function invalid(message: string, options?: { cause: unknown }): VarveErr
 /** Rejects for a part of the package that an `import()` did not load. */
 export function notLoaded(cause: unknown): never {
   throw new VarveError(
-    'VARVE_UNSUPPORTED',
+    'VARVE_UNAVAILABLE',
     'A part of varve could not be loaded. Be online, or cache the files of the package; after a deploy, reload the page.',
     { cause },
   );

@@ -261,7 +261,7 @@ test('a signal ends the check that it was given to, and no other', async () => {
 test('where the tools cannot be loaded the error of a check explains how to pass their place', async () => {
   const store = await openTest();
   await expect(store.check({ tools: 'http://127.0.0.1:1/tools.wasm' })).rejects.toMatchObject({
-    code: 'VARVE_UNSUPPORTED',
+    code: 'VARVE_UNAVAILABLE',
     message: expect.stringContaining('option tools'),
   });
 });

@@ -60,7 +60,7 @@ test('a job ends, and a close is done, when the worker writes no more', async ()
   const stopped = link.shutDown();
   expect([await hasSettled(job), await hasSettled(stopped)]).toEqual([false, false]);
   worker.end();
-  await expect(job).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
+  await expect(job).rejects.toMatchObject({ code: 'VARVE_UNAVAILABLE' });
   await stopped;
 });
 

@@ -9,7 +9,7 @@ test('a script that cannot be loaded is named, with its use, and the next call t
   const scripts = ['file:///no/such/script.js', 'data:text/javascript,0', `data:text/javascript,${encodeURI(makes)}`];
   const load = laterScript(place, 'tests', () => new URL(scripts.shift() ?? 'file:///no/more'));
   await expect(load()).rejects.toMatchObject({
-    code: 'VARVE_UNSUPPORTED',
+    code: 'VARVE_UNAVAILABLE',
     message: expect.stringMatching(/^The script for tests could not be loaded from file:\/\/\/no\/such\/script\.js \(/),
   });
   await expect(load()).rejects.toMatchObject({ message: expect.stringContaining('it is another script') });

@@ -53,7 +53,7 @@ test('a part that cannot be loaded is an error with advice, and the next call tr
   network.isThere = false;
   for (const [name, call] of Object.entries(calls)) {
     const error: unknown = await call().catch((failure: unknown) => failure);
-    expect(error, name).toMatchObject({ name: 'VarveError', code: 'VARVE_UNSUPPORTED', cause: expect.any(Error) });
+    expect(error, name).toMatchObject({ name: 'VarveError', code: 'VARVE_UNAVAILABLE', cause: expect.any(Error) });
     expect(String(error), name).toMatch(/A part of varve could not be loaded.*reload the page/);
   }
   expect(network.loads).toEqual(

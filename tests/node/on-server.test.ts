@@ -20,7 +20,7 @@ test('the error names the server, not the WebAssembly that is missing there', as
   await expect(open('notes', { wasm: nowhere })).rejects.toMatchObject(refusal);
   await expect(inline.open('notes', { wasm: nowhere })).rejects.toMatchObject(refusal);
   await expect(open('notes', { wasm: nowhere, storage: 'memory' })).rejects.toMatchObject({
-    code: 'VARVE_UNSUPPORTED',
+    code: 'VARVE_UNAVAILABLE',
     message: expect.stringContaining('WebAssembly could not be loaded'),
   });
 });

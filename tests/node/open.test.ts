@@ -103,7 +103,7 @@ describe('open', () => {
     const opened = openStore('notes', {}, () => engine);
     engine.crash();
     const message = expect.stringContaining('engine-worker.js');
-    await expect(opened).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED', message });
+    await expect(opened).rejects.toMatchObject({ code: 'VARVE_UNAVAILABLE', message });
   });
 
   test('that is aborted ends the worker', async () => {
@@ -159,7 +159,7 @@ describe('the worker', () => {
 
   test('gets the engine of the place that the option wasm names, also after another was loaded', async () => {
     expect(await loadEngine(wasm)).toBe(await loadEngine(String(wasm)));
-    await expect(loadEngine('file:///nowhere/varve.wasm')).rejects.toThrow(code('VARVE_UNSUPPORTED'));
+    await expect(loadEngine('file:///nowhere/varve.wasm')).rejects.toThrow(code('VARVE_UNAVAILABLE'));
   });
 
   test('that was preloaded is taken by the next open, once, and not if it failed', async () => {

@@ -47,7 +47,7 @@ describe('a worker that does not start', () => {
 
   test('fails the first opening at once', async () => {
     isOnline = false;
-    await expect(openTab({}, spawn)).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
+    await expect(openTab({}, spawn)).rejects.toMatchObject({ code: 'VARVE_UNAVAILABLE' });
     await pass(60_000);
     expect(spawned).toBe(1);
     expect(vi.getTimerCount()).toBe(0);
@@ -98,7 +98,7 @@ describe('a worker that does not start', () => {
     worker().terminate?.();
     const stalled = expect(db.get('b')).rejects.toMatchObject({
       code: 'VARVE_LEADER_STALLED',
-      cause: expect.objectContaining({ code: 'VARVE_UNSUPPORTED' }),
+      cause: expect.objectContaining({ code: 'VARVE_UNAVAILABLE' }),
     });
     await pass(7000);
     await stalled;
@@ -115,7 +115,7 @@ describe('a worker that does not start', () => {
   test('because its engine cannot be fetched is started again', async () => {
     const { db, worker } = await openTab({}, spawn);
     await db.set('a', 1);
-    vi.spyOn(EngineHost, 'open').mockRejectedValueOnce(new VarveError('VARVE_UNSUPPORTED', 'It was not fetched.'));
+    vi.spyOn(EngineHost, 'open').mockRejectedValueOnce(new VarveError('VARVE_UNAVAILABLE', 'It was not fetched.'));
     worker().terminate?.();
     const found = db.get('a');
     await pass(2000);

@@ -45,7 +45,7 @@ test('the error for a worker that was not copied names it', async () => {
   await project.run('node', 'build.mjs');
   await withSite(project.path('alone'), POLICY, async ({ origin }) => {
     const { failure } = await browser.load(`${origin}/`);
-    expect(failure).toEqual({ code: 'VARVE_UNSUPPORTED', message: expect.stringContaining('engine-worker.js') });
+    expect(failure).toEqual({ code: 'VARVE_UNAVAILABLE', message: expect.stringContaining('engine-worker.js') });
   });
 });
 

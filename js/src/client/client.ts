@@ -459,7 +459,8 @@ function unlucky(): VarveError {
 /** The error for a worker that did not start: its script was not found, is no script (an event without a message), or is forbidden. */
 export function noWorker(cause?: unknown): VarveError {
   const message = 'The engine worker did not start. Serve engine-worker.js, or pass the option worker.';
-  return new VarveError('VARVE_UNSUPPORTED', message, { cause });
+  // An event has no cause. Then the script was not loaded, and may be later.
+  return new VarveError(cause === undefined ? 'VARVE_UNAVAILABLE' : 'VARVE_UNSUPPORTED', message, { cause });
 }
 
 /** The error for a worker that reported its death. */

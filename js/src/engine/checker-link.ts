@@ -44,7 +44,7 @@ export function checkInWorker(
     });
     worker.addEventListener('error', (event) => {
       event.preventDefault();
-      reject(new VarveError('VARVE_UNSUPPORTED', `The worker of the check failed: ${event.message}`));
+      reject(new VarveError('VARVE_UNAVAILABLE', `The worker of the check failed: ${event.message}`));
     });
     const images = input.images.flatMap(({ page, pieces }) => [
       page.buffer,

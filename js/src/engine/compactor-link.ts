@@ -155,7 +155,7 @@ export class CompactorLink implements JobsBeside {
     const running = [...this.#jobs.values()];
     this.#jobs.clear();
     const reject = (): void => {
-      for (const job of running) job.reject(new VarveError('VARVE_UNSUPPORTED', message, { cause }));
+      for (const job of running) job.reject(new VarveError('VARVE_UNAVAILABLE', message, { cause }));
     };
     if (ended === undefined) reject();
     else this.#ending = Promise.all([this.#ending, ended.then(reject, reject)]);

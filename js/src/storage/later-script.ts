@@ -37,7 +37,7 @@ export function laterScript<T>(place: LaterPlace<T>, use: string, url: () => URL
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
       throw new VarveError(
-        'VARVE_UNSUPPORTED',
+        'VARVE_UNAVAILABLE',
         `The script for ${use} could not be loaded from ${href} (${why}). Serve the file there.`,
         { cause },
       );

@@ -7,7 +7,7 @@ import type { WaitOptions } from '../types.ts';
 /** Starts the worker that a store runs in. */
 export type Spawn = (name: string) => Port;
 
-/** The client of a new worker. Throws `VARVE_UNSUPPORTED` if there is none, and the `reason` of a signal that has aborted. */
+/** The client of a new worker. Throws `VARVE_UNSUPPORTED` if it cannot be made, and the `reason` of a signal that has aborted. */
 export function start(name: string, options: WaitOptions, spawn: Spawn): Client {
   options.signal?.throwIfAborted();
   try {

@@ -35,11 +35,13 @@ export async function loadEngine(source?: WasmSource): Promise<WebAssembly.Modul
 export async function compile(source: WasmSource | (() => URL), option: 'wasm' | 'tools'): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
   let url: URL | undefined;
+  let isHere = false;
   try {
     url = typeof source === 'function' ? source() : new URL(source, globalThis.location?.href);
     if (url.protocol === 'file:' && 'process' in globalThis) return await WebAssembly.compile(await readFile(url));
     const response = await fetch(url);
     if (!response.ok) throw new Error(`HTTP status ${response.status}`);
+    isHere = true;
     if (response.headers.get('content-type')?.startsWith('application/wasm')) {
       return await WebAssembly.compileStreaming(response);
     }
@@ -47,7 +49,8 @@ export async function compile(source: WasmSource | (() => URL), option: 'wasm' |
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new VarveError(
-      'VARVE_UNSUPPORTED',
+      // Bytes that arrived and do not compile never will: the policy of the page may forbid it.
+      url === undefined || isHere ? 'VARVE_UNSUPPORTED' : 'VARVE_UNAVAILABLE',
       `WebAssembly could not be loaded from ${url?.href ?? 'beside this script'} (${why}). Serve the file there, or pass its place as the option ${option}.`,
       { cause },
     );
