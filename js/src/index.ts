@@ -60,8 +60,8 @@ export interface RepairOptions extends RepairToolsOptions, ListStoresOptions {}
  * Opens a store, and creates it if it does not exist. The types of keys and values follow from the codecs; with the default
  * codecs, the type arguments give them.
  *
- * Rejects with `VARVE_LOCKED` when who has the store alone (see `lockTimeout`) keeps it for longer than that, `VARVE_CORRUPT` when its
- * files are damaged (see `repair`), `VARVE_KEY` when its key is wrong, missing or not needed, `VARVE_VERSION` when newer code wrote them or
+ * Rejects with `VARVE_LOCKED` when another opening keeps the store to itself for longer than `lockTimeout`, `VARVE_CORRUPT` when its files
+ * are damaged (see `repair`), `VARVE_KEY` when its key is wrong, missing or not needed, `VARVE_VERSION` when newer code wrote them or
  * `version` is lower than the store's version, `VARVE_UNAVAILABLE` when the storage or a file of the package cannot be had just now,
  * `VARVE_UNSUPPORTED` where workers are unavailable, `VARVE_INVALID_ARGUMENT` for an invalid name or option, with the signal's `reason`
  * when it aborts, and with any error that `upgrade` throws.

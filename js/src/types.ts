@@ -402,8 +402,8 @@ export interface CommonOpenOptions<K = Key, V = unknown, U = unknown> extends Wa
    */
   storage?: StorageKind | StorageAdapter | undefined;
   /**
-   * How long to wait for who has the store alone, in milliseconds: a worker of `varve/synchronous`, or on servers any other opening.
-   * Default 5000. Tabs share a store, and do not wait for each other.
+   * How long to wait, in milliseconds, while a worker of `varve/synchronous` has the store, or on servers any other opening. Then
+   * `VARVE_LOCKED`. Default 5000. Tabs share a store, and do not wait for each other.
    */
   lockTimeout?: number | undefined;
   /**
