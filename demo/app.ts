@@ -72,7 +72,11 @@ class App {
     this.#compactButton.addEventListener('click', () => this.#compact());
     this.#checkButton.addEventListener('click', () => this.#check());
     const dialog = byId('clear-dialog', HTMLDialogElement);
-    this.#clearButton.addEventListener('click', () => dialog.showModal());
+    this.#clearButton.addEventListener('click', () => {
+      // Escape would leave the answer of the last time.
+      dialog.returnValue = '';
+      dialog.showModal();
+    });
     dialog.addEventListener('close', () => dialog.returnValue === 'clear' && this.#clear());
   }
 

@@ -177,8 +177,8 @@ export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLe
     const batch = this.#opened.batch();
     if (limit < 0 && !snapshot) batch.deleteRange(rangeOf(options));
     else {
-      const keys = this.#readsOf(options).keys({ ...rangeOf(options), reverse, limit: limit < 0 ? undefined : limit });
-      for await (const key of keys) batch.delete(key);
+      const wanted = { ...rangeOf(options), reverse, limit: limit < 0 ? undefined : limit };
+      for (const key of await this.#read(options, (reads) => reads.keys(wanted).toArray())) batch.delete(key);
     }
     await batch.commit(durabilityOf(options));
   }

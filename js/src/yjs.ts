@@ -135,7 +135,7 @@ export class VarvePersistence {
 
   /** The value of a custom property, or undefined. Its keys are those of IndexedDB: another one is a `DataError`. */
   async get(key: IdbKey): Promise<unknown> {
-    const found = await (await this.#custom()).get(toKey(key));
+    const found = await repeated(async () => (await this.#custom()).get(toKey(key)));
     return found?.[0];
   }
 
@@ -155,7 +155,7 @@ export class VarvePersistence {
     await this.#open();
     await this.whenSynced;
     const updates = this.#updates as Updates;
-    const size = await updates.count();
+    const size = await repeated(() => updates.count());
     this.#size = size;
     if (this.#isDestroyed || (!isForced && size < PREFERRED_TRIM_SIZE)) return;
     const replaced = [...this.#seen];

@@ -99,6 +99,10 @@ test('a malformed file gets an error, and a prefix that has keys is named', asyn
   await chooseFile(page, 'broken.json', '[\n {"id": 1},\n {"id" 2}\n]');
   await untilText(page, '#import-error', 'line 3');
   expect(await page.getAttribute('section.import', 'data-state')).toBe('idle');
+  // A spreadsheet had saved it in another encoding: the import kept a replacement character in place of each letter with a mark.
+  await chooseFile(page, 'latin.csv', Buffer.from('id,name\n1,Z\u00fcrich\n', 'latin1'));
+  await untilText(page, '#import-error', 'It is not UTF-8');
+  expect(await page.getAttribute('section.import', 'data-state')).toBe('idle');
   await page.click('section.import summary');
   await page.fill('#import-paste', '{"id":1}\n{"id":2}\n');
   await page.click('#import-read');
@@ -137,6 +141,26 @@ test('an export is imported again unchanged, in each format', async () => {
     await chooseStore(page, 'cities');
     await untilText(page, '#keys-count', '3 in all');
   }
+});
+
+// Story: an import of an export ended while the dialog asked about one range. The list showed all keys then, and all were deleted.
+test('the range that the dialog asks about is deleted, although an import ends meanwhile', async () => {
+  const page = await openPage('keys.html');
+  await chooseFile(page, 'rivers.csv', RIVERS);
+  await page.click('#import-write');
+  await untilText(page, '#keys-count', '3 in all');
+  const own = await save(page, 'varve');
+  await page.selectOption('#range-kind', 'between');
+  await page.fill('#range-from', '["rivers", 30]');
+  await page.click('#range-show');
+  await untilText(page, '#keys-count', '1 in all');
+  await page.click('#delete-range');
+  await chooseFile(page, 'a.varve', own);
+  await untilText(page, '#import-status', '3 entries imported and verified in');
+  await untilText(page, '#keys-count', '3 in all');
+  await page.click('#delete-yes');
+  await untilText(page, '#keys-count', '2 in all');
+  expect(await keysShown(page)).toEqual(['["rivers", 10]', '["rivers", 20]']);
 });
 
 test('an import of an export that is cancelled says that what was imported stays', async () => {

@@ -315,6 +315,16 @@ test('clearing asks first, then leaves an empty store', async () => {
   await page.click('#clear');
   await page.click('#clear-dialog button[value="clear"]');
   await page.waitForSelector('body[data-state="empty"]');
+  // Escape once gave the answer of the last time, and all was deleted again.
+  await loadAll(page);
+  await page.click('#clear');
+  await page.keyboard.press('Escape');
+  expect(await page.isHidden('#clear-dialog')).toBe(true);
+  await page.reload();
+  await page.waitForFunction(() => document.querySelector('#headline')?.textContent?.startsWith('5,000 cities'));
+  await page.click('#clear');
+  await page.click('#clear-dialog button[value="clear"]');
+  await page.waitForSelector('body[data-state="empty"]');
   await page.reload();
   await page.waitForFunction(() => document.querySelector('#headline')?.textContent?.startsWith('An empty store'));
 });

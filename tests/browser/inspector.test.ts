@@ -130,6 +130,113 @@ test('a store of the page is shown with its codecs, and stays open; by its name 
   expect(errors).toEqual([]);
 });
 
+// Story: the page gave another store, or none. The panel compared the one that it left with the new one, and closed it.
+test('a store of the page stays open when the page takes it back', async () => {
+  const { page, errors } = await profile.openPage('/blank.html');
+  await openStore(page, 'given', 'structured');
+  await addInspector(page);
+  await page.evaluate(async () => {
+    const { db } = globalThis as unknown as { db: Db };
+    await db.set('a', 1);
+    const inspector = document.querySelector('varve-inspector') as Element;
+    inspector.setAttribute('name', 'given');
+    Object.assign(inspector, { store: db, open: true });
+  });
+  await page.locator('#opened', { hasText: 'Opened by the page' }).waitFor();
+  await page.evaluate(() => Object.assign(document.querySelector('varve-inspector') as object, { store: undefined }));
+  await page.locator('#opened', { hasText: 'Opened in' }).waitFor();
+  expect(await page.evaluate(() => (globalThis as unknown as { db: Db }).db.get('a'))).toBe(1);
+  expect(errors).toEqual([]);
+});
+
+// Story: the page opened its store while the panel listed the stores of the origin. The panel then showed the first of these.
+test('a store that the page gives while the panel opens is shown', async () => {
+  const { page, errors } = await profile.openPage('/blank.html');
+  await openStore(page, 'another', 'structured');
+  await openStore(page, 'given', 'structured');
+  await addInspector(page);
+  await page.evaluate(() => document.querySelector('varve-inspector')?.toggleAttribute('open'));
+  await ready(page);
+  await page.evaluate(async () => {
+    const { db } = globalThis as unknown as { db: Db };
+    const inspector = document.querySelector('varve-inspector') as Element;
+    inspector.toggleAttribute('open', false);
+    inspector.toggleAttribute('open', true);
+    // Now the panel has begun to list the stores, which takes longer.
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    Object.assign(inspector, { store: db });
+  });
+  await page.locator('#opened', { hasText: 'Opened by the page' }).waitFor();
+  expect(await page.inputValue('#store')).toBe('given');
+  expect(errors).toEqual([]);
+});
+
+// Stories: the arrow keys went over a store to the next one. It was shown, but the choice named the one between. And a leader that
+// did not answer refused the close of a store: the next one was never opened.
+test('the last of several choices is shown and named, also if a store cannot be closed', async () => {
+  const { page, errors } = await profile.openPage('/blank.html');
+  await openStore(page, 'another', 'structured');
+  await openStore(page, 'given', 'structured');
+  await addInspector(page);
+  const choose = (...names: string[]): Promise<void> =>
+    page.locator('#store').evaluate((select: HTMLSelectElement, chosen: string[]) => {
+      for (const name of chosen) {
+        select.value = name;
+        select.dispatchEvent(new Event('change'));
+      }
+    }, names);
+  await page.evaluate(() => {
+    const inspector = document.querySelector('varve-inspector') as Element;
+    inspector.setAttribute('name', 'notes');
+    inspector.toggleAttribute('open', true);
+  });
+  await ready(page);
+  await choose('given', 'another');
+  await ready(page);
+  expect(await page.inputValue('#store')).toBe('another');
+
+  await page.evaluate(() => {
+    const store = Object.getPrototypeOf((globalThis as unknown as { db: Db }).db) as Pick<Db, 'close'>;
+    const { close } = store;
+    store.close = async function (this: Db) {
+      store.close = close;
+      await close.call(this);
+      throw new Error('The leader does not answer.');
+    };
+  });
+  await choose('given');
+  await ready(page);
+  expect(await page.inputValue('#store')).toBe('given');
+  expect(await page.isHidden('#alert')).toBe(true);
+  expect(errors).toEqual([]);
+});
+
+// Story: the panel was closed while it deleted a store. When that was done, it opened the next one, and kept it open unseen.
+test('a panel that is closed while it deletes a store opens no other', async () => {
+  const { page, errors } = await profile.openPage('/blank.html');
+  await addInspector(page);
+  await page.evaluate(() => {
+    const inspector = document.querySelector('varve-inspector') as Element;
+    inspector.setAttribute('name', 'doomed');
+    inspector.toggleAttribute('open', true);
+  });
+  await ready(page);
+  await page.click('#delete-store');
+  await page.locator('#panel').evaluate(async (panel: HTMLElement) => {
+    const [yes, dialog] = ['#drop-store-yes', '#drop-store-dialog'].map((id) => panel.querySelector(id) as HTMLElement);
+    const closed = new Promise((resolve) => dialog?.addEventListener('close', resolve));
+    yes?.click();
+    await closed;
+    document.querySelector('varve-inspector')?.toggleAttribute('open', false);
+  });
+  const stores = (): Promise<unknown> =>
+    page.evaluate(`import('/varve/index.js').then(({ listStores }) => listStores())`);
+  await expect.poll(stores, { timeout: 60_000 }).not.toContain('doomed');
+  await page.waitForTimeout(1000);
+  expect(await page.textContent('#opened')).toBe('');
+  expect(errors).toEqual([]);
+});
+
 test('it asks for the passphrase of an encrypted store until one opens it, and forgets it', async () => {
   const { page, errors } = await profile.openPage('/blank.html');
   await page.evaluate(

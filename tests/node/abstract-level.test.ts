@@ -115,6 +115,13 @@ test('a read whose read point is gone is repeated; one of a snapshot is not', as
   get.mockRejectedValueOnce(gone);
   await expect(level.get('a', { snapshot })).rejects.toBe(gone);
   get.mockRestore();
+  // `clear` with a limit passed the error on.
+  const keys = vi.spyOn(ReadView.prototype, 'keys').mockImplementationOnce((): never => {
+    throw gone;
+  });
+  await level.clear({ limit: 1 });
+  keys.mockRestore();
+  expect(await level.get('a')).toBeUndefined();
   await level.close();
 });
 

@@ -180,6 +180,16 @@ test('CSV is not saved with two columns that an import cannot tell apart', async
   await expect(textOf([['a', { '(key)': 1 }]], 'csv')).rejects.toThrow('CSV would have two columns "(key)"');
 });
 
+// Story: one object had a field `constructor`. The rows without it had `function Object() { [native code] }` in that column.
+test('a row without a field has an empty cell, also where all objects inherit that name', async () => {
+  const rows: [Key, unknown][] = [
+    ['race', { constructor: 'Lotus', toString: 1 }],
+    ['walk', { name: 'silt' }],
+  ];
+  const csv = await textOf(rows, 'csv');
+  expect(csv.split('\r\n')).toEqual(['(key),constructor,toString,name', '"""race""",Lotus,1,', '"""walk""",,,silt']);
+});
+
 test('every key reads back as it is shown', () => {
   const keys: Key[] = [
     'zurich',
@@ -212,6 +222,15 @@ test('a value is edited only where JSON can express all of it', () => {
   expect(valueText(cycle)).toEqual({ text: '{\n  "self": "(itself)"\n}', isExact: false });
   expect(valueText(undefined)).toEqual({ text: 'null', isExact: false });
   expect(valueText(new Map([[1n, new Date(0)]])).text).toContain('1970-01-01');
+});
+
+// Story: a value had a graph of objects. The list of keys wrote every way through it, and the page stood still.
+test('a value with one object in many places is shown in a short time', () => {
+  let graph: unknown[] = ['silt'];
+  for (let level = 0; level < 18; level++) graph = [graph, graph];
+  expect(valueText(graph).text.length).toBeLessThan(1_000_000);
+  const shared = { a: 1 };
+  expect(valueText([shared, shared])).toEqual({ text: JSON.stringify([shared, shared], null, 2), isExact: false });
 });
 
 test('the work of an engine follows from two looks at it', () => {

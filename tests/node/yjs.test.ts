@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as original from 'y-indexeddb';
 import * as Y from 'yjs';
 import type { Change } from '../../js/src/changes/types.ts';
+import { VarveError } from '../../js/src/errors.ts';
 import { Batch } from '../../js/src/store/batch.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
@@ -359,6 +360,20 @@ test('destroy waits for a store that is being opened, and stores the document; c
     expect(await countUpdates()).toBe(end === 'destroy' ? 1 : 0);
   }
   expect(set).toHaveBeenCalledTimes(1);
+});
+
+// Story: another tab led the store from then on. A property was VARVE_RETRY, a code that callers of y-indexeddb do not know.
+test('reads whose read point is gone are made again', async () => {
+  const [a, persistence] = await load(here);
+  await persistence.set('cursor', 7);
+  a.set('x', 1);
+  a.set('y', 2);
+  const retry = new VarveError('VARVE_RETRY', 'The read point is gone.');
+  vi.spyOn(View.prototype, 'get').mockRejectedValueOnce(retry);
+  vi.spyOn(View.prototype, 'count').mockRejectedValueOnce(retry);
+  expect(await persistence.get('cursor')).toBe(7);
+  await ours.storeState(persistence);
+  expect(await countUpdates()).toBe(1);
 });
 
 test('if the store cannot be opened, whenSynced and properties reject; destroy does not', async () => {

@@ -76,6 +76,8 @@ export class Panel {
   #wanted: Wanted = { store: undefined, name: undefined, view: '' };
   #names: readonly string[] = [];
   #store: AnyStore | undefined;
+  /** The stores that the panel has opened, and closes. */
+  readonly #own = new WeakSet<AnyStore>();
   /** Aborts when another store is chosen, or the panel is hidden. */
   #running: AbortController | undefined;
 
@@ -110,8 +112,7 @@ export class Panel {
       this.#tabs.choose(wanted.view);
     }
     if (isSame) return this.#present();
-    this.#running ??= new AbortController();
-    const { signal } = this.#running;
+    const signal = this.#begin();
     await this.#list();
     if (signal.aborted) return;
     await this.#open(wanted.store?.name ?? wanted.name ?? this.#names[0]);
@@ -143,15 +144,21 @@ export class Panel {
     if (names.includes(chosen)) this.#stores.value = chosen;
   }
 
+  /** Ends what was begun before. */
+  #begin(): AbortSignal {
+    this.#running?.abort();
+    this.#running = new AbortController();
+    return this.#running.signal;
+  }
+
   /** Opens a store, and leaves the one before. */
   async #open(name: string | undefined): Promise<void> {
-    this.#running?.abort();
-    const running = new AbortController();
-    this.#running = running;
+    const signal = this.#begin();
     this.root.dataset['state'] = 'opening';
     this.#alarm(undefined);
     this.#unlock.hide();
     await this.#leave();
+    if (signal.aborted) return;
     if (name === undefined) {
       this.root.dataset['state'] = 'empty';
       return setText(this.#opened, 'This origin has no stores yet.');
@@ -159,13 +166,13 @@ export class Panel {
     this.#stores.value = name;
     try {
       const start = performance.now();
-      const store = await this.#opening(name, running.signal);
-      if (running.signal.aborted) return this.#close(store);
+      const store = await this.#opening(name, signal);
+      if (signal.aborted) return this.#close(store);
       this.#store = store;
       this.#tellOpened(store, performance.now() - start);
       await this.#present();
     } catch (error) {
-      if (running.signal.aborted) return;
+      if (signal.aborted) return;
       this.root.dataset['state'] = 'failed';
       this.#alarm(error);
       if (codeOf(error) === 'VARVE_KEY') this.#unlock.ask(name);
@@ -180,18 +187,19 @@ export class Panel {
 
   /** Deletes the open store, and opens the first one that is left. A store that cannot be deleted is opened again. */
   async #delete(): Promise<void> {
-    const name = this.#store?.name;
+    const [name, running] = [this.#store?.name, this.#running];
     if (name === undefined) return;
     try {
       await this.#leave();
       await deleteStore(name, { lockTimeout: LOCK_WAIT_MS });
     } catch (error) {
-      await this.#open(name);
+      if (running === this.#running) await this.#open(name);
       return this.#alarm(error);
     }
     if (this.#wanted.name === name) this.#wanted = { ...this.#wanted, name: undefined };
     await this.#list();
-    await this.#open(this.#names[0]);
+    // Meanwhile another store may have been chosen, or the panel hidden.
+    if (running === this.#running) await this.#open(this.#names[0]);
   }
 
   /** Opens a store as soon as no page or worker has it open without sharing it. */
@@ -204,6 +212,7 @@ export class Panel {
         const key = this.#unlock.key(name);
         const encryption = key === undefined ? undefined : { key };
         const opened = await open<Key, unknown>(name, { lockTimeout: LOCK_WAIT_MS, signal, values, encryption });
+        this.#own.add(opened);
         this.#alarm(undefined);
         return opened;
       } catch (error) {
@@ -236,9 +245,9 @@ export class Panel {
     if (store !== undefined) await this.#close(store);
   }
 
-  /** Closes a store that the panel opened. */
+  /** Closes a store that the panel opened. Its leader may not answer: the panel goes on. */
   async #close(store: AnyStore): Promise<void> {
-    if (store !== this.#wanted.store) await store.close();
+    if (this.#own.has(store)) await store.close().catch(this.#onError);
   }
 
   #look(stats: StoreStats): void {

@@ -25,7 +25,7 @@ import { formatBytes, formatCount, formatDuration, plural } from '../format.ts';
 import { keyText } from '../keys/key-text.ts';
 import type { AnyStore } from '../store.ts';
 import { checkEntries, type Entries, entriesOf, writeEntries } from './entries.ts';
-import { type Rows, readRows } from './rows.ts';
+import { type Rows, readRows, textOfFile } from './rows.ts';
 
 const BATCH_ENTRIES = 500;
 const BAD_SHOWN = 50;
@@ -147,7 +147,7 @@ export class Importer {
         await this.#importExport(content, running.signal);
         return this.#end();
       }
-      const text = await content.text();
+      const text = textOfFile(await content.arrayBuffer());
       running.signal.throwIfAborted();
       const rows = readRows(name, text);
       this.#end();

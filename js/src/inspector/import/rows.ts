@@ -41,6 +41,15 @@ export interface Rows {
 
 const COLUMNS_MAX = 200;
 
+/** The text of a file, without a byte order mark. Throws a sentence for bytes that are not UTF-8. */
+export function textOfFile(bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw error instanceof TypeError ? new Error('It is not UTF-8. Save it as UTF-8, and import that.') : error;
+  }
+}
+
 /** Reads a file by its name, or, if the name does not decide, by how its text begins. Throws a sentence for any other kind of file. */
 export function readRows(name: string, text: string): Rows {
   if (text.trim() === '') throw new Error('It is empty.');

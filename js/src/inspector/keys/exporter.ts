@@ -125,17 +125,17 @@ function csvOf(rows: readonly Row[]): string {
   const lines = rows.map(([key, value]) => {
     const json = nearestJson(value);
     const isObject = typeof json === 'object' && json !== null && !Array.isArray(json);
-    const fields: Record<string, unknown> = isObject ? { ...json } : { [VALUE_COLUMN]: json };
-    for (const [name, field] of Object.entries(fields)) {
+    const fields = new Map<string, unknown>(Object.entries(isObject ? json : { [VALUE_COLUMN]: json }));
+    for (const [name, field] of fields) {
       columns.add(name);
-      if (typeof field === 'object' && field !== null) fields[name] = JSON.stringify(field);
+      if (typeof field === 'object' && field !== null) fields.set(name, JSON.stringify(field));
     }
     return { key: keyText(key), fields };
   });
   const names = [...columns];
   return unparse({
     fields: exportColumns(names),
-    data: lines.map(({ key, fields }) => [key, ...names.map((name) => fields[name] ?? '')]),
+    data: lines.map(({ key, fields }) => [key, ...names.map((name) => fields.get(name) ?? '')]),
   });
 }
 

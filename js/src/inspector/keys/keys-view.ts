@@ -38,11 +38,13 @@ export class KeysView implements View {
     no: 'Keep them',
     yes: 'Delete them',
     kind: 'danger',
-    onYes: () => this.#deleteShown(),
+    onYes: () => this.#deleteAsked(),
   });
   readonly root: HTMLElement;
   #store: AnyStore | undefined;
   #shown: Shown | undefined;
+  /** The range that the dialog asks about. An import that ends meanwhile shows another one. */
+  #askedFor: Shown | undefined;
 
   constructor(onError: (error: unknown) => void) {
     this.#onError = onError;
@@ -60,6 +62,7 @@ export class KeysView implements View {
     this.#exporter = new Exporter({ onAsk: () => this.#shown, onError });
     this.#feed = new Feed({ onChanges: () => this.#listing.follow(), onError });
     this.#deleteRange.addEventListener('click', () => {
+      this.#askedFor = this.#shown;
       if (this.#shown !== undefined) this.#dialog.showModal();
     });
     this.root = element('div', { class: 'keys' }, this.#all(), this.#editor.root, this.#importer.root, this.#dialog);
@@ -105,12 +108,12 @@ export class KeysView implements View {
     return this.#store === undefined || range === undefined ? undefined : { store: this.#store, range };
   }
 
-  async #deleteShown(): Promise<void> {
-    if (this.#shown === undefined) return;
+  async #deleteAsked(): Promise<void> {
+    if (this.#askedFor === undefined) return;
     try {
       const start = performance.now();
       // Without bounds there is no range to delete.
-      const { store, range } = this.#shown;
+      const { store, range } = this.#askedFor;
       const isBounded = Object.keys(range).length > 0;
       await (isBounded ? store.deleteRange(range) : store.clear());
       const took = formatDuration(performance.now() - start);

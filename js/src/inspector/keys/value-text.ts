@@ -5,6 +5,15 @@
 
 import { isJson } from '../../http/media.ts';
 
+/** How many objects are written once more where a value has them in several places: the ways through a graph have no end. */
+const AGAIN_MAX = 1000;
+
+/** The objects that were written, and how many may still be written once more. */
+interface Written {
+  readonly all: Set<unknown>;
+  left: number;
+}
+
 /** A value as text. */
 interface ValueText {
   readonly text: string;
@@ -29,13 +38,19 @@ export function isExact(value: unknown): boolean {
 }
 
 /** The JSON value nearest to a value. */
-export function nearestJson(value: unknown, above: readonly unknown[] = []): unknown {
+export function nearestJson(
+  value: unknown,
+  above: readonly unknown[] = [],
+  written: Written = { all: new Set(), left: AGAIN_MAX },
+): unknown {
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value);
   if (value === undefined) return null;
   if (typeof value !== 'object' || value === null) return value;
   if (above.includes(value)) return '(itself)';
-  const inner = (item: unknown): unknown => nearestJson(item, [...above, value]);
+  if (written.all.has(value) && --written.left < 0) return '(again)';
+  written.all.add(value);
+  const inner = (item: unknown): unknown => nearestJson(item, [...above, value], written);
   if (Array.isArray(value)) return value.map(inner);
   if (value instanceof Map) return { Map: [...value].map(inner) };
   if (value instanceof Set) return { Set: [...value].map(inner) };
