@@ -56,13 +56,18 @@ export class Feed {
     let isReporting = false;
     const report = async (): Promise<void> => {
       isReporting = true;
-      while (count > 0 && !signal.aborted) {
-        await delay(GATHER_MS);
-        const [gathered, all] = [changes, count];
-        [changes, count] = [[], 0];
-        if (!signal.aborted) await this.#events.onChanges(gathered, all);
+      try {
+        while (count > 0 && !signal.aborted) {
+          await delay(GATHER_MS);
+          const [gathered, all] = [changes, count];
+          [changes, count] = [[], 0];
+          if (!signal.aborted) await this.#events.onChanges(gathered, all);
+        }
+      } catch (error) {
+        this.#events.onError(error);
+      } finally {
+        isReporting = false;
       }
-      isReporting = false;
     };
     while (!signal.aborted) {
       try {
