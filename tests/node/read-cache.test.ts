@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { KeptReads } from '../../js/src/cache/kept-reads.ts';
 import type { Port } from '../../js/src/client/client.ts';
 import { LEASE_MARGIN_MS, LEASE_MS } from '../../js/src/protocol/lease.ts';
+import { EngineServer } from '../../js/src/server/engine-server.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
@@ -411,6 +412,90 @@ describe('two tabs', () => {
     expect(third.db.peek('a')).toBeUndefined();
     expect(await third.db.get('a')).toBe(2);
     expect(await first.db.get('a')).toBe(2);
+  });
+
+  // A page was frozen before it had the answers to a read and a write. Meanwhile another tab wrote the key that it read. Back again, it
+  // sent both again. The write was done already, so the read saw the store before it. That old value was kept under a new lease, and
+  // answered every later read.
+  test('a read that is sent again, and sees an earlier time, is not kept', async () => {
+    const first = await openTab();
+    const page = new EventTarget();
+    vi.stubGlobal('document', page);
+    const second = await openTab();
+    vi.stubGlobal('document', undefined);
+    // From now on the first tab keeps nothing of these.
+    await second.db.setMany([
+      ['a', 1],
+      ['b', 0],
+    ]);
+    const { receive } = EngineServer.prototype;
+    let isFrozen = false;
+    const received = vi.spyOn(EngineServer.prototype, 'receive');
+    received.mockImplementation(function (this: EngineServer, data, from) {
+      receive.call(this, data, from);
+      if (isFrozen || from === undefined || !(data instanceof ArrayBuffer)) return;
+      // The frame of the second tab ran. Its answer is on the way.
+      isFrozen = true;
+      page.dispatchEvent(new Event('freeze'));
+    });
+    const [reading, writing] = [second.db.get('a'), second.db.set('b', 1)];
+    await vi.waitUntil(() => isFrozen, PATIENT);
+    received.mockRestore();
+    await first.db.set('a', 2);
+    page.dispatchEvent(new Event('resume'));
+    await writing;
+    expect(await reading).toBe(1);
+    expect(second.db.peek('a')).toBeUndefined();
+    expect(await second.db.get('a')).toBe(2);
+  });
+
+  // Both took the range from the cache, and the sequence after which changes follow from the store. That question waited behind a Blob. A
+  // busy tab that delays a write does the same. So the sequence was newer than the range, and a write in between was never shown.
+  test.each<[string, (db: Db) => () => unknown]>([
+    [
+      'a live query',
+      (db) => {
+        const live = db.live({ prefix: ['n'], as: 'values' });
+        live.subscribe(() => undefined);
+        return () => live.value;
+      },
+    ],
+    [
+      'a read behind changes()',
+      (db) => {
+        let found: unknown;
+        db.changes({ prefix: ['n'] });
+        void collect(db.values({ prefix: ['n'] })).then((values) => {
+          found = values;
+        });
+        return () => found;
+      },
+    ],
+  ])('%s misses nothing while its frames wait for a Blob', async (_, follow) => {
+    const [first, second] = [await openTab(), await openTab()];
+    await second.db.set(['n', 1], 'old');
+    // The code that it needs is loaded by then.
+    await expect.poll(follow(first.db), PATIENT).toEqual(['old']);
+    const read = (): Promise<unknown[]> => collect(first.db.values({ prefix: ['n'] }));
+    await read();
+    expect(await local(first, read)).toEqual([['old'], true]);
+    let release = (): void => undefined;
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const { arrayBuffer } = Blob.prototype;
+    const gated = vi.spyOn(Blob.prototype, 'arrayBuffer').mockImplementation(async function (this: Blob) {
+      await gate;
+      return arrayBuffer.call(this);
+    });
+    const written = first.db.set('blob', new Blob(['x']));
+    const found = follow(first.db);
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+    await second.db.set(['n', 2], 'new');
+    release();
+    await written;
+    gated.mockRestore();
+    await expect.poll(found, PATIENT).toEqual(['old', 'new']);
   });
 });
 

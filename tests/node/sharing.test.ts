@@ -6,7 +6,7 @@ import { syncOperation } from '../../js/src/client/operations.ts';
 import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { deleteShared } from '../../js/src/share/delete-store.ts';
-import { channelOf, PROTOCOL } from '../../js/src/share/names.ts';
+import { channelOf, PROTOCOL, workerLock } from '../../js/src/share/names.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Key } from '../../js/src/types.ts';
 import { loadEngine } from '../../js/src/wasm/compile.ts';
@@ -358,6 +358,28 @@ test('a leader whose page is hidden lets one lead whose page is seen', async () 
     expect(await first.db.getMany(['a', 'b'])).toEqual([1, 2]);
   } finally {
     vi.useRealTimers();
+  }
+});
+
+// A page asked once more for the lock of its worker each time that the worker led. Two tabs between which somebody switched all day
+// left hundreds of requests a day behind, until they were closed.
+test('a page waits for the end of its worker once, however often that leads', async () => {
+  const [first, second] = [await openTab(), await openTab()];
+  await first.db.set('a', 1);
+  for (let round = 0; round < 6; round++) {
+    const [leader, next] = round % 2 === 0 ? [first, second] : [second, first];
+    leader.worker().postMessage({ type: 'hidden' }, []);
+    next.worker().postMessage({ type: 'visible' }, []);
+    await expect.poll(() => leads(next)).toBe(true);
+  }
+  const { pending = [] } = await navigator.locks.query();
+  expect(pending.filter(({ name = '' }) => name.startsWith(workerLock('')))).toHaveLength(2);
+  // Its end is noticed all the same, and that of the next one.
+  for (const tab of [first, second, first, second]) {
+    const worker = tab.worker();
+    worker.terminate?.();
+    await expect.poll(() => tab.worker() === worker).toBe(false);
+    expect(await tab.db.get('a')).toBe(1);
   }
 });
 

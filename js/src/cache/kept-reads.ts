@@ -4,7 +4,8 @@
  * Invariants:
  * - Something is returned from here only while the lease runs, and only if it equals what the leader would answer.
  * - A value that this client is writing is not here: it goes back when its write has succeeded. A read that began before an own write of its
- *   footprint is not kept.
+ *   footprint is not kept. Nor is one that began under the leader before: it may be sent again, and then see the store before a write that
+ *   the leader before did.
  * - The bytes are limited; the least recently used entry is dropped first.
  */
 
@@ -133,6 +134,7 @@ export class KeptReads {
   /** The leader is gone, and the lease with it. */
   lost(): void {
     this.#clear();
+    this.#reading.spoilAll();
     this.#until = Number.NEGATIVE_INFINITY;
   }
 

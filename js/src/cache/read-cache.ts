@@ -7,6 +7,8 @@
  * - Entries that expire are not kept: only the clock of the store decides when they are gone.
  * - Bytes are kept, and decoded for each answer: so a caller that changes a value does not change the cache.
  * - An answer is kept while it is handled, before the next message is: so nothing is kept that was revoked meanwhile.
+ * - Reads behind a request for the sequence of the store are answered by the store until it is answered. The request may wait, for a Blob
+ *   before it or for a busy tab. An answer from here would be older than the sequence, and its reader would miss the changes in between.
  */
 
 import type { Client, ReadKeeper } from '../client/client.ts';
@@ -42,6 +44,8 @@ export class ReadCache implements ReadKeeper {
   readonly #kept: KeptReads;
   readonly #send: Client['submit'];
   #isRenewing = false;
+  /** How many requests for the sequence of the store are not answered. */
+  #places = 0;
   /** When the first read of this turn was answered from here. */
   #turnAt: number | undefined;
 
@@ -107,12 +111,24 @@ export class ReadCache implements ReadKeeper {
           const open = operation as unknown as Operation<number, ScanRequest, ScanOpened>;
           answer = this.#scan(open, given as unknown as number, request, signal);
         }
+      } else if (operation.code === Op.changes && value === undefined) {
+        answer = this.#send(operation, given, value, level, signal);
+        this.#placed(answer);
       }
       return (answer ?? this.#send(operation, given, value, level, signal)) as Promise<never>;
     } catch (error) {
       return Promise.reject(error);
     }
   };
+
+  /** Until it is answered, the store answers the reads behind it. */
+  #placed(sequence: Promise<unknown>): void {
+    const ended = (): void => {
+      this.#places--;
+    };
+    this.#places++;
+    sequence.then(ended, ended);
+  }
 
   #get({ keys, values }: Formats<unknown, unknown>, key: unknown, signal: AbortSignal | undefined): Promise<unknown> {
     const bytes = keys.encode(key);
@@ -208,7 +224,7 @@ export class ReadCache implements ReadKeeper {
 
   /** As `#find`, for a caller that may await one read after another: then timers and messages need a turn in between. */
   #answer(id: string): Kept | undefined {
-    const kept = this.#find(id);
+    const kept = this.#places > 0 ? undefined : this.#find(id);
     if (kept === undefined) return undefined;
     const { usedAt } = this.#kept;
     if (this.#turnAt === undefined) {

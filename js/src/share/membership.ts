@@ -66,6 +66,8 @@ export class Membership {
   #hasNoBroker = typeof SharedWorker !== 'function';
   #clientHeld: Promise<Release> | undefined;
   #worker = new AbortController();
+  /** The worker whose end it waits for. */
+  #watched = '';
   #spawned = 0;
   /** Why the last worker did not start, how long to wait until the next one, and how much of that is left, in seconds. */
   #refusal: unknown;
@@ -334,6 +336,9 @@ export class Membership {
 
   /** The page's own worker may be ended at any time, without a message. The page notices when it gets the worker's lock. */
   #watchWorker(): void {
+    // It may lead many times: without this, each time would leave one more request for its lock.
+    if (this.#watched === this.#member) return;
+    this.#watched = this.#member;
     const { signal } = this.#worker;
     whenFree(workerLock(this.#member), signal, () => {
       if (this.client.via === 'worker') this.client.disconnect();
