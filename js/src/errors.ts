@@ -133,6 +133,11 @@ export function hasCode(error: unknown, ...codes: VarveErrorCode[]): error is Va
   return codes.includes((error as Partial<VarveError> | null | undefined)?.code as VarveErrorCode);
 }
 
+/** The error of a client whose store was deleted while its page was frozen. */
+export function deletedError(store: string): VarveError {
+  return new VarveError('VARVE_CLOSED', `The store "${store}" was deleted. Open it again.`);
+}
+
 /** The error for a call on a store that is closed. */
 export function closedError(): VarveError {
   return new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');

@@ -5,6 +5,7 @@ import { Client, type Port } from '../../js/src/client/client.ts';
 import { syncOperation } from '../../js/src/client/operations.ts';
 import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { VarveError } from '../../js/src/errors.ts';
+import { deleteStore, listStores } from '../../js/src/index.ts';
 import { deleteShared } from '../../js/src/share/delete-store.ts';
 import { channelOf, PROTOCOL, workerLock } from '../../js/src/share/names.ts';
 import { openStore } from '../../js/src/store/open.ts';
@@ -382,6 +383,62 @@ test('a page waits for the end of its worker once, however often that leads', as
     expect(await tab.db.get('a')).toBe(1);
   }
 });
+
+describe.each(['opfs', 'indexeddb'] as const)(
+  'a page comes back, and its store was deleted meanwhile (%s)',
+  (storage) => {
+    const deleted = { code: 'VARVE_CLOSED', message: expect.stringContaining('was deleted') };
+
+    /** A page that is frozen with a write under way, and a function that brings it back. */
+    async function frozen(): Promise<{ db: Tab['db']; written: Promise<unknown>; comeBack: () => void }> {
+      const page = Object.assign(new EventTarget(), { visibilityState: 'visible' });
+      vi.stubGlobal('document', page);
+      const { db } = await openTab({ storage });
+      vi.stubGlobal('document', undefined);
+      await db.set('secret', 'of the user who signed out');
+      const written = db.set('draft', 1);
+      page.dispatchEvent(new Event('freeze'));
+      return { db, written, comeBack: () => page.dispatchEvent(new Event('resume')) };
+    }
+
+    // The page made the store anew, and sent its unanswered write there.
+    test('it is not made anew', async () => {
+      const { db, written, comeBack } = await frozen();
+      expect(await deleteStore('shared')).toBe(true);
+      comeBack();
+      await expect(written).rejects.toMatchObject(deleted);
+      await expect(db.get('secret')).rejects.toMatchObject(deleted);
+      expect(await listStores()).toEqual([]);
+    });
+
+    test('a store of the same name that another tab made gets none of its writes', async () => {
+      const { db, written, comeBack } = await frozen();
+      await deleteStore('shared');
+      const next = await openTab({ storage });
+      await next.db.set('name', 'of the next user');
+      comeBack();
+      await expect(written).rejects.toMatchObject(deleted);
+      await expect(db.get('name')).rejects.toMatchObject(deleted);
+      const keys: Key[] = [];
+      for await (const key of next.db.keys()) keys.push(key);
+      expect(keys).toEqual(['name']);
+    });
+
+    test('also where nobody has it open any more', async () => {
+      const { db, written, comeBack } = await frozen();
+      await deleteStore('shared');
+      const next = await openTab({ storage });
+      await next.db.set('name', 'of the next user');
+      await next.db.close();
+      comeBack();
+      await expect(written).rejects.toMatchObject(deleted);
+      await expect(db.get('name')).rejects.toMatchObject(deleted);
+      const again = await openTab({ storage });
+      expect(await again.db.get('draft')).toBeUndefined();
+      expect(await again.db.get('name')).toBe('of the next user');
+    });
+  },
+);
 
 test('newer code in another tab takes the store over, and the error here asks to reload', async () => {
   const tab = await openTab();

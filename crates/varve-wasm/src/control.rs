@@ -30,7 +30,7 @@ const OPENING_BYTES: usize = 24;
 /// if there is a log, bit 1 if the storage commits its writes later. A history below 0 means the default amount for the store. Returns the
 /// store's number. The input is as for [`varve_change_keys`], with what wraps the keys of a new store; without any, nothing is
 /// encrypted. Cell 0 has the state in which the store was found (0 new, 1 clean, 2 replayed, 3 torn), cells 2 and 4 the number of
-/// records read and dropped.
+/// records read and dropped, cells 6 to 9 the store's id.
 #[wasm_bindgen]
 pub fn varve_open(
     device: u32,
@@ -60,6 +60,9 @@ pub fn varve_open(
         options.memtable_bytes_min = options.memtable_bytes_min.min(options.memtable_bytes_max);
         let (store, report) = Store::open(pool, options, host)?;
         put_report(&report);
+        for (cell, bytes) in (6..).zip(store.id().chunks_exact(4)) {
+            scratch::set_out(cell, u32::from_le_bytes(bytes.try_into().unwrap_or_default()));
+        }
         Ok(registry::add(Open::new(store)))
     }))
 }

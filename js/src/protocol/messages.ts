@@ -57,6 +57,8 @@ export interface SharingOptions {
   readonly client: number;
   /** Whether the page can be seen. */
   readonly isVisible: boolean;
+  /** Whether the page had the store open before, in a storage that keeps it. Then the store is not made anew. */
+  readonly mustExist: boolean;
 }
 
 /** The arguments of a repair, or of a check of a store that is not open. */
@@ -123,6 +125,8 @@ export type Request =
 
 /** The report of `open`. */
 export interface OpenReport {
+  /** A store that was made after another of this name was deleted has another id. */
+  readonly id: string;
   readonly storage: StorageReport;
   readonly recovery: RecoveryReport;
 }

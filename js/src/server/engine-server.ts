@@ -412,7 +412,7 @@ export class EngineServer implements FrameOwner {
   async #admit(request: Extract<Request, { type: 'join' }>, from: Connection): Promise<void> {
     if (this.#isClosing) return;
     const host = this.#opened();
-    const { storage, recovery } = host;
+    const { storage } = host;
     if (request.storage !== undefined && request.storage !== storage.kind) {
       throw new VarveError('VARVE_LOCKED', `Another tab has this store open in the storage '${storage.kind}'.`);
     }
@@ -422,7 +422,7 @@ export class EngineServer implements FrameOwner {
     this.#clients.add(from);
     clearTimeout(this.#away.get(from.client));
     this.#away.delete(from.client);
-    from.send({ type: 'opened', id: request.id, report: { storage, recovery } });
+    from.send({ type: 'opened', id: request.id, report: reportOf(host) });
     await this.#versions.changed(from);
   }
 
@@ -446,7 +446,7 @@ export class EngineServer implements FrameOwner {
       host.deferred === undefined ? new ImmediateRunner(host, this) : new DeferredRunner(host, host.deferred, this);
     this.onReplaced(host);
     await this.#versions.changed(this.own);
-    return { storage: host.storage, recovery: host.recovery };
+    return reportOf(host);
   }
 
   /** Closes the store; frames that run from now on get no answer. */
@@ -495,4 +495,8 @@ export class EngineServer implements FrameOwner {
     if (this.#host === undefined) throw closedError();
     return this.#host;
   }
+}
+
+function reportOf({ store, storage, recovery }: EngineHost): OpenReport {
+  return { id: store.id, storage, recovery };
 }

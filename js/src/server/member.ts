@@ -10,12 +10,13 @@
  * costs time, not data.
  */
 
-import { toWire, VarveError } from '../errors.ts';
+import { deletedError, toWire, VarveError } from '../errors.ts';
 import type { Request, SharingOptions } from '../protocol/messages.ts';
 import { hold, holdIfFree, type Release } from '../share/locks.ts';
 import { type ChannelMessage, channelOf, leaderLock, PROTOCOL, uniqueName, workerLock } from '../share/names.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
+import { isInOrigin } from '../storage/find.ts';
 import { openLock } from '../storage/lock.ts';
 import { hasSyncHandles } from '../storage/opfs-realm.ts';
 import { loadEngine } from '../wasm/compile.ts';
@@ -138,6 +139,7 @@ export class Member {
         return;
       }
       if (lock !== undefined) {
+        if (sharing.mustExist && !(await isInOrigin(name))) throw deletedError(name);
         await this.#lead(request, lock, false);
         return;
       }

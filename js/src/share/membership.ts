@@ -7,7 +7,7 @@
  */
 
 import { Client, type Link, noWorker, type Port, workerDied } from '../client/client.ts';
-import { hasCode, VarveError } from '../errors.ts';
+import { deletedError, hasCode, VarveError } from '../errors.ts';
 import type { EngineOptions, OpeningKeys, OpenReport, Request, Response } from '../protocol/messages.ts';
 import { outOfReach } from '../storage/opfs-realm.ts';
 import { LeaderLink, stalled } from './link.ts';
@@ -73,6 +73,8 @@ export class Membership {
   #refusal: unknown;
   #pause = 0;
   #left = 0;
+  /** The report of the first opening. */
+  #first: OpenReport | undefined;
   #isOver = false;
   #isSuspended = false;
   #suspendedAt = 0;
@@ -184,7 +186,8 @@ export class Membership {
         if (this.#port === port) this.#refused(workerDied(event));
       };
       const open = (wasm = engine.wasm): void => {
-        const sharing = { member, client: this.client.id, isVisible: isVisible() };
+        const mustExist = this.#first !== undefined && this.#first.storage.kind !== 'memory';
+        const sharing = { member, client: this.client.id, isVisible: isVisible(), mustExist };
         if (this.#port === port) this.#send({ type: 'open', id: 0, name, options: { ...engine, wasm }, sharing });
       };
       if (compile === undefined) open();
@@ -231,6 +234,7 @@ export class Membership {
         return;
       case 'leads':
         this.#disconnect();
+        if (this.#isAnother(data.report)) return;
         this.#connect({ via: 'worker', post: (message, transfer) => this.#send(message as Request, transfer) });
         this.#opened(data.report);
         return;
@@ -298,6 +302,7 @@ export class Membership {
           around,
           (link, report) => {
             if (report.storage.kind === 'opfs' && !hasSyncHandles) return this.#fail(outOfReach(name));
+            if (this.#isAnother(report)) return;
             this.#connect(link);
             this.#opened(report);
           },
@@ -306,6 +311,17 @@ export class Membership {
       },
       () => undefined,
     );
+  }
+
+  /**
+   * Whether the store that this page had open is gone, and this one was made in its place while the page was frozen. Then the client is
+   * over: its pending calls must not reach the new store.
+   */
+  #isAnother(report: OpenReport): boolean {
+    const { id, storage } = (this.#first ??= report);
+    const isAnother = id !== report.id && storage.kind !== 'memory';
+    if (isAnother) this.#fail(deletedError(this.#options.name));
+    return isAnother;
   }
 
   #connect(link: Link): void {

@@ -31,6 +31,11 @@ export function isInIndexedDb(name: string): Promise<boolean | undefined> {
   return ask('indexeddb', name, () => hasDatabase(databaseName(name)));
 }
 
+/** Whether this origin has a store of this name. */
+export async function isInOrigin(name: string): Promise<boolean> {
+  return (await findInOpfs(name)) !== undefined || (await isInIndexedDb(name)) === true;
+}
+
 /** Names of the stores in IndexedDB; undefined where it is passed over. */
 export function listInIndexedDb(): Promise<string[] | undefined> {
   return ask('indexeddb', undefined, listDatabases);

@@ -22,6 +22,8 @@ const STATES = ['new', 'clean', 'replayed', 'torn'] as const;
 /** A store that the engine has open. */
 export class EngineStore {
   readonly h: number;
+  /** A store that was made after another of this name was deleted has another id. */
+  readonly id: string;
   readonly recovery: RecoveryReport;
   readonly exports: EngineExports;
   readonly memory: EngineMemory;
@@ -38,6 +40,7 @@ export class EngineStore {
       records: memory.outU64(2),
       recordsDropped: memory.outU64(4),
     };
+    this.id = memory.out.slice(6, 10).join('-');
     this.exports = engine.exports;
     this.memory = memory;
     this.fault = engine.fault;

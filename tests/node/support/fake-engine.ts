@@ -131,7 +131,7 @@ export class FakeEngine implements Port {
         return {
           type: 'opened',
           id: request.id,
-          report: { storage, recovery: { state: 'new', records: 0, recordsDropped: 0 } },
+          report: { id: '1', storage, recovery: { state: 'new', records: 0, recordsDropped: 0 } },
         };
       }
       case 'hidden':
