@@ -8,6 +8,7 @@ import { deleteNamed, listNames } from '../../js/src/store/requests.ts';
 import { loadEngine } from '../../js/src/wasm/compile.ts';
 import { wasm } from './support/engine.ts';
 import { FakeEngine } from './support/fake-engine.ts';
+import { FakeWindow } from './support/fake-window.ts';
 
 const code = (expected: string): unknown => expect.objectContaining({ code: expected });
 
@@ -194,10 +195,9 @@ describe('the page', () => {
   afterEach(() => vi.unstubAllGlobals());
 
   test('that is hidden or left has the engine flush at once, until the store is closed', async () => {
-    const page = new EventTarget();
+    const page = new FakeWindow();
     const document = Object.assign(new EventTarget(), { visibilityState: 'visible' });
-    vi.stubGlobal('addEventListener', page.addEventListener.bind(page));
-    vi.stubGlobal('removeEventListener', page.removeEventListener.bind(page));
+    vi.stubGlobal('addEventListener', page.addEventListener);
     vi.stubGlobal('document', document);
     const engine = new FakeEngine();
     const db = await openStore<string, number>('notes', { cache: false }, () => engine);

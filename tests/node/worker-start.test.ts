@@ -5,11 +5,12 @@ import type { Port } from '../../js/src/client/client.ts';
 import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { spawnServer } from './support/engine.ts';
+import { FakeWindow } from './support/fake-window.ts';
 import { leads, openTab, tabs } from './support/tabs.ts';
 
 describe('a worker that does not start', () => {
-  const page = new EventTarget();
-  const show = (type: string): boolean => page.dispatchEvent(Object.assign(new Event(type), { persisted: true }));
+  const page = new FakeWindow();
+  const show = (type: string): void => page.dispatchEvent(Object.assign(new Event(type), { persisted: true }));
   const turns = async (): Promise<void> => {
     for (let turn = 0; turn < 30; turn++) await new Promise(setImmediate);
   };
@@ -34,7 +35,7 @@ describe('a worker that does not start', () => {
 
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-    vi.stubGlobal('addEventListener', page.addEventListener.bind(page));
+    vi.stubGlobal('addEventListener', page.addEventListener);
     [isOnline, spawned, fails] = [true, 0, failsLater];
   });
 

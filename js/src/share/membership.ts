@@ -130,16 +130,22 @@ export class Membership {
     this.#send({ type: isVisible ? 'visible' : 'hidden' });
   }
 
+  /** The page is being left. */
+  leave(): void {
+    this.see(false);
+    this.client.linger();
+  }
+
   /**
    * The page may soon be frozen, or goes into the back/forward cache and may never come back: nobody must wait for it. Its worker
-   * is ended at once, because it may be frozen before it has closed the store. The operating system has the acknowledged writes,
+   * is ended before that, because it may be frozen before it has closed the store. The operating system has the acknowledged writes,
    * and the next leader flushes them. Unanswered calls are sent again.
    */
   suspend(): void {
     if (this.#isSuspended) return;
     this.#isSuspended = true;
     this.#suspendedAt = Date.now();
-    this.client.hide();
+    this.client.linger();
     this.client.endHandles(
       new VarveError('VARVE_RETRY', 'The page was frozen, or in the back/forward cache. Begin again.'),
     );
@@ -318,8 +324,8 @@ export class Membership {
    * over: its pending calls must not reach the new store.
    */
   #isAnother(report: OpenReport): boolean {
-    const { id, storage } = (this.#first ??= report);
-    const isAnother = id !== report.id && storage.kind !== 'memory';
+    this.#first ??= report;
+    const isAnother = this.#first.id !== report.id && this.#first.storage.kind !== 'memory';
     if (isAnother) this.#fail(deletedError(this.#options.name));
     return isAnother;
   }

@@ -1,13 +1,16 @@
 /**
  * Watches the state of a page: visible or hidden, frozen, gone into the back/forward cache, back again.
  *
- * Invariant: `suspend` is called before the page is frozen. In a worker no callback is called.
+ * Invariant: `suspend` is called before the page is frozen, but after the program's own listeners, which may still save something. A page
+ * that is left gets `pagehide`, `visibilitychange` unless it was hidden, and in Chromium `freeze`. In a worker no callback is called.
  */
 
 /** The callbacks of `watchPage`. */
 interface Watching {
   /** The page became visible or hidden. */
   see(isVisible: boolean): void;
+  /** The page is being left. Its listeners may be called again. */
+  leave(): void;
   /** The page is about to be frozen, or may never come back. */
   suspend(): void;
   /** The page came back. */
@@ -18,19 +21,49 @@ interface Watching {
 
 /** Calls `watcher` when the state of this page changes. Returns a function that ends the watching. */
 export function watchPage(watcher: Watching): () => void {
-  const target: Partial<Pick<Window, 'addEventListener' | 'removeEventListener' | 'document'>> = globalThis;
+  const target: Partial<Pick<Window, 'addEventListener' | 'document'>> = globalThis;
   const { document } = target;
   const stop = new AbortController();
   const { signal } = stop;
+  let isLeft = false;
+  /** The page may come back, and no `freeze` says when it is frozen. */
+  let isKept = false;
+  const suspend = (): void => {
+    if (isLeft && isKept) watcher.suspend();
+  };
+  const hide = (event: PageTransitionEvent): void => {
+    isLeft = true;
+    isKept = event.persisted && !(document && 'onfreeze' in document);
+    watcher.leave();
+    if (!document || !isVisible()) suspend();
+    // Where no `visibilitychange` follows.
+    else setTimeout(suspend);
+  };
   target.addEventListener?.(
     'pagehide',
-    (event) => {
-      if (event.persisted) watcher.suspend();
-      else watcher.see(false);
+    () => {
+      // A listener that is added now comes last.
+      target.addEventListener?.('pagehide', hide, { once: true, signal });
+    },
+    { capture: true, signal },
+  );
+  target.addEventListener?.(
+    'visibilitychange',
+    () => {
+      if (!isLeft || isVisible()) return;
+      watcher.leave();
+      suspend();
     },
     { signal },
   );
-  target.addEventListener?.('pageshow', () => watcher.resume(), { signal });
+  target.addEventListener?.(
+    'pageshow',
+    () => {
+      isLeft = false;
+      watcher.resume();
+    },
+    { signal },
+  );
   target.addEventListener?.('online', () => watcher.retry(), { signal });
   document?.addEventListener('visibilitychange', () => watcher.see(isVisible()), { signal });
   document?.addEventListener('freeze', () => watcher.suspend(), { signal });

@@ -10,6 +10,7 @@ import { withKeyOfNow } from '../options.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import { Membership, type MembershipOptions } from '../share/membership.ts';
 import { canShare } from '../share/names.ts';
+import { watchPage } from '../share/page.ts';
 import { isAdapter, MEMORY_BYTES_DEFAULT } from '../storage/adapter.ts';
 import { loadAhead, loaders } from './loaders.ts';
 import type { OpenOptions } from './open-options.ts';
@@ -45,7 +46,7 @@ export async function openStore<K, V>(
   } else {
     const client = start(name, options, spawn);
     const report = await ask<OpenReport>(client, { type: 'open', name, options: engine }, signal);
-    store = new Store(name, client, report, options, { engine, onClose: watchPage(client) });
+    store = new Store(name, client, report, options, { engine, onClose: watchClient(client) });
   }
   try {
     if (version !== undefined) await store.upgradeTo(version, upgrade, signal);
@@ -64,18 +65,11 @@ export async function openStore<K, V>(
   }
 }
 
-/** Makes the engine flush when the page is hidden or goes away: after that it may not run again. Returns a function that ends this. */
-function watchPage(client: Client): () => void {
-  const target: Partial<Pick<Window, 'addEventListener' | 'removeEventListener' | 'document'>> = globalThis;
-  const { document } = target;
-  const hide = (): void => client.hide();
-  const change = (): void => {
-    if (document?.visibilityState === 'hidden') client.hide();
+/** Makes the engine flush when the page is hidden or left: after that it may not run again. Returns a function that ends this. */
+function watchClient(client: Client): () => void {
+  const nothing = (): void => undefined;
+  const see = (isVisible: boolean): void => {
+    if (!isVisible) client.hide();
   };
-  target.addEventListener?.('pagehide', hide);
-  document?.addEventListener('visibilitychange', change);
-  return () => {
-    target.removeEventListener?.('pagehide', hide);
-    document?.removeEventListener('visibilitychange', change);
-  };
+  return watchPage({ see, leave: () => client.linger(), suspend: nothing, resume: nothing, retry: nothing });
 }
