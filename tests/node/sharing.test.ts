@@ -7,6 +7,7 @@ import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { deleteStore, listStores } from '../../js/src/index.ts';
 import { deleteShared } from '../../js/src/share/delete-store.ts';
+import { LeaderLink } from '../../js/src/share/link.ts';
 import { channelOf, PROTOCOL, workerLock } from '../../js/src/share/names.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Key } from '../../js/src/types.ts';
@@ -439,6 +440,15 @@ describe.each(['opfs', 'indexeddb'] as const)(
     });
   },
 );
+
+test('a link that ends before a leader has answered closes its channel', () => {
+  const closed = vi.spyOn(BroadcastChannel.prototype, 'close');
+  const nothing = (): void => undefined;
+  const around = { store: 'shared', client: {} as Client, broker: undefined };
+  const context = { ...around, connect: nothing, onNoBroker: nothing, seek: nothing };
+  LeaderLink.start('nobody', {} as Parameters<typeof LeaderLink.start>[1], context, nothing, nothing).end();
+  expect(closed).toHaveBeenCalledOnce();
+});
 
 test('newer code in another tab takes the store over, and the error here asks to reload', async () => {
   const tab = await openTab();

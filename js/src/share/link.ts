@@ -49,6 +49,8 @@ interface LinkContext {
 export class LeaderLink implements Link {
   readonly #client: Client;
   #transport: Transport | undefined;
+  /** Also those over which the leader did not answer. */
+  readonly #tried: Transport[] = [];
   #silent = 0;
   #isOpen = false;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -102,7 +104,7 @@ export class LeaderLink implements Link {
   end(): void {
     this.#isEnded = true;
     clearInterval(this.#timer);
-    this.#transport?.close();
+    for (const transport of this.#tried) transport.close();
   }
 
   #try(
@@ -111,6 +113,7 @@ export class LeaderLink implements Link {
     opened: (link: LeaderLink, report: OpenReport) => void,
     failed: (error: VarveError) => void,
   ): void {
+    this.#tried.push(transport);
     transport.listen((data) => {
       if (this.#isEnded || (this.#transport !== undefined && this.#transport !== transport)) return;
       const response = data as Response | ArrayBuffer;

@@ -181,7 +181,11 @@ export class Membership {
     this.#dismiss();
     const { name, engine, spawn, compile } = this.#options;
     const member = uniqueName();
-    this.#clientHeld ??= hold(clientLock(name, this.client.id));
+    if (this.#clientHeld === undefined) {
+      this.#clientHeld = hold(clientLock(name, this.client.id));
+      // Refused in a sandboxed frame, where the opening fails for the same reason.
+      this.#clientHeld.catch(() => undefined);
+    }
     this.#member = member;
     const refused = (cause: unknown): void => this.#refused(noWorker(cause));
     try {
