@@ -1,9 +1,15 @@
-// Chromium keeps long values of IndexedDB in files of their own. One of these files is removed, as a cleaner or a virus scanner does.
+// Files that are removed under a store. Chromium keeps long values of IndexedDB in files of their own: one of these is removed, as a
+// cleaner or a virus scanner does. And somebody deletes all data of the site while a page has a store open.
 
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newProfile, type Profile } from './support/profile.ts';
+
+declare global {
+  /** The store that a page has open when its files are deleted. */
+  var cleared: import('varve').Store<string, number>;
+}
 
 const ENTRIES = 300;
 const CHUNK_BYTES = 64 * 1024;
@@ -76,3 +82,29 @@ test('a file of IndexedDB that is gone costs the reads of its own keys, and a re
     lost: expect.any(Number),
   });
 });
+
+// Chromium deletes the files, but whoever has them open can still write to them. A page went on for hours, and every write was acknowledged.
+test.each(['opfs', 'indexeddb'] as const)(
+  'a store in %s whose site data was deleted takes no more writes',
+  async (storage) => {
+    const { page } = await profile.openPage();
+    await page.evaluate(async (storage) => {
+      globalThis.cleared = await varve.open<string, number>('cleared', { storage });
+      await cleared.set('a', 1);
+    }, storage);
+    const session = await page.context().newCDPSession(page);
+    await session.send('Storage.clearDataForOrigin', { origin: profile.origin, storageTypes: 'all' });
+    const code = storage === 'opfs' ? 'VARVE_POISONED' : 'VARVE_LOCKED';
+    await expect.poll(() => page.evaluate(() => codeOf(() => cleared.set('b', 2))), { timeout: 20_000 }).toBe(code);
+    // Before that, the page has the locks of the storage that was deleted, and its workers have those of the new one.
+    await page.reload();
+    const again = await page.evaluate(async (storage) => {
+      const db = await varve.open<string, number>('cleared', { storage });
+      const found = [db.recovery.state, await db.get('a')];
+      await db.close();
+      return found;
+    }, storage);
+    expect(again).toEqual(['new', undefined]);
+    await page.close();
+  },
+);

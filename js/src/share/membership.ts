@@ -369,9 +369,7 @@ export class Membership {
     whenFree(workerLock(this.#member), signal, () => {
       if (this.client.via === 'worker') this.client.disconnect();
       if (++this.#spawned > WORKERS_MAX) {
-        this.#fail(
-          new VarveError('VARVE_INTERNAL', 'The engine worker is ended again and again. Open the store again.'),
-        );
+        this.#fail(new VarveError('VARVE_INTERNAL', 'The engine worker is ended again and again. Reload the page.'));
         return;
       }
       this.#start();

@@ -14,6 +14,7 @@
 
 import { VarveError } from '../errors.ts';
 import { type ManagedDevice, SLOT_DATA_OFFSET, SlotError } from './device.ts';
+import { slotName } from './names.ts';
 import { nameOf, OpfsUnavailable, openSlot, removeUnwritten, slotFiles, storeDirectory } from './opfs-directory.ts';
 import { outrunTornNames } from './opfs-names.ts';
 import { hasSyncHandles } from './opfs-realm.ts';
@@ -27,6 +28,9 @@ const MANIFEST_SLOT_BYTES = 64 << 10;
 const SLOTS_MAX = 128;
 /** How long to wait for handles, in milliseconds. A dead worker's are closed shortly after its lock is free; one that keeps them is stuck. */
 export const HANDLES_WAIT_MS = 5000;
+
+/** So long after a flush, the device looks whether its files are still there. */
+const LOOK_MS = 1000;
 
 /** How an `OpfsDevice` is opened. */
 export interface OpfsDeviceOptions {
@@ -45,6 +49,7 @@ export class OpfsDevice implements ManagedDevice {
   readonly kind = 'opfs';
   readonly lendable = true;
   readonly slotsMax = SLOTS_MAX;
+  onLost: ManagedDevice['onLost'];
   readonly #directory: FileSystemDirectoryHandle;
   readonly #handles: (FileSystemSyncAccessHandle | undefined)[] = [];
   readonly #sizes: number[] = [];
@@ -57,6 +62,7 @@ export class OpfsDevice implements ManagedDevice {
   /** Set once new names are safe to make. */
   #named: Promise<void> | undefined;
   #closed = false;
+  #looking: ReturnType<typeof setTimeout> | undefined;
   #onClosed: OpfsDeviceOptions['onClosed'];
 
   private constructor(directory: FileSystemDirectoryHandle) {
@@ -150,6 +156,7 @@ export class OpfsDevice implements ManagedDevice {
     } catch (error) {
       throw slotError(error);
     }
+    this.#looking ??= setTimeout(() => this.#look(), LOOK_MS);
   }
 
   truncate(slot: number, bytes: number): void {
@@ -189,6 +196,7 @@ export class OpfsDevice implements ManagedDevice {
   async closeAll(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#givingBack);
+    clearTimeout(this.#looking);
     await this.#growing;
     for (let slot = 0; slot < this.#handles.length; slot++) this.release(slot);
     const onClosed = this.#onClosed;
@@ -213,6 +221,20 @@ export class OpfsDevice implements ManagedDevice {
     if (this.#closed || end <= first) return 0;
     await this.#openRange(first, end, { waitMs: 0 });
     return this.#handles.length - first;
+  }
+
+  /**
+   * Looks whether the files still have their names. In Chromium, somebody who deletes the data of a site leaves its open files behind:
+   * they take writes until they are closed, and nobody ever reads them again.
+   */
+  #look(): void {
+    this.#looking = undefined;
+    this.#directory.getFileHandle(slotName(0)).catch((cause: unknown) => {
+      if (this.#closed || nameOf(cause) !== 'NotFoundError') return;
+      const message =
+        'The files of the store were deleted, perhaps with all data of the site. Reload the page, and open it again.';
+      this.onLost?.(new VarveError('VARVE_POISONED', message, { cause }));
+    });
   }
 
   #releaseSoon(): void {
