@@ -237,6 +237,40 @@ test('a panel that is closed while it deletes a store opens no other', async () 
   expect(errors).toEqual([]);
 });
 
+// Story: two quick clicks, and the answer to the first one came last. The editor then showed, and saved, another entry than the list.
+test('the editor shows the entry that was chosen last', async () => {
+  const { page, errors } = await profile.openPage('/blank.html');
+  await openStore(page, 'chosen', 'structured');
+  await addInspector(page);
+  await page.evaluate(async () => {
+    const { db } = globalThis as unknown as { db: Db };
+    await db.setMany([
+      ['a', 'first'],
+      ['b', 'second'],
+    ]);
+    const { getEntry } = db;
+    db.getEntry = async (key) => {
+      const entry = await getEntry.call(db, key);
+      if (key === 'a') await new Promise((resolve) => Object.assign(globalThis, { release: resolve }));
+      return entry;
+    };
+    const inspector = document.querySelector('varve-inspector') as Element;
+    inspector.setAttribute('name', 'chosen');
+    Object.assign(inspector, { store: db, open: true });
+  });
+  await ready(page);
+  const entry = (text: string) => page.locator('#keys-list button', { hasText: text });
+  await entry('"a"').click();
+  await entry('"b"').click();
+  await expect.poll(() => page.inputValue('#editor-value')).toBe('"second"');
+  await page.evaluate(async () => {
+    (globalThis as unknown as { release(): void }).release();
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+  });
+  expect(await page.inputValue('#editor-value')).toBe('"second"');
+  expect(errors).toEqual([]);
+});
+
 test('it asks for the passphrase of an encrypted store until one opens it, and forgets it', async () => {
   const { page, errors } = await profile.openPage('/blank.html');
   await page.evaluate(

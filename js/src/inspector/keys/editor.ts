@@ -47,6 +47,8 @@ export class Editor {
   #store: AnyStore | undefined;
   #key: Key | undefined;
   /** The shown entry. Another value does not change when it expires. */
+  /** Counts what was asked for. A slow answer must not take the place of a later one, or of an entry of another store. */
+  #turn = 0;
   #entry: Entry<unknown> | undefined;
 
   constructor(events: EditorEvents) {
@@ -76,6 +78,7 @@ export class Editor {
 
   /** Begins an entry that does not exist yet. */
   begin(): void {
+    this.#turn++;
     this.#key = undefined;
     this.#entry = undefined;
     this.#keyInput.readOnly = false;
@@ -93,10 +96,12 @@ export class Editor {
   async show(key: Key): Promise<void> {
     const store = this.#store;
     if (store === undefined) return;
+    const turn = ++this.#turn;
     try {
       const start = performance.now();
       const entry = await store.getEntry(key);
       const took = formatDuration(performance.now() - start);
+      if (turn !== this.#turn) return;
       if (entry === undefined) return this.#say('', `${keyText(key)} is not there any more.`);
       const { text, isExact } = valueText(entry.value);
       this.#key = key;
@@ -125,6 +130,7 @@ export class Editor {
   async #write(): Promise<void> {
     const store = this.#store;
     if (store === undefined || this.#valueInput.readOnly) return;
+    const turn = this.#turn;
     let key: Key;
     let value: unknown;
     try {
@@ -138,8 +144,10 @@ export class Editor {
       const start = performance.now();
       await store.set(key, value, { ifSequence: this.#sequence, expiresAt: this.#entry?.expiresAt });
       const took = formatDuration(performance.now() - start);
-      await this.show(key);
-      this.#say('', `Saved in ${took}`);
+      if (turn === this.#turn) {
+        await this.show(key);
+        this.#say('', `Saved in ${took}`);
+      }
       this.#events.onChange();
     } catch (error) {
       this.#refused(error);
@@ -157,16 +165,18 @@ export class Editor {
   }
 
   async #remove(): Promise<void> {
-    const [store, key] = [this.#store, this.#key];
+    const [store, key, turn] = [this.#store, this.#key, this.#turn];
     if (store === undefined || key === undefined) return;
     try {
       const start = performance.now();
       await store.delete(key, { ifSequence: this.#sequence });
       const took = formatDuration(performance.now() - start);
-      this.begin();
-      this.#say('', `${keyText(key)} was deleted in ${took}`);
+      if (turn === this.#turn) {
+        this.begin();
+        this.#say('', `${keyText(key)} was deleted in ${took}`);
+        this.#keyInput.focus();
+      }
       this.#events.onChange();
-      this.#keyInput.focus();
     } catch (error) {
       this.#refused(error);
     }
