@@ -20,7 +20,7 @@ test('the error names the server, not the WebAssembly that is missing there', as
   await expect(open('notes', { wasm: nowhere })).rejects.toMatchObject(refusal);
   await expect(inline.open('notes', { wasm: nowhere })).rejects.toMatchObject(refusal);
   await expect(open('notes', { wasm: nowhere, storage: 'memory' })).rejects.toMatchObject({
-    code: 'VARVE_UNAVAILABLE',
+    code: 'VARVE_UNSUPPORTED',
     message: expect.stringContaining('WebAssembly could not be loaded'),
   });
 });

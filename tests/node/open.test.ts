@@ -160,7 +160,7 @@ describe('the worker', () => {
 
   test('gets the engine of the place that the option wasm names, also after another was loaded', async () => {
     expect(await loadEngine(wasm)).toBe(await loadEngine(String(wasm)));
-    await expect(loadEngine('file:///nowhere/varve.wasm')).rejects.toThrow(code('VARVE_UNAVAILABLE'));
+    await expect(loadEngine('file:///nowhere/varve.wasm')).rejects.toThrow(code('VARVE_UNSUPPORTED'));
   });
 
   test('that was preloaded is taken by the next open, once, and not if it failed', async () => {

@@ -10,7 +10,11 @@ import { leads, openTab, tabs } from './support/tabs.ts';
 
 describe('a worker that does not start', () => {
   const page = new FakeWindow();
-  const show = (type: string): void => page.dispatchEvent(Object.assign(new Event(type), { persisted: true }));
+  const document = Object.assign(new EventTarget(), { visibilityState: 'visible' });
+  const show = (type: string): void => {
+    if (type.startsWith('page')) document.visibilityState = type === 'pagehide' ? 'hidden' : 'visible';
+    page.dispatchEvent(Object.assign(new Event(type), { persisted: true }));
+  };
   const turns = async (): Promise<void> => {
     for (let turn = 0; turn < 30; turn++) await new Promise(setImmediate);
   };
@@ -36,6 +40,7 @@ describe('a worker that does not start', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     vi.stubGlobal('addEventListener', page.addEventListener);
+    vi.stubGlobal('document', document);
     [isOnline, spawned, fails] = [true, 0, failsLater];
   });
 

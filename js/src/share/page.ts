@@ -2,7 +2,7 @@
  * Watches the state of a page: visible or hidden, frozen, gone into the back/forward cache, back again.
  *
  * Invariant: `suspend` is called before the page is frozen, but after the program's own listeners, which may still save something. A page
- * that is left gets `pagehide`, `visibilitychange` unless it was hidden, and in Chromium `freeze`. In a worker no callback is called.
+ * that is left gets `pagehide`, `visibilitychange` unless it was hidden, and in Chromium `freeze`. Where there is no document, no callback is called.
  */
 
 /** The callbacks of `watchPage`. */
@@ -23,6 +23,7 @@ interface Watching {
 export function watchPage(watcher: Watching): () => void {
   const target: Partial<Pick<Window, 'addEventListener' | 'document'>> = globalThis;
   const { document } = target;
+  if (document === undefined) return () => undefined;
   const stop = new AbortController();
   const { signal } = stop;
   let isLeft = false;
@@ -33,9 +34,9 @@ export function watchPage(watcher: Watching): () => void {
   };
   const hide = (event: PageTransitionEvent): void => {
     isLeft = true;
-    isKept = event.persisted && !(document && 'onfreeze' in document);
+    isKept = event.persisted && !('onfreeze' in document);
     watcher.leave();
-    if (!document || !isVisible()) suspend();
+    if (!isVisible()) suspend();
     // Where no `visibilitychange` follows.
     else setTimeout(suspend);
   };
@@ -65,9 +66,9 @@ export function watchPage(watcher: Watching): () => void {
     { signal },
   );
   target.addEventListener?.('online', () => watcher.retry(), { signal });
-  document?.addEventListener('visibilitychange', () => watcher.see(isVisible()), { signal });
-  document?.addEventListener('freeze', () => watcher.suspend(), { signal });
-  document?.addEventListener('resume', () => watcher.resume(), { signal });
+  document.addEventListener('visibilitychange', () => watcher.see(isVisible()), { signal });
+  document.addEventListener('freeze', () => watcher.suspend(), { signal });
+  document.addEventListener('resume', () => watcher.resume(), { signal });
   return () => stop.abort();
 }
 

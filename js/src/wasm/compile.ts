@@ -48,9 +48,10 @@ export async function compile(source: WasmSource | (() => URL), option: 'wasm' |
     return await WebAssembly.compile(await response.arrayBuffer());
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
+    // Bytes that arrived and do not compile never will: the policy of the page may forbid it. Nor is a file read that is missing or forbidden.
+    const isLasting = url === undefined || isHere || url.protocol === 'file:';
     throw new VarveError(
-      // Bytes that arrived and do not compile never will: the policy of the page may forbid it.
-      url === undefined || isHere ? 'VARVE_UNSUPPORTED' : 'VARVE_UNAVAILABLE',
+      isLasting ? 'VARVE_UNSUPPORTED' : 'VARVE_UNAVAILABLE',
       `WebAssembly could not be loaded from ${url?.href ?? 'beside this script'} (${why}). Serve the file there, or pass its place as the option ${option}.`,
       { cause },
     );
