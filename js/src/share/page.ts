@@ -1,8 +1,9 @@
 /**
  * Watches the state of a page: visible or hidden, frozen, gone into the back/forward cache, back again.
  *
- * Invariant: `suspend` is called before the page is frozen, but after the program's own listeners, which may still save something. A page
- * that is left gets `pagehide`, `visibilitychange` unless it was hidden, and in Chromium `freeze`. Where there is no document, no callback is called.
+ * Invariant: `suspend` is called before the page is frozen, but after the program's own listeners, which may still save something. When
+ * a page is left, `pagehide` comes first, then `visibilitychange` (unless the page was hidden), then `freeze` (in Chromium only). Without
+ * a document no callback is called.
  */
 
 /** The callbacks of `watchPage`. */

@@ -48,7 +48,7 @@ export async function compile(source: WasmSource | (() => URL), option: 'wasm' |
     return await WebAssembly.compile(await response.arrayBuffer());
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    // Bytes that arrived and do not compile never will: the policy of the page may forbid it. Nor is a file read that is missing or forbidden.
+    // It will not work later either: bytes that do not compile (the policy of the page may forbid it), a local file that cannot be read.
     const isLasting = url === undefined || isHere || url.protocol === 'file:';
     throw new VarveError(
       isLasting ? 'VARVE_UNSUPPORTED' : 'VARVE_UNAVAILABLE',
