@@ -3,7 +3,7 @@
  *
  * Invariant: `suspend` is called before the page is frozen, but after the program's own listeners, which may still save something. When
  * a page is left, `pagehide` comes first, then `visibilitychange` (unless the page was hidden), then `freeze` (in Chromium only). Without
- * a document no callback is called.
+ * a document only `retry` is called.
  */
 
 /** The callbacks of `watchPage`. */
@@ -24,9 +24,11 @@ interface Watching {
 export function watchPage(watcher: Watching): () => void {
   const target: Partial<Pick<Window, 'addEventListener' | 'document'>> = globalThis;
   const { document } = target;
-  if (document === undefined) return () => undefined;
   const stop = new AbortController();
   const { signal } = stop;
+  const unwatch = (): void => stop.abort();
+  target.addEventListener?.('online', () => watcher.retry(), { signal });
+  if (document === undefined) return unwatch;
   let isLeft = false;
   /** The page may come back, and no `freeze` says when it is frozen. */
   let isKept = false;
@@ -66,11 +68,10 @@ export function watchPage(watcher: Watching): () => void {
     },
     { signal },
   );
-  target.addEventListener?.('online', () => watcher.retry(), { signal });
   document.addEventListener('visibilitychange', () => watcher.see(isVisible()), { signal });
   document.addEventListener('freeze', () => watcher.suspend(), { signal });
   document.addEventListener('resume', () => watcher.resume(), { signal });
-  return () => stop.abort();
+  return unwatch;
 }
 
 /** Whether the page is visible; a worker counts as visible. */
