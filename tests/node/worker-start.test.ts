@@ -118,6 +118,21 @@ describe('a worker that does not start', () => {
     expect(await db.get('a')).toBe(1);
   });
 
+  test('in a worker without a document is started again as soon as the network is back', async () => {
+    vi.stubGlobal('document', undefined);
+    const { db, worker } = await openTab({}, spawn);
+    await db.set('a', 1);
+    isOnline = false;
+    worker().terminate?.();
+    await pass(600_000);
+    const before = spawned;
+    isOnline = true;
+    show('online');
+    await pass(0);
+    expect(spawned).toBe(before + 1);
+    expect(await db.get('a')).toBe(1);
+  });
+
   test('because its engine cannot be fetched is started again', async () => {
     const { db, worker } = await openTab({}, spawn);
     await db.set('a', 1);
