@@ -110,7 +110,11 @@ export function codeNumber(code: VarveErrorCode): number {
 /** Describes any thrown value so that it can cross a worker boundary. */
 export function toWire(error: unknown): WireError {
   if (error instanceof VarveError) return { code: error.code, message: error.message };
-  const message = error instanceof Error ? error.message : String(error);
+  const { name, message } = error instanceof Error ? error : { name: '', message: String(error) };
+  // Site data is blocked, or this is a sandboxed frame.
+  if (name === 'SecurityError') {
+    return { code: 'VARVE_UNSUPPORTED', message: `The browser refuses storage to this page: ${message}` };
+  }
   return { code: 'VARVE_INTERNAL', message: `The engine stopped on an unexpected error: ${message}` };
 }
 

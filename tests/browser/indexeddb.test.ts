@@ -127,6 +127,25 @@ test('the main thread of a page keeps stores in IndexedDB by itself', async () =
   await own.close();
 });
 
+// Story: Chromium refuses the locks, too, where a page may store nothing. `open` rejected with VARVE_INTERNAL.
+test('a page that may store nothing has stores in memory', async () => {
+  const own = await profile.context.newPage();
+  await own.route('**/*', async (route) => {
+    const response = await route.fetch();
+    const policy = { 'content-security-policy': 'sandbox allow-scripts', 'access-control-allow-origin': '*' };
+    await route.fulfill({ response, headers: { ...response.headers(), ...policy } });
+  });
+  await own.goto(`${profile.origin}/inline.html`);
+  const found = await own.evaluate(async () => {
+    const db = await varve.open('nowhere');
+    await db.set('key', 'value');
+    const refused = await varve.open('nowhere', { storage: 'indexeddb' }).catch((error) => error.code);
+    return [db.storage.kind, db.storage.reason, await db.get('key'), refused];
+  });
+  expect(found).toEqual(['memory', expect.stringContaining('refuses storage'), 'value', 'VARVE_UNSUPPORTED']);
+  await own.close();
+});
+
 test('a dedicated worker keeps stores in IndexedDB by itself', async () => {
   const { page: own } = await profile.openPage('/blank.html');
   const { worker } = await openWorker(own, '/service-worker.js');

@@ -145,10 +145,25 @@ test('where IndexedDB is broken for ever, stores are in OPFS', async () => {
   expect(await listStores()).toEqual([]);
 });
 
-test('where the settings of the browser forbid both, stores are in memory', async () => {
+const forbid = (): never => {
+  throw forbidden();
+};
+
+test.each([
+  ['both', new FakeLocks()],
+  // Story: blocked site data made `open` reject with VARVE_INTERNAL in Chromium, which refuses the locks, too.
+  ['both, and locks', { query: async () => forbid(), request: async () => forbid() }],
+])('where the settings of the browser forbid %s, stores are in memory', async (_, locks) => {
+  vi.stubGlobal('navigator', { storage: opfs.storage, locks });
   opfs.refusal = forbidden();
   refuseIndexedDb(forbidden, 'databases', 'open');
   expect(await visit('notes', 'v1')).toEqual(['memory', 'new', undefined]);
+  await expect(open('notes', { wasm, storage: 'indexeddb' })).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
   expect(await listStores()).toEqual([]);
+});
+
+test('nothing is deleted where the settings forbid both', async () => {
+  opfs.refusal = forbidden();
+  refuseIndexedDb(forbidden, 'databases', 'open');
   expect(await deleteStore('notes')).toBe(false);
 });

@@ -183,7 +183,7 @@ export class Membership {
     const member = uniqueName();
     if (this.#clientHeld === undefined) {
       this.#clientHeld = hold(clientLock(name, this.client.id));
-      // Refused in a sandboxed frame, where the opening fails for the same reason.
+      // Refused where the page may store nothing. There the opening fails for the same reason.
       this.#clientHeld.catch(() => undefined);
     }
     this.#member = member;

@@ -7,7 +7,7 @@
 
 import type { Client } from '../client/client.ts';
 import { withKeyOfNow } from '../options.ts';
-import type { OpenReport } from '../protocol/messages.ts';
+import type { EngineOptions, OpenReport } from '../protocol/messages.ts';
 import { Membership, type MembershipOptions } from '../share/membership.ts';
 import { canShare } from '../share/names.ts';
 import { watchPage } from '../share/page.ts';
@@ -20,6 +20,8 @@ import { Store } from './store.ts';
 
 /** The cache of a tab in proportion to `memoryBytes`. */
 const CACHE_SHARE = 1 / 8;
+
+type Resolved = ReturnType<typeof resolveOptions>;
 
 /** How a store is shared with other tabs. */
 export type Sharing = Pick<MembershipOptions, 'compile'>;
@@ -36,18 +38,8 @@ export async function openStore<K, V>(
   checkOwn(options);
   const { encryption } = withKeyOfNow(options);
   if (encryption !== undefined) engine.key = await (await loaders.encryption()).userKeyOf(encryption);
-  let store: Store<K, V>;
-  if (sharing !== undefined && options.storage !== 'memory' && !isAdapter(options.storage) && canShare()) {
-    signal?.throwIfAborted();
-    const { lockTimeout } = engine;
-    const joining = { ...sharing, name, engine, lockTimeout, signal, spawn: () => spawn(name) };
-    const { client, report, onKeys } = await Membership.join(joining);
-    store = new Store(name, client, report, options, { engine, onKeys });
-  } else {
-    const client = start(name, options, spawn);
-    const report = await ask<OpenReport>(client, { type: 'open', name, options: engine }, signal);
-    store = new Store(name, client, report, options, { engine, onClose: watchClient(client) });
-  }
+  const joining = sharing !== undefined && options.storage !== 'memory' && !isAdapter(options.storage) && canShare();
+  const store = await (joining ? join(name, options, engine, spawn, sharing) : openAlone(name, options, engine, spawn));
   try {
     if (version !== undefined) await store.upgradeTo(version, upgrade, signal);
     if (version !== undefined && onVersionChange !== undefined) {
@@ -63,6 +55,49 @@ export async function openStore<K, V>(
     await store.close().catch(() => undefined);
     throw error;
   }
+}
+
+/** Opens a store with the other tabs. Where the browser lets the page store nothing, a store without a chosen storage is in memory. */
+async function join<K, V>(
+  name: string,
+  options: OpenOptions<K, V>,
+  engine: Resolved,
+  spawn: Spawn,
+  sharing: Sharing,
+): Promise<Store<K, V>> {
+  const { signal } = options;
+  signal?.throwIfAborted();
+  const { lockTimeout } = engine;
+  try {
+    const joining = { ...sharing, name, engine, lockTimeout, signal, spawn: () => spawn(name) };
+    const { client, report, onKeys } = await Membership.join(joining);
+    return new Store(name, client, report, options, { engine, onKeys });
+  } catch (error) {
+    if (options.storage !== undefined || !(await isForbidden())) throw error;
+    return openAlone(name, options, { ...engine, storage: 'memory' }, spawn, (error as Error).message);
+  }
+}
+
+/** Opens a store that no other tab sees. */
+async function openAlone<K, V>(
+  name: string,
+  options: OpenOptions<K, V>,
+  engine: EngineOptions,
+  spawn: Spawn,
+  reason?: string,
+): Promise<Store<K, V>> {
+  const client = start(name, options, spawn);
+  const opened = await ask<OpenReport>(client, { type: 'open', name, options: engine }, options.signal);
+  const report = reason === undefined ? opened : { ...opened, storage: { ...opened.storage, reason } };
+  return new Store(name, client, report, options, { engine, onClose: watchClient(client) });
+}
+
+/** Whether the browser lets this page store nothing: its settings block site data, or the page is in a sandboxed frame. */
+function isForbidden(): Promise<boolean> {
+  return navigator.locks.query().then(
+    () => false,
+    (error: Error) => error.name === 'SecurityError',
+  );
 }
 
 /** Makes the engine flush when the page is hidden or left: after that it may not run again. Returns a function that ends this. */
