@@ -8,6 +8,7 @@
 import { lazyPort } from './client/lazy-port.ts';
 import type { DeriveKeyOptions, PassphraseKey } from './encryption/types.ts';
 import { checkOptions } from './options.ts';
+import { foreignWorker, moduleWorker } from './runtime/module-worker.ts';
 import { isAdapter } from './storage/adapter.ts';
 import { loaders } from './store/loaders.ts';
 import { openStore, type Sharing } from './store/open.ts';
@@ -110,7 +111,10 @@ export function preload(options: PreloadOptions = {}): void {
 let spare: Worker | undefined;
 
 function newWorker(): Worker {
-  return new Worker(new URL('./engine-worker.js', import.meta.url), { type: 'module', name: 'varve' });
+  return (
+    foreignWorker(import.meta.url, 'engine-worker.js', 'varve') ??
+    new Worker(new URL('./engine-worker.js', import.meta.url), { type: 'module', name: 'varve' })
+  );
 }
 
 /** The worker that was started ahead, or a new one. */
@@ -218,5 +222,5 @@ function spawnOf(options: Pick<OpenOptions, 'worker' | 'storage'>, known: Readon
   }
   if (typeof worker === 'function') return worker;
   if (worker === undefined) return takeWorker;
-  return (name) => new Worker(worker, { type: 'module', name: `varve: ${name}` });
+  return (name) => moduleWorker(String(worker), `varve: ${name}`);
 }

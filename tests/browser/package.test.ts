@@ -1,7 +1,11 @@
 // The package as it ships, loaded by a plain page: it finds workers and wasm beside it, and the strict policy is in force.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { serve } from '../../scripts/server.mjs';
+import { root } from '../../scripts/tools.mjs';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
+import { PAGES } from './support/site.ts';
 
 let profile: Profile;
 
@@ -43,4 +47,34 @@ test('a worker opens the store that a page wrote, synchronously', async () => {
   });
   expect(value).toBe('page');
   expect(errors).toEqual([]);
+});
+
+// Story: browsers refuse to start a worker script of another origin, so the package did not work from a CDN.
+test('a page uses the package, or its worker, from another origin', async () => {
+  const cors = { 'Access-Control-Allow-Origin': '*' };
+  const cdn = await serve({ mounts: [{ path: '/', folder: join(root, 'dist'), headers: cors }] });
+  onTestFinished(() => cdn.close());
+  const site = await serve({
+    mounts: [
+      { path: '/', folder: PAGES },
+      { path: '/varve/', folder: join(root, 'dist') },
+    ],
+  });
+  onTestFinished(() => site.close());
+  const page = await profile.context.newPage();
+  await page.goto(`${site.origin}/blank.html`);
+  const visit = async (module: string, options: { worker?: string }): Promise<unknown[]> => {
+    await page.evaluate(`import('${module}').then((loaded) => { globalThis.varve = loaded; })`);
+    return page.evaluate(async (given) => {
+      const db = await varve.open('foreign', given);
+      const found = [db.storage.kind, await db.get('key')];
+      await db.set('key', 'value');
+      // The compactor is a worker that the engine's worker starts.
+      await db.compact();
+      await db.close();
+      return found;
+    }, options);
+  };
+  expect(await visit(`${cdn.origin}/index.js`, {})).toEqual(['opfs', undefined]);
+  expect(await visit('/varve/index.js', { worker: `${cdn.origin}/engine-worker.js` })).toEqual(['opfs', 'value']);
 });

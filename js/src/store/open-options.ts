@@ -22,6 +22,9 @@ export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, 
    * await open('notes', { version: 1, onVersionChange: () => location.reload() });
    */
   onVersionChange?: ((versions: UpgradeVersions) => void) | undefined;
-  /** The engine worker: the URL of its script, or a function that creates the worker. Default: the script beside this module. */
+  /**
+   * The engine worker: the URL of its script, also on another origin, or a function that creates the worker. Default: the script
+   * beside this module.
+   */
   worker?: string | URL | ((name: string) => Worker) | undefined;
 }
