@@ -49,7 +49,7 @@ const ROOMS = [
   [
     'entries',
     '(cloudflare|common|deno-kv|fs|index|inline|shards|storage-adapter|synchronous)[.]ts',
-    'errors device keys types options encryption codec storage wasm tools engine client share server transaction portable changes cache store synchronous cloudflare shards',
+    'errors runtime device keys types options encryption codec storage wasm tools engine client share server transaction portable changes cache store synchronous cloudflare shards',
   ],
   [
     'adapters',

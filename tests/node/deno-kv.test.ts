@@ -9,7 +9,7 @@ import { DenoKvStorage } from '../../js/src/storage/denokv/adapter.ts';
 import { keyBytes, pack } from '../../js/src/storage/denokv/pack.ts';
 import * as sync from '../../js/src/synchronous.ts';
 import { tools, wasm } from './support/engine.ts';
-import { FakeKv, FakeKvState } from './support/fake-kv.ts';
+import { FakeKv, FakeKvState, type Fault } from './support/fake-kv.ts';
 
 const KIB = 1024;
 const LEASE_MS = 20_000;
@@ -353,6 +353,28 @@ test.each(['refused', 'unheard'] as const)(
     await again.close();
   },
 );
+
+// The next write took the renewal in the head for itself: it was acknowledged, not written, and the store did not open again.
+test('a write after a renewal that succeeded without a response is written', async () => {
+  vi.useFakeTimers({ toFake: [...CLOCKS] });
+  const state = new FakeKvState();
+  const { kv, storage } = storageOn(state, 1500);
+  const device = await storage.open('late', { lockTimeout: 0 });
+  device.write(0, bytes(1), 0);
+  await device.committed();
+  const attempts: Fault[] = ['refused', 'refused', 'unheard'];
+  kv.fault = (_, kind) => (kind === 'commit' ? attempts.shift() : undefined);
+  while (attempts.length > 0) await vi.advanceTimersByTimeAsync(20);
+  await quiet(kv);
+  for (const value of [2, 3]) {
+    device.write(0, bytes(value), value);
+    await device.committed();
+  }
+  await device.closeAll();
+  const again = await storageOn(state).storage.open('late', { lockTimeout: 0 });
+  expect(await read(again, 0, 2, 2)).toEqual(bytes(2, 3));
+  await again.closeAll();
+});
 
 test('a database that answers nothing any more fails the write, and the store opens again with what was acknowledged', async () => {
   const state = new FakeKvState();

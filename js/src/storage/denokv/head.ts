@@ -43,7 +43,7 @@ interface HeadValue {
   readonly isErased: boolean;
   /** Room of the reserve was given, and has not been set aside again yet. */
   readonly gaveReserve: boolean;
-  /** Counts how often its holder wrote it. */
+  /** The number of this write. Each one that a holder sent has its own, whether a response came or not. */
   readonly writes: number;
   readonly holder: HolderValue | null;
 }
@@ -87,6 +87,8 @@ export class Head {
   readonly #leaseMs: number;
   #value: HeadValue;
   #versionstamp: string | null;
+  /** The number of the last write that was sent. */
+  #writes: number;
   /** When the head was written last, in the time of `performance.now()`. */
   #writtenAt = Number.NEGATIVE_INFINITY;
   #turn: Promise<unknown> = Promise.resolve();
@@ -99,6 +101,7 @@ export class Head {
     this.#leaseMs = leaseMs;
     this.#value = (found.value as HeadValue | null) ?? NEW;
     this.#versionstamp = found.versionstamp;
+    this.#writes = this.#value.writes;
   }
 
   /**
@@ -175,7 +178,7 @@ export class Head {
 
   /** Releases the store for the next holder. */
   async release(): Promise<void> {
-    await this.#end(() => ({ ...this.#value, writes: this.#value.writes + 1, holder: null }));
+    await this.#end(() => ({ ...this.#value, writes: ++this.#writes, holder: null }));
   }
 
   /** Deletes the head: from then on there is no such store. */
@@ -248,6 +251,8 @@ export class Head {
       this.#wrote(value as HeadValue, now?.versionstamp ?? null, sentAt);
       return true;
     }
+    // An earlier write of this holder, such as a renewal, may have succeeded without a response.
+    if (this.isMine(now)) this.#versionstamp = now?.versionstamp ?? null;
     if (now?.versionstamp !== this.#versionstamp) throw taken();
     return typeof appended?.versionstamp === 'string';
   }
@@ -265,7 +270,7 @@ export class Head {
 
   #held(): Pick<HeadValue, 'holder' | 'writes'> {
     const holder = { id: this.#id, until: Date.now() + this.#leaseMs, leaseMs: this.#leaseMs };
-    return { writes: this.#value.writes + 1, holder };
+    return { writes: ++this.#writes, holder };
   }
 
   #wrote(value: HeadValue, versionstamp: string | null, sentAt: number): void {
