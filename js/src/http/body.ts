@@ -14,7 +14,10 @@ export async function readBody(request: Request, bytesMax: number): Promise<Uint
     const detail = 'The body is compressed; send it uncompressed.';
     throw new Refusal(415, detail, 'VARVE_INVALID_ARGUMENT', { 'accept-encoding': 'identity' });
   }
-  if (Number(request.headers.get('content-length') ?? 0) > bytesMax) throw tooLong(bytesMax);
+  // RFC 9110, section 14.5. `curl -C 50 -T file` sends the rest of a file so.
+  if (request.headers.has('content-range')) throw malformed('The body is a part (Content-Range); send all of it.');
+  const announced = Number(request.headers.get('content-length') ?? 0);
+  if (announced > bytesMax) throw tooLong(bytesMax);
   if (request.body === null) return new Uint8Array(0);
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -32,6 +35,8 @@ export async function readBody(request: Request, bytesMax: number): Promise<Uint
     }
     chunks.push(value);
   }
+  // Over HTTP/2, Deno ends a body without an error when its connection breaks.
+  if (length < announced) throw unread(request);
   return chunks.length === 1 ? chunks[0]! : joined(chunks);
 }
 
