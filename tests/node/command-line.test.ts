@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type Call, Flags } from '../../js/src/cli/command.ts';
+import { recordsOf } from '../../js/src/cli/csv.ts';
 import { set } from '../../js/src/cli/entries.ts';
 import { Output } from '../../js/src/cli/output.ts';
 import { encryptionOf } from '../../js/src/cli/place.ts';
@@ -98,6 +99,7 @@ function file(name: string, content: string | Uint8Array): string {
   return path;
 }
 
+const CSV_BY_ID = ['--format', 'csv', '--key-field', 'id'];
 const failing = (code: string) => (): Error => Object.assign(new Error(`${code}: it failed`), { code });
 
 // `varve export notes > file` left half of a file on a full disk, with the exit code 0.
@@ -184,6 +186,36 @@ test('an export is written through links, keeps the permissions, and replaces no
   const dangling = join(folder, 'dangling.jsonl');
   symlinkSync('gone.jsonl', dangling);
   expect((await varve('export', url, dangling)).err).toContain('is a link to a file that is not there');
+});
+
+// All of the file was read into memory while the first rows were written. An error that came meanwhile was lost: the command ended with
+// exit code 13, printed nothing, and left its store open.
+test('CSV is read as fast as its rows are written, and an error meanwhile ends the import', async () => {
+  const rows = `7,${'x'.repeat(60)}\r\n`.repeat(1500);
+  let pieces = 0;
+  async function* texts(): AsyncGenerator<string> {
+    for (yield 'id,name\r\n'; pieces < 100; pieces++) yield rows;
+  }
+  for await (const { line } of recordsOf(texts())) {
+    if (line < 2) continue;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(pieces).toBeLessThan(10);
+    break;
+  }
+  const input = Readable.from([Buffer.from(`id,name\r\n${rows}`), Buffer.from([0xff])]);
+  const { exit, err } = await command(['import', url, '-', ...CSV_BY_ID], input, () => undefined);
+  expect(exit).toBe(2);
+  expect(err).toContain('This line or one after it is not UTF-8. 1,000 entries were imported, up to line 1001;');
+});
+
+// The line ends were guessed from the first piece of the input: every last value of a line got a carriage return at its end.
+test('CSV from a pipe is the same, however short its pieces are', async () => {
+  const pieces = ['\ufeff', 'id,na', 'me\r', '\n1,a\r\n2,b', '\r\n'].map((piece) => Buffer.from(piece));
+  expect((await command(['import', url, '-', ...CSV_BY_ID], Readable.from(pieces), () => undefined)).exit).toBe(0);
+  expect(await served.db.getMany([1, 2])).toEqual([
+    { id: 1, name: 'a' },
+    { id: 2, name: 'b' },
+  ]);
 });
 
 // The object { value: 1 } was read as the number 1, because a column of this name had the values that are no objects.

@@ -210,6 +210,10 @@ describe('care', () => {
     const checked = await varve('check', 'care/notes', '--json');
     expect(checked.exit).toBe(5);
     expect(JSON.parse(checked.out)).toMatchObject({ ok: false, problems: [{ kind: 'block' }] });
+    // The exit code was 0 where nobody read the list of the damage.
+    const unread = start(['check', 'care/notes']);
+    unread.stdout?.destroy();
+    expect((await unread.result).exit).toBe(5);
     const repaired = await varve('repair', 'care/notes', '--into', 'saved');
     expect(repaired.exit).toBe(5);
     expect(repaired.out).toMatch(
@@ -455,6 +459,13 @@ test('a reader that has enough, such as head, ends the command without an error'
   const child = start(['scan', 'files/head']);
   child.stdout?.once('data', () => child.stdout?.destroy());
   expect(await child.result).toMatchObject({ exit: 0, err: '' });
+});
+
+// The command died of its own note that the store is new: nothing was written, and the exit code was 1.
+test('standard error that nobody reads ends nothing', async () => {
+  const child = start(['set', 'files/unread', 'a', '1']);
+  child.stderr?.destroy();
+  expect(await child.result).toMatchObject({ exit: 0, out: '"a" is set.\n' });
 });
 
 test('help and version', async () => {

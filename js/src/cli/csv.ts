@@ -9,6 +9,7 @@ import { toBase64 } from '../http/base64.ts';
 import { isJson } from '../http/media.ts';
 import { exportColumns, VALUE_COLUMN } from '../rows/csv.ts';
 import type { Key } from '../types.ts';
+import { inPieces } from './lines.ts';
 import { keyText } from './text.ts';
 
 /** A row of a CSV file. */
@@ -33,23 +34,31 @@ export async function* recordsOf(texts: AsyncIterable<string>): AsyncGenerator<R
   }
 }
 
-/** What Papa Parse has parsed, chunk by chunk; it waits while a chunk is used. */
+/** The chunks that Papa Parse has parsed; nothing is read while one is used. */
 async function* chunksOf(texts: AsyncIterable<string>): AsyncGenerator<ParseResult<string[]>, undefined> {
+  // The parser guesses line ends and delimiter from the first piece, so that one must not be short.
+  const stream = Readable.from(inPieces(texts));
   let take: (chunk: ParseResult<string[]> | undefined) => void = () => undefined;
   let fail: (error: unknown) => void = () => undefined;
   const next = (): Promise<ParseResult<string[]> | undefined> =>
     new Promise((resolve, reject) => {
       take = resolve;
       fail = reject;
+      // It may have failed while a chunk was used.
+      if (stream.errored) reject(stream.errored);
     });
   let chunk = next();
   let resume = (): void => undefined;
-  const stream = Readable.from(texts);
   stream.on('error', (error) => fail(error));
   parse<string[]>(stream as never, {
     chunk: (results, parser) => {
+      // The parser's own pause ends only the parsing.
+      stream.pause();
       parser.pause();
-      resume = () => parser.resume();
+      resume = () => {
+        stream.resume();
+        parser.resume();
+      };
       take(results);
     },
     complete: () => take(undefined),

@@ -15,14 +15,13 @@ import type { CommonOpenOptions, Key, KeyRange } from '../types.ts';
 import { type Call, type Command, EXPORT_KEY, RANGE, STORE } from './command.ts';
 import { fieldsOf, headLine, rowLine } from './csv.ts';
 import { CommandError, Exit, taken, wrong } from './exit.ts';
+import { inPieces } from './lines.ts';
 import { type AnyStore, encryptionOf, isUrl, withStore } from './place.ts';
 import { plural, shown, size } from './text.ts';
 
 /** The formats of files. */
 export const FORMATS = ['varve', 'jsonl', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
-
-const PIECE_CHARS = 64 * 1024;
 
 /** The format that the name of a file stands for. */
 export function formatOfName(file: string): Format | undefined {
@@ -182,16 +181,4 @@ async function* linesOf(
   } finally {
     await snapshot?.close();
   }
-}
-
-/** Joins short lines to longer pieces. */
-async function* inPieces(lines: AsyncIterable<string>): AsyncGenerator<string, undefined> {
-  let piece = '';
-  for await (const line of lines) {
-    piece += line;
-    if (piece.length < PIECE_CHARS) continue;
-    yield piece;
-    piece = '';
-  }
-  if (piece !== '') yield piece;
 }

@@ -1,5 +1,7 @@
 /** Lines of bytes that arrive in pieces: of a file, of standard input, of a response. */
 
+const PIECE_CHARS = 64 * 1024;
+
 /**
  * The texts of a stream of bytes, without a byte order mark. Throws a `TypeError` where they are not UTF-8.
  */
@@ -23,4 +25,16 @@ export async function* linesOf(texts: AsyncIterable<string>): AsyncGenerator<str
     if (last !== '') rest.push(last);
   }
   if (rest.length > 0) yield rest.join('');
+}
+
+/** Joins short texts to longer pieces. */
+export async function* inPieces(texts: AsyncIterable<string>): AsyncGenerator<string, undefined> {
+  let piece = '';
+  for await (const text of texts) {
+    piece += text;
+    if (piece.length < PIECE_CHARS) continue;
+    yield piece;
+    piece = '';
+  }
+  if (piece !== '') yield piece;
 }

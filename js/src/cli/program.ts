@@ -22,8 +22,11 @@ export async function run(args: readonly string[]): Promise<number> {
   };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
   process.stdout.on('error', (error) => abort.abort(outputError(error)));
+  // Notes and progress need no reader.
+  process.stderr.on('error', () => undefined);
+  let exit: number = Exit.ok;
   try {
-    const exit = await runCommand(args, output, abort.signal);
+    exit = await runCommand(args, output, abort.signal);
     await output.flush();
     output.clearProgress();
     return exit;
@@ -31,7 +34,8 @@ export async function run(args: readonly string[]): Promise<number> {
     output.clearProgress();
     // An abort ends streams and requests with errors of their own.
     const cause = abort.signal.aborted && !(error instanceof CommandError) ? abort.signal.reason : error;
-    return report(cause, output);
+    // The result may be damage, also for a reader that has enough.
+    return report(cause, output) || exit;
   } finally {
     process.stdin.destroy();
   }
