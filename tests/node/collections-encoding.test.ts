@@ -75,6 +75,16 @@ describe.each([
     await expectKept(db, [loose(1), loose(2)]);
   });
 
+  // Story: a write read its options again when it was sent, after its wait for the indexes, its turn and its read.
+  test('every write takes its options', async () => {
+    const { notes, plain } = await opened();
+    const options = { durability: 'strict' };
+    const given = options as { durability: 'strict' };
+    const written = [notes.insert(loose(1), given), notes.put(loose(2), given), plain.put(loose(3), given)];
+    options.durability = 'of a later call';
+    expect(await Promise.all(written)).toStrictEqual([1, 2, 3]);
+  });
+
   test('update takes the properties that it is given', async () => {
     const { db, notes } = await opened();
     await notes.insert(loose(1));

@@ -1,7 +1,10 @@
 // Documents with indexes, over the real engine: the effects of each call.
 
-import { describe, expect, test } from 'vitest';
-import { collection, uuid7 } from '../../js/src/collections.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { collection, uuid7, VarveError } from '../../js/src/collections.ts';
+import { ReadView } from '../../js/src/store/read-view.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import type { Key } from '../../js/src/types.ts';
 import { expectKept, ids, type Note, note, notesOf } from './support/notes.ts';
 import { code, conflict, openAsync, openTabs } from './support/stores.ts';
 
@@ -199,6 +202,14 @@ describe('several documents', () => {
     const calls = [notes.insert(note(1)), notes.get(1), notes.insertMany([note(2)]), notes.count('edited')];
     expect(await Promise.all(calls)).toStrictEqual([1, note(1), [2], 2]);
   });
+
+  // Story: a call with a signal noticed one step later that the indexes were ready. So the call behind it went first, and was overwritten.
+  test('called before the indexes are ready take effect in their order, with a signal or without', async () => {
+    const notes = notesOf(await openAsync());
+    const { signal } = new AbortController();
+    await Promise.all([notes.put(note(1, { title: 'First' }), { signal }), notes.put(note(1, { title: 'Second' }))]);
+    expect((await notes.get(1))?.title).toBe('Second');
+  });
 });
 
 describe('finding', () => {
@@ -322,6 +333,68 @@ describe('finding', () => {
     }
     expect(() => notes.find('nothing' as 'tags')).toThrow("has no index 'nothing', but 'edited', 'tags'");
   });
+
+  // Story: after an abort, a query by an index still returned the rest of its page: up to 128 documents, or 2,048 values.
+  test('returns nothing more once its signal has aborted', async () => {
+    const { notes } = await filled();
+    const control = new AbortController();
+    const { signal } = control;
+    const found = notes.find('edited', { signal })[Symbol.asyncIterator]();
+    const values = notes.distinct('edited', { signal })[Symbol.asyncIterator]();
+    for (const walk of [found, values]) await walk.next();
+    control.abort();
+    for (const walk of [found, values])
+      await expect(walk.next()).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
+  });
+
+  // Story: a read by an index asks whether its indexes are out of date. That question had no signal, so an abort waited for the leader.
+  test('ends with its signal also while the leader does not answer', async () => {
+    let gate: Promise<void> | undefined;
+    let open = (): void => undefined;
+    let isHeld = false;
+    const [db] = await openTabs(1, () => {
+      isHeld ||= gate !== undefined;
+      return gate;
+    });
+    const notes = notesOf(db as Store<Key, unknown>);
+    await notes.insert(note(1, { tags: ['a'] }));
+    gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const control = new AbortController();
+    const { signal } = control;
+    const ended = Promise.allSettled<unknown>([
+      notes.find('tags', { signal }).toArray(),
+      notes.keys('tags', { signal }).toArray(),
+      notes.count('title', { signal }),
+      notes.distinct('tags', { signal }).toArray(),
+      notes.ready({ signal }),
+    ]);
+    await vi.waitFor(() => expect(isHeld).toBe(true));
+    control.abort();
+    for (const outcome of await ended) expect(outcome).toMatchObject({ reason: { name: 'AbortError' } });
+    gate = undefined;
+    open();
+    expect(await notes.count('tags')).toBe(1);
+  });
+
+  // Story: the documents of a page were read in one request, however large they were. Then the engine refused the answer, and so the query.
+  test('finds and checks documents that are too large for one answer', async () => {
+    const { notes } = await filled();
+    const { getMany } = ReadView.prototype;
+    vi.spyOn(ReadView.prototype, 'getMany').mockImplementation(async function (
+      this: ReadView<unknown, unknown>,
+      keys,
+      options,
+    ) {
+      const all = [...keys] as [string, string][];
+      if (all.filter(([, kind]) => kind === 'doc').length > 2)
+        throw new VarveError('VARVE_INVALID_ARGUMENT', 'The values of these keys take more than 256 MiB.');
+      return getMany.call(this, all, options);
+    });
+    expect(await ids(notes.find('edited'))).toStrictEqual([1, 2, 3, 4, 5]);
+    expect(await notes.check()).toMatchObject({ ok: true, documents: 5 });
+  });
 });
 
 describe('keys', () => {
@@ -392,6 +465,15 @@ describe('updates of one document', () => {
       notes.update(1, addTag('c')),
     ]);
     await expectKept(db, [note(1, { title: 'B', tags: ['c'] })]);
+  });
+
+  // Story: a put into a collection without indexes did not wait for its turn. A delete that was called before it read the new document,
+  // and deleted it.
+  test('are made in their order in a collection without indexes, too', async () => {
+    const bare = collection<Note>()(await openAsync(), 'bare', { key: 'id' });
+    await bare.insert(note(1));
+    await Promise.all([bare.delete(1), bare.put(note(1, { title: 'New' }))]);
+    expect(await bare.get(1)).toStrictEqual(note(1, { title: 'New' }));
   });
 
   test('by several tabs are all made', async () => {

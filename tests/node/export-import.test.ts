@@ -395,6 +395,24 @@ describe('continuing an import', () => {
     expect(again.resumedAt).toBe(boundaries(exported)[1]);
     await expect(other.import(stuck, { signal: abort.signal })).rejects.toMatchObject({ name: 'AbortError' });
   });
+
+  // Story: a function that opens the export may wait for a server. The signal did not end that wait.
+  test('a signal ends it also while the export is being opened, and a stream that comes later is closed', async () => {
+    const other = await store();
+    const abort = new AbortController();
+    let found = (_: ReadableStream<Uint8Array>): void => undefined;
+    const source = vi.fn(
+      () =>
+        new Promise<ReadableStream<Uint8Array>>((resolve) => {
+          found = resolve;
+        }),
+    );
+    const importing = other.import(source, { signal: abort.signal });
+    await vi.waitFor(() => expect(source).toHaveBeenCalled());
+    abort.abort();
+    await expect(importing).rejects.toMatchObject({ name: 'AbortError' });
+    await new Promise<void>((cancel) => found(new ReadableStream({ cancel: () => cancel() })));
+  });
 });
 
 describe('streaming', () => {

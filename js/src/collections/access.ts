@@ -5,6 +5,7 @@
  * built for. Index entries and the documents that they name are read at the same read point.
  */
 
+import { hasCode } from '../errors.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
 import type { ReadView } from '../store/read-view.ts';
 import type { Transaction } from '../store/transaction.ts';
@@ -36,6 +37,18 @@ export interface Access {
   walk<T>(open: (view: Source) => StoreIterator<T>, signal: AbortSignal | undefined): Promise<Walk<T>>;
 }
 
+/** The documents with these store keys. If they are too large for one answer, they are read in halves. */
+export async function readMany(view: Source, places: readonly Key[], signal?: AbortSignal): Promise<unknown[]> {
+  try {
+    return await view.getMany(places, { signal });
+  } catch (error) {
+    const half = places.length >> 1;
+    if (half === 0 || !hasCode(error, 'VARVE_INVALID_ARGUMENT')) throw error;
+    const first = await readMany(view, places.slice(0, half), signal);
+    return [...first, ...(await readMany(view, places.slice(half), signal))];
+  }
+}
+
 /** Reads of the current store at each call. */
 export class StoreAccess implements Access {
   readonly view: View<Key, unknown>;
@@ -56,7 +69,7 @@ export class StoreAccess implements Access {
       const [result, isOver] = await this.plain(async () => {
         ({ generation } = this.#readiness);
         // Both are called in one turn, so the check costs no extra time.
-        const results = [read(), this.#readiness.isOver(generation)] as const;
+        const results = [read(), this.#readiness.isOver(generation, signal)] as const;
         // If the check fails, nobody gets the result of the read.
         results[1].catch(() => results[0].then(drop)).catch(() => undefined);
         return Promise.all(results);

@@ -12,7 +12,7 @@ import type { ReadView } from '../store/read-view.ts';
 import type { Snapshot } from '../store/snapshot.ts';
 import type { View } from '../store/view.ts';
 import type { Key } from '../types.ts';
-import { SnapshotAccess } from './access.ts';
+import { readMany, SnapshotAccess } from './access.ts';
 import type { Document, IndexEntry, Layout } from './definition.ts';
 import { isOfDocuments } from './errors.ts';
 import { checkKey, textOf } from './key.ts';
@@ -148,7 +148,7 @@ export class Checker {
       return { place, value, index, of, key, own: this.#placeOf(key) };
     });
     const owners = named.flatMap(({ own }) => (own === undefined ? [] : [own]));
-    const documents = (await snapshot.getMany(owners)).values();
+    const documents = (await readMany(snapshot, owners)).values();
     for (const { place, value, index, of, key, own } of named) {
       this.#entries++;
       // Where there is no valid key, there is no document.

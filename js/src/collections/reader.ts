@@ -8,7 +8,7 @@ import { invalid } from '../errors.ts';
 import { several } from '../options.ts';
 import { allOf } from '../runtime/all-of.ts';
 import type { Key, StoreIterator, WaitOptions } from '../types.ts';
-import type { Access, Source } from './access.ts';
+import { type Access, readMany, type Source } from './access.ts';
 import { type DefinedIndex, type Document, entryPlace, type Layout } from './definition.ts';
 import { countsOf, openPage } from './distinct.ts';
 import { compareKeys, textOf } from './key.ts';
@@ -101,7 +101,10 @@ export class Reader {
     return new Finding(async function* () {
       const opened = await access.walk((view) => openPage(view, index, where), where.signal);
       try {
-        for await (const one of countsOf(opened, index, where, isCounting)) yield result(one);
+        for await (const one of countsOf(opened, index, where, isCounting)) {
+          where.signal?.throwIfAborted();
+          yield result(one);
+        }
       } finally {
         opened.close();
       }
@@ -214,13 +217,14 @@ async function* documentsOf(
       if (places.length === size) break;
     }
     size = Math.min(2 * size, PAGE_MAX);
-    return places.length === 0 ? places : view.getMany(places, { signal });
+    return places.length === 0 ? places : readMany(view, places, signal);
   };
   for (let page = await fetchPage(); page.length > 0; ) {
     const next = fetchPage();
     // A caller that gets to this page gets the error.
     next.catch(() => undefined);
     for (const document of page) {
+      signal?.throwIfAborted();
       // Undefined: a transaction has deleted the document since.
       if (document !== undefined) yield document as Document;
     }

@@ -83,7 +83,7 @@ export class Readiness {
   /** Resolves when the indexes match their definition. After a failure, the next call tries again. */
   async ready(options: ReadyOptions = {}): Promise<void> {
     checkOptions(options, READY);
-    if (this.#generation === 0 || (await this.isOver(this.#generation))) await this.#wait(options);
+    if (this.#generation === 0 || (await this.isOver(this.#generation, options.signal))) await this.#wait(options);
   }
 
   /** Builds all indexes anew. */
@@ -94,8 +94,8 @@ export class Readiness {
   }
 
   /** Whether a generation is over. */
-  isOver(generation: number): Promise<boolean> {
-    return this.#db.has(this.layout.retired(generation));
+  isOver(generation: number, signal?: AbortSignal): Promise<boolean> {
+    return this.#db.has(this.layout.retired(generation), { signal });
   }
 
   /** Resolves when the indexes are ready again after a generation that was found to be over. */
@@ -115,7 +115,8 @@ export class Readiness {
       this.#pending = pending;
     }
     try {
-      await untilAborted(this.#pending, options.signal);
+      // A wait with a signal takes a step more. All waits have one, so the calls behind them go on in their order.
+      await untilAborted(this.#pending, options.signal ?? new AbortController().signal);
     } finally {
       this.#waiting.delete(options);
     }

@@ -102,17 +102,17 @@ export class StoreCollection extends Reader {
         this.#addEntries(batch, entries.values());
       }
     };
-    await this.#run(async () => all.length > 0 && this.#commit(fill, options), options);
+    await this.#run(async (how) => all.length > 0 && this.#commit(fill, how), options);
     return all.map(({ key }) => key);
   }
 
   async put(given: Loose, options?: WriteOptions): Promise<Key> {
     const taken = this.#taker.take(given);
     const { key, place, bytes } = taken;
-    const write = (): Promise<void> =>
+    const write = (how: WriteOptions): Promise<void> =>
       this.layout.indexes.size === 0
-        ? this.#commit((batch) => batch.setEncoded(place, bytes), options)
-        : this.#change(key, () => taken, options);
+        ? this.#inTurn(place, () => this.#commit((batch) => batch.setEncoded(place, bytes), how), how)
+        : this.#change(key, () => taken, how);
     await this.#run(write, options);
     return key;
   }
@@ -128,7 +128,7 @@ export class StoreCollection extends Reader {
       result = document;
       return this.#taker.takeAs(own, document);
     };
-    await this.#run(() => this.#change(own, make, options), options);
+    await this.#run((how) => this.#change(own, make, how), options);
     return result;
   }
 
@@ -139,28 +139,28 @@ export class StoreCollection extends Reader {
       wasThere = old !== undefined;
       return wasThere ? null : undefined;
     };
-    await this.#run(() => this.#change(own, make, options), options);
+    await this.#run((how) => this.#change(own, make, how), options);
     return wasThere;
   }
 
   async clear(options?: WriteOptions): Promise<void> {
     const { documents, entries } = this.layout;
     const fill: Fill = (batch): void => void batch.deleteRange({ prefix: documents }).deleteRange({ prefix: entries });
-    await this.#run(() => this.#commit(fill, options), options);
+    await this.#run((how) => this.#commit(fill, how), options);
   }
 
-  /** Checks the options of a write, and runs it when the indexes are ready. */
-  async #run<T>(write: () => Promise<T>, options: WriteOptions | undefined): Promise<T> {
-    durabilityOf(options);
-    return this.#readiness.run(write, options?.signal);
+  /** Checks the options of a write, and runs it with a copy of them when the indexes are ready. */
+  async #run<T>(write: (options: WriteOptions) => Promise<T>, options: WriteOptions | undefined): Promise<T> {
+    const how = { durability: durabilityOf(options), signal: options?.signal };
+    return this.#readiness.run(() => write(how), how.signal);
   }
 
   /** Reads a document and writes its change. Repeats this as long as somebody else writes the document in between. */
-  async #change(key: Key, make: Make, options: WriteOptions | undefined): Promise<void> {
+  async #change(key: Key, make: Make, options: WriteOptions): Promise<void> {
     const { layout } = this;
     const place = layout.place(key);
     const attempt = async (call: Call): Promise<void> => {
-      const entry = await this.#db.getEntry(place, { signal: options?.signal });
+      const entry = await this.#db.getEntry(place, { signal: options.signal });
       const old = entry?.value as Document | undefined;
       // Computed before the caller's function gets the document, because that function may change it in place.
       const before = layout.entriesOf(old, key, undefined, true);
@@ -178,14 +178,19 @@ export class StoreCollection extends Reader {
       };
       await this.#commit(fill, options);
     };
-    return inTurn({ owner: this.#db, key: textOf(place), signal: options?.signal }, attempt, {
-      is: (error) => placeOf(error, layout.name)?.[1] === 'doc' || hasCode(error, 'VARVE_RETRY'),
+    return this.#inTurn(place, attempt, options);
+  }
+
+  /** Runs a write of a document after those that were called before it, and again as long as somebody else writes it in between. */
+  #inTurn(place: Key, attempt: (call: Call) => Promise<void>, { signal }: WriteOptions): Promise<void> {
+    return inTurn({ owner: this.#db, key: textOf(place), signal }, attempt, {
+      is: (error) => placeOf(error, this.layout.name)?.[1] === 'doc' || hasCode(error, 'VARVE_RETRY'),
       last: () => contended(place),
     });
   }
 
   /** Commits a batch. If it is refused because the generation is over, it commits one of the next generation. */
-  async #commit(fill: Fill, options: WriteOptions | undefined): Promise<void> {
+  async #commit(fill: Fill, options: WriteOptions): Promise<void> {
     for (;;) {
       const { generation } = this.#readiness;
       const batch = this.#db.batch().delete(this.layout.retired(generation), { ifSequence: null });
@@ -196,7 +201,7 @@ export class StoreCollection extends Reader {
       } catch (error) {
         if (!isOver(error)) throw explained(error, this.layout.name);
       }
-      await this.#readiness.renew(generation, options?.signal);
+      await this.#readiness.renew(generation, options.signal);
     }
   }
 

@@ -1,8 +1,8 @@
 /**
  * Reads the chunks of a stream as pieces of any wanted length.
  *
- * Invariant: memory contains no more than the bytes that were asked for and one chunk. An abort ends the wait for a chunk that does
- * not come.
+ * Invariant: memory contains no more than the bytes that were asked for and one chunk. An abort ends the wait for a stream or a chunk
+ * that does not come.
  */
 
 import { joined } from '../codec/joined.ts';
@@ -17,15 +17,15 @@ interface Chunks {
 
 /** Reads a stream piece by piece. */
 export class ByteSource {
-  readonly #chunks: Chunks;
+  readonly #chunks: Promise<Chunks>;
   readonly #signal: AbortSignal | undefined;
   /** Rejects the waiting step. */
   #interrupt: ((error: unknown) => void) | undefined;
   #unwatch: (() => void) | undefined;
   #chunk: Uint8Array = new Uint8Array(0);
 
-  constructor(bytes: ExportedBytes, signal: AbortSignal | undefined) {
-    this.#chunks = chunksOf(bytes);
+  constructor(bytes: ExportedBytes | PromiseLike<ExportedBytes>, signal: AbortSignal | undefined) {
+    this.#chunks = Promise.resolve(bytes).then(chunksOf);
     this.#signal = signal;
     if (signal === undefined) return;
     const abort = (): void => this.#interrupt?.(signal.reason);
@@ -57,7 +57,7 @@ export class ByteSource {
   /** Closes the stream. */
   close(): void {
     this.#unwatch?.();
-    this.#chunks.end().catch(ignore);
+    this.#chunks.then((chunks) => chunks.end()).catch(ignore);
   }
 
   /** One chunk. Not with `Promise.race`: its long-lived side would keep every earlier chunk in memory. */
@@ -65,7 +65,7 @@ export class ByteSource {
     return new Promise((resolve, reject) => {
       this.#signal?.throwIfAborted();
       this.#interrupt = reject;
-      this.#chunks.next().then(resolve, reject);
+      this.#chunks.then((chunks) => chunks.next()).then(resolve, reject);
     });
   }
 

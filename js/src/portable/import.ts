@@ -127,13 +127,13 @@ async function begin(
   let cipher: BodyCipher | undefined;
   if (record !== undefined && user !== undefined) {
     // The key slots are at the start.
-    const start = await fromStart(new ByteSource(await source(0), signal), user);
+    const start = await fromStart(new ByteSource(source(0), signal), user);
     if (!areEqual(start.at.id, record.id)) return start;
     start.bytes.close();
     cipher = start.cipher;
   }
   if (record !== undefined) {
-    const bytes = new ByteSource(await source(record.offset), signal);
+    const bytes = new ByteSource(source(record.offset), signal);
     try {
       const head = await bytes.take(HEAD_BYTES);
       await decodeHead(record.digest, head, record.offset);
@@ -145,7 +145,7 @@ async function begin(
       if (!hasCode(error, 'VARVE_CORRUPT')) throw error;
     }
   }
-  return fromStart(new ByteSource(await source(0), signal), user);
+  return fromStart(new ByteSource(source(0), signal), user);
 }
 
 async function fromStart(bytes: ByteSource, user: UserKey | undefined): Promise<Reading> {
