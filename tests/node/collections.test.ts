@@ -437,11 +437,14 @@ describe('keys', () => {
   });
 
   test.each([
+    ['nothing', 'c', undefined],
     ['no name', '', { key: 'id' }],
     ['no key', 'c', {}],
     ['a version that is none', 'c', { key: 'id', version: 0 }],
     ['an index of nothing', 'c', { key: 'id', indexes: { x: { unique: true } } }],
     ['several properties that are several values', 'c', { key: 'id', indexes: { x: { of: ['a', 'b'], multi: true } } }],
+    // Such an index was silently not unique.
+    ['a text for true', 'c', { key: 'id', indexes: { x: { of: 'a', unique: 'yes' } } }],
     ['keys made for a function', 'c', { key: () => 1, newKey: uuid7 }],
   ])('a definition with %s is refused', async (_, name, definition) => {
     const db = await openAsync();

@@ -82,7 +82,7 @@ export class Layout {
 
   /** The layout of a collection in a store or a view. */
   constructor(name: string, definition: LooseDefinition, db: View<Key, unknown>) {
-    checkOptions(definition, DEFINITION);
+    checkOptions(definition ?? null, DEFINITION);
     const { key, newKey, indexes = {}, version = 1 } = definition;
     if (typeof name !== 'string' || name === '') throw invalid('A collection has a name, a string that is not empty.');
     if (!Number.isSafeInteger(version) || version < 1)
@@ -218,14 +218,16 @@ function defined(spec: unknown, base: readonly [string, string, string], version
   if (isOptions) checkOptions(spec, INDEX);
   const { of, multi = false, unique = false } = (isOptions ? spec : { of: spec }) as Record<string, unknown>;
   const isProperties = Array.isArray(of) && of.length > 0 && of.every((property) => typeof property === 'string');
-  if (name === '' || (typeof of !== 'string' && typeof of !== 'function' && (!isProperties || multi === true)))
+  if (typeof multi !== 'boolean' || typeof unique !== 'boolean')
+    throw invalid(`multi and unique of the index '${name}' of '${collection}' are true or false.`);
+  if (name === '' || (typeof of !== 'string' && typeof of !== 'function' && (!isProperties || multi)))
     throw invalid(
       `The index '${name}' of '${collection}' is of a property, a function or, unless it is multi, several properties.`,
     );
   const one = typeof of === 'string' ? (document: Document) => document[of] : (of as (document: Document) => unknown);
-  const values = isProperties ? together(of as string[]) : multi === true ? listed(one, name) : alone(one);
+  const values = isProperties ? together(of as string[]) : multi ? listed(one, name) : alone(one);
   const kind = JSON.stringify({ of: typeof of === 'function' ? { version } : of, multi, unique });
-  return { name, isUnique: unique === true, isMulti: multi === true, kind, base, values };
+  return { name, isUnique: unique, isMulti: multi, kind, base, values };
 }
 
 const alone = (one: (document: Document) => unknown) => (document: Document) => [one(document) as IndexValue];
