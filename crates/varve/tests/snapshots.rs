@@ -137,3 +137,29 @@ fn snapshots_and_scans_from_before_a_flush_are_over_when_the_storage_took_someth
     assert_eq!(keys_left(&mut store, cursor), Err(()));
     assert_ne!(store.open_snapshot().expect("a snapshot"), snapshot);
 }
+
+/// The story: an app wrote again and again to a full IndexedDB. Each time that the storage took something back, the log got one more
+/// segment, until an opening flushed them. That kept the newest versions, and in a snapshot from before, keys that were written since were
+/// absent.
+#[test]
+fn a_snapshot_is_over_when_the_next_opening_flushed_versions_that_it_sees() {
+    let mut slots = MemorySlots::new(40);
+    let write = |store: &mut TestStore, value: &[u8]| {
+        store.set(b"k", value).expect("staged");
+        store.commit(Durability::Relaxed).expect("committed");
+    };
+    for _ in 0..15 {
+        let mut store = opened_again(&slots);
+        write(&mut store, b"old");
+        slots = store.into_storage().into_device();
+    }
+    let mut former = opened_again(&slots);
+    let snapshot = former.open_snapshot().expect("a snapshot");
+    write(&mut former, b"new");
+    let late = former.open_snapshot().expect("a snapshot");
+    let mut store = opened_again(former.storage().device());
+    assert_eq!((former.stats().flushes, store.stats().flushes), (0, 1));
+    store.adopt(&mut former);
+    assert!(matches!(store.snapshot_sequence(snapshot), Err(Error::InvalidArgument(_))));
+    assert_eq!(value(&store, late, b"k"), Some(b"new".to_vec()));
+}

@@ -200,12 +200,13 @@ impl<S: Storage> Store<S> {
     /// its storage went back to the state that it had kept, and this store was opened on that state.
     ///
     /// The ones that saw the last tables and memtables of that store go on: writes that were refused since then at most added to those. For
-    /// the others, a merge may have dropped versions. They are lost, and nobody else gets their numbers while their owners may still use
-    /// them.
+    /// the others, a merge, or a flush by this opening, may have dropped versions. They are lost, and nobody else gets their numbers while
+    /// their owners may still use them.
     pub fn adopt(&mut self, former: &mut Self) {
         let (last, view, seen) = (self.last_sequence, self.view.clone(), former.view.clone());
+        let (dropped, known) = (self.version.floors.gc_sequence, former.version.floors.gc_sequence);
         let moved = |cursor: &mut Cursor| {
-            cursor.is_of(&seen) && cursor.snapshot() <= last && {
+            cursor.is_of(&seen) && cursor.snapshot() <= last && dropped <= known.max(cursor.snapshot()) && {
                 cursor.move_to(view.clone());
                 true
             }
