@@ -420,6 +420,8 @@ fn an_aborted_slot_is_free_once_it_is_open_again() {
     pool.device_mut().closed[slot as usize] = true;
     pool.abort_lent(FileName::table(1));
     assert_eq!(pool.free_slots(), 1);
+    // The story: after the death of a compactor, the store behaved as if its storage was full.
+    assert_eq!(pool.room_when_full(), None);
     pool.added().expect("known format");
     assert_eq!(pool.free_slots(), 1, "it is still closed");
     pool.device_mut().closed[slot as usize] = false;
@@ -468,6 +470,24 @@ fn a_quarantined_slot_is_never_used_again_and_a_closed_one_not_meanwhile() {
     assert_eq!(pool.create(FileName::table(2), 0), Err(Error::StorageFull));
     pool.device_mut().closed[1] = false;
     pool.create(FileName::table(2), 0).expect("created");
+}
+
+/// The story: the flush of a table failed once. Its slot was empty again and fitted best, so each later try went there, and failed as well,
+/// until the store was opened again.
+#[test]
+fn a_slot_whose_flush_failed_takes_no_other_file() {
+    let mut pool = doors(2);
+    let [first, second] = [1, 2].map(FileName::table);
+    pool.create(first, 5000).expect("created");
+    let slot = pool.slot_of(first).expect("exists");
+    pool.device_mut().closed[slot as usize] = true;
+    assert_eq!(pool.sync(first), Err(Error::Io("a file was closed from outside")));
+    pool.device_mut().closed[slot as usize] = false;
+    pool.delete(first).expect("exists");
+    assert_eq!((pool.free_slots(), pool.wanted_slots()), (1, 3), "the host makes another one");
+    pool.create(second, 5000).expect("created");
+    pool.sync(second).expect("synced");
+    assert_eq!(pool.lend(first, 5000), Ok(None));
 }
 
 #[test]

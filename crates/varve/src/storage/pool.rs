@@ -75,9 +75,9 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Open and empty.
+    /// Open and empty, and no flush of it has failed.
     pub(super) fn is_free(&self) -> bool {
-        self.state == Use::Open && self.files == 0
+        self.state == Use::Open && self.files == 0 && !self.is_lost
     }
 
     pub(super) fn is_of_manifest(&self) -> bool {
@@ -265,10 +265,8 @@ impl<D: Slots> SlotPool<D> {
         Ok(())
     }
 
-    /// Aborts a lent file: its writer failed, probably because of a lack of room. The slot is free as soon as it is
-    /// open.
+    /// Aborts a lent file: its writer failed. The slot is free as soon as it is open.
     pub fn abort_lent(&mut self, file: FileName) {
-        self.ran_out();
         self.remove(file);
     }
 
