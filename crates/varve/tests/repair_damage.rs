@@ -5,7 +5,8 @@ use varve::repair::{Lost, Repair, RepairOptions, RepairReport};
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, Slots};
 use varve::types::FileName;
-use varve::{Code, Encryption, Keyring};
+use varve::wal::{Piece, SegmentHeader, salvage_segment};
+use varve::{Code, Durability, Encryption, Error, Keyring};
 
 use crate::rotten_store::{
     Keys, Live, Rotten, SLOTS, build, build_under, check, holder, live, open, open_under,
@@ -266,4 +267,51 @@ fn an_encrypted_store_is_repaired_with_its_keys_and_the_new_one_is_encrypted_too
         let bytes = (0..SLOTS).flat_map(|slot| slots.slot(slot).to_vec()).collect::<Vec<_>>();
         assert!(!bytes.windows(8).any(|window| window == b"value 00"));
     }
+}
+
+/// Damages a record or a seal of a segment, counted from 0.
+fn damage_piece(slots: &mut MemorySlots, segment: u64, number: usize) {
+    let (slot, start) = holder(slots, FileName::wal(segment)).expect("a slot");
+    let image = &mut slots.slot_mut(slot).expect("a slot")[start as usize..];
+    let salt = SegmentHeader::decode(image).expect("a header").salt;
+    let offset = match &salvage_segment(image, salt, image.len())[number] {
+        Piece::Record(record) => record.offset,
+        Piece::Seal { offset } | Piece::Gap { offset, .. } => *offset,
+    };
+    image[offset + 16] ^= 1;
+}
+
+/// The story: behind a damaged record, a seal and the unused end of the file counted as writes that may be lost, so later entries were
+/// older than these. So did a damaged seal at the end of a segment. A strict repair then left out nearly everything.
+#[test]
+fn entries_count_as_older_than_lost_writes_only_if_they_may_be() {
+    let mut store = open(MemorySlots::new(SLOTS)).expect("opens");
+    for key in [b"a", b"b", b"c"] {
+        store.set(key, b"value").expect("staged");
+        store.commit(Durability::Strict).expect("committed");
+        store.seal().expect("sealed");
+    }
+    store.close().expect("closed");
+    let one = store.into_storage().into_device();
+    let mut store = open(one.clone()).expect("opens");
+    store.set(b"d", b"value").expect("staged");
+    store.close().expect("closed");
+    let two = store.into_storage().into_device();
+    // In the first segment: a, seal, b, seal, c, seal.
+    for (mut slots, piece, older, newer) in [(one, 2, 1, 1), (two, 5, 0, 4)] {
+        damage_piece(&mut slots, 1, piece);
+        let [all, strict] = [false, true].map(|strict| repair(&slots, &Encryption::none(), strict).1);
+        assert_eq!((all.entries, all.older, strict.entries), (older + newer, older, newer), "{all:#?}");
+        assert_eq!((all.lost.len(), all.is_sealed), (1, true), "{all:#?}");
+    }
+}
+
+/// The story: a page came back after a repair and went on with its snapshot, although a repair keeps only the newest version of each key.
+#[test]
+fn a_snapshot_from_before_a_repair_is_not_opened_again() {
+    let built = build();
+    let mut store = open(repair(&built.slots, &built.encryption, false).0).expect("opens");
+    let last = store.last_sequence();
+    assert_eq!(store.restore_snapshot(1_u32.into(), last - 1, 1000), Err(Error::Retry));
+    assert_eq!(store.restore_snapshot(1_u32.into(), last, 1000), Ok(()), "nothing was written since");
 }

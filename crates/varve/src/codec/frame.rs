@@ -342,7 +342,7 @@ fn claimed_bytes(bytes: &[u8], offset: usize) -> u64 {
 
 /// Whether the bytes at `offset`, which are not a valid record, were one or the start of one. That is so when the tag
 /// is right as far as it goes, or when only the tag is wrong.
-fn began_as_record(bytes: &[u8], offset: usize, salt: u64) -> bool {
+pub(crate) fn began_as_record(bytes: &[u8], offset: usize, salt: u64) -> bool {
     let rest = bytes.get(offset..).unwrap_or_default();
     let tag = (salt ^ offset as u64).to_le_bytes();
     let shown = rest.len().min(tag.len());

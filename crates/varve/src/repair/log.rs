@@ -6,12 +6,12 @@
 use super::files::{Files, read};
 use super::{Lost, RepairReport};
 use crate::codec::cipher::{KeyNumber, Keyring};
+use crate::codec::frame::began_as_record;
 use crate::error::{Error, Result};
 use crate::storage::Slots;
 use crate::types::{FileName, Kind, RangeTombstone, Sequence};
 use crate::wal::{
-    Piece, SEGMENT_HEADER_BYTES, SegmentHeader, Tail, decrypt_segment, decrypt_span, find_salt,
-    salvage_segment, scan_segment,
+    Piece, SEGMENT_HEADER_BYTES, SegmentHeader, decrypt_segment, decrypt_span, find_salt, salvage_segment,
 };
 
 /// One entry of a record.
@@ -66,10 +66,6 @@ pub(super) fn salvage_log<D: Slots>(
         report.segments += 1;
         let known = header.unwrap_or(SegmentHeader { segment: id, salt, ..SegmentHeader::default() });
         decrypt_readable(&files.keyring, &known, header.is_none(), &mut bytes);
-        let is_torn = match scan_segment(&bytes, &known, end, file) {
-            Ok(scan) => matches!(scan.tail, Tail::Torn { .. }),
-            Err(_) => true,
-        };
         let limit = end.and_then(|end| usize::try_from(end).ok()).unwrap_or(bytes.len());
         if limit > bytes.len() {
             let lost = Lost::of(file, "the end of a WAL segment is missing");
@@ -80,8 +76,12 @@ pub(super) fn salvage_log<D: Slots>(
             });
         }
         let pieces = salvage_segment(&bytes, salt, limit);
+        // Bytes at the end were left there by an earlier use of the file, unless they began as a record.
+        let is_torn = match pieces.last() {
+            Some(Piece::Gap { offset, .. }) => began_as_record(&bytes, *offset, salt),
+            _ => false,
+        };
         if files.segments.keys().next_back() == Some(&id) {
-            // Bytes after the seal were left there by an earlier use of the file, unless they began as a record.
             let last = pieces.iter().rfind(|piece| is_torn || !matches!(piece, Piece::Gap { .. }));
             report.is_sealed = matches!(last, Some(Piece::Seal { .. }));
         }
@@ -113,6 +113,14 @@ fn began(bytes: &[u8]) -> bool {
     bytes.get(SEGMENT_HEADER_BYTES..).is_some_and(|rest| rest.iter().take(64).any(|&byte| byte != 0))
 }
 
+/// Lists gaps in which only writes behind sequence `last` and up to `until` can be missing.
+fn list_gaps(gaps: &mut Vec<Lost>, last: Option<Sequence>, until: Sequence, report: &mut RepairReport) {
+    let first = last.map_or(1, |last| last + 1);
+    // If no sequence is missing, only a seal was damaged.
+    let is_data = last.is_none() || first <= until;
+    report.lost.extend(gaps.drain(..).map(|lost| Lost { sequences: Some((first, until)), is_data, ..lost }));
+}
+
 impl LogEntries {
     /// Adds the pieces of one segment. Returns the first sequence it uses.
     fn take(
@@ -123,31 +131,24 @@ impl LogEntries {
         (has_end, is_torn): (bool, bool),
         report: &mut RepairReport,
     ) -> Sequence {
-        let (mut last, mut gap, mut floor) = (None, None, ceiling);
+        let (mut last, mut gaps, mut floor) = (None, Vec::new(), ceiling);
         for piece in pieces {
             match piece {
                 Piece::Gap { offset, end, is_inside } => {
                     if is_inside || has_end || is_torn {
-                        gap = Some(Lost {
+                        gaps.push(Lost {
                             offset: offset as u64,
                             bytes: Some((end - offset) as u64),
-                            sequences: last.map(|last: Sequence| (last + 1, ceiling - 1)),
                             ..Lost::of(file, "records of a WAL segment do not verify")
                         });
                     }
                 }
-                Piece::Seal { .. } => report.lost.extend(gap.take()),
+                Piece::Seal { .. } => {}
                 Piece::Record(record) => {
                     if record.first_sequence >= ceiling {
                         continue;
                     }
-                    if let Some(lost) = gap.take() {
-                        let first = last.map_or(1, |last: Sequence| last + 1);
-                        let until = record.first_sequence - 1;
-                        // If no sequence is missing, only a seal was damaged.
-                        let is_data = last.is_none() || first <= until;
-                        report.lost.push(Lost { sequences: Some((first, until)), is_data, ..lost });
-                    }
+                    list_gaps(&mut gaps, last, record.first_sequence - 1, report);
                     report.records += 1;
                     floor = floor.min(record.first_sequence);
                     let mut sequence = record.first_sequence;
@@ -168,7 +169,7 @@ impl LogEntries {
                 }
             }
         }
-        report.lost.extend(gap);
+        list_gaps(&mut gaps, last, ceiling - 1, report);
         floor
     }
 

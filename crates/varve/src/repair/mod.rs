@@ -104,8 +104,8 @@ pub struct RepairReport {
     pub records: u64,
     /// Entries that may be older than lost ones: kept, or left out if [`RepairOptions::drop_older`] is set.
     pub older: u64,
-    /// The log ends in a seal: no write is missing after the last record that was read. This is `false` after a crash,
-    /// or if the newest segment is gone.
+    /// The log ends in a seal: all writes that are missing before it are listed, and none is missing after it. This is `false` after a
+    /// crash, or if the newest segment is gone.
     pub is_sealed: bool,
     /// No manifest defines which tables count: deleted keys may be back.
     pub may_resurrect: bool,

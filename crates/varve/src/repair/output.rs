@@ -86,9 +86,18 @@ impl<S: Storage> Output<S> {
         self.end_table()?;
         let next_table = self.tables.len() as u64 + 1;
         let deepest = (LEVELS_MAX - 1) as u8;
+        // Only the newest versions are left.
+        let gc_sequence = floors.gc_sequence.max(floors.last_sequence);
         let edit = Edit {
             added: self.tables.iter().map(|table| (deepest, table.clone())).collect(),
-            floors: Floors { log_floor: 0, history_floor: 0, next_table, next_segment: 1, ..floors },
+            floors: Floors {
+                log_floor: 0,
+                history_floor: 0,
+                gc_sequence,
+                next_table,
+                next_segment: 1,
+                ..floors
+            },
             ..Edit::default()
         };
         let version = Version::default().apply(&edit)?;
