@@ -7,6 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use varve::frame::{header, run};
+use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::{Durability, Error, Host, Options, Store};
 
@@ -133,4 +134,20 @@ fn a_scan_whose_batch_finds_no_memory_is_over_and_leaves_nothing_out() {
     assert!(out.windows(9).any(|bytes| bytes == b"no memory"));
     assert_eq!(store.stats().cursors, 0);
     assert_eq!(send(&mut store, &next, &mut out), 2, "it does not go on behind what was lost");
+}
+
+/// The story: a scan in reverse took the memory for a long value without asking for it, and where there was none, the instance ended.
+#[test]
+fn a_scan_in_reverse_asks_for_the_memory_of_a_long_value() {
+    let mut store = open(MemorySlots::new(8), 1);
+    store.set(b"long", &vec![7; 8 * MIB]).expect("staged");
+    for reverse in [false, true] {
+        let mut scan = store.scan(ScanOptions { reverse, ..ScanOptions::default() }).expect("opened");
+        let mut batch = Batch::new(true, true);
+        let refused = with_at_most(4 * MIB, || store.scan_next(&mut scan, MIB, &mut batch));
+        assert_eq!(refused, Err(Error::NO_MEMORY));
+        batch.reset(true, true);
+        assert_eq!(store.scan_next(&mut scan, MIB, &mut batch), Ok(Progress::Finished));
+        assert_eq!(batch.count(), 1, "it stayed where it was");
+    }
 }

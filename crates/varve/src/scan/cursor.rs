@@ -13,6 +13,7 @@ use super::merge::{Merge, Start};
 use super::source::{LevelCursor, Source};
 use crate::codec::bytes::{append, compare, equal};
 use crate::codec::cipher::Keyring;
+use crate::codec::room;
 use crate::error::Result;
 use crate::memtable::Memtable;
 use crate::mutant::{self, Mutant};
@@ -428,6 +429,8 @@ impl Cursor {
                 if live {
                     expires = source.expires();
                     value.clear();
+                    room::reserve(&mut value, source.value().len())?;
+                    batch.make_room(source.value().len())?;
                     value.extend_from_slice(source.value());
                 }
             } else {
