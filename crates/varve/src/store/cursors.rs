@@ -27,9 +27,11 @@ pub(super) struct Cursors {
 }
 
 impl Cursors {
-    /// The next number for a caller in this realm.
+    /// The next number for a caller in this realm. Hosts take it as an `i32`.
     pub(super) fn next_number(&self) -> u32 {
-        self.last_number.checked_add(1).unwrap_or(1)
+        let next = |number: &u32| Some(number % i32::MAX as u32 + 1);
+        let mut numbers = core::iter::successors(next(&self.last_number), next);
+        numbers.find(|&number| self.get(number.into()).is_err()).unwrap_or(1)
     }
 
     /// The number was given.
@@ -89,5 +91,35 @@ impl Cursors {
 
     pub(super) fn count(&self) -> usize {
         self.open.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::scan::ScanOptions;
+    use crate::view::View;
+
+    /// The story: a server had made 2^31 scans. JavaScript got the highest `i32` as the number of each later one, so none of them could be
+    /// read, or closed.
+    #[test]
+    fn numbers_begin_again_and_pass_over_scans_that_are_open() {
+        let mut cursors = Cursors { last_number: i32::MAX as u32 - 1, ..Cursors::default() };
+        assert_eq!(cursors.next_number(), i32::MAX as u32);
+        cursors.gave(i32::MAX as u32);
+        assert_eq!(cursors.next_number(), 1);
+        let view = Rc::new(View { memtables: Vec::new(), levels: Vec::new() });
+        let request = ScanRequest {
+            options: ScanOptions::default(),
+            want_keys: true,
+            want_values: true,
+            want_expiries: false,
+            snapshot: 0,
+            batch_bytes: 0,
+        };
+        cursors.open(Name::from(1), Cursor::new(view, 0, 0, ScanOptions::default()), &request);
+        assert_eq!(cursors.next_number(), 2);
     }
 }
