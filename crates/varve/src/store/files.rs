@@ -48,6 +48,7 @@ impl Obsolete {
     #[cfg(unix)]
     pub(super) fn pin(&mut self, read_point: &std::sync::Arc<ReadPoint>, view: &View) {
         let pin = Rc::new(View { memtables: Vec::new(), levels: view.levels.clone() });
+        self.views.retain(|view| view.strong_count() > 0);
         self.views.push(Rc::downgrade(&pin));
         self.pins.push((std::sync::Arc::downgrade(read_point), pin));
     }

@@ -258,3 +258,27 @@ impl LocalReader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Host, Options};
+    use crate::storage::FileSlots;
+
+    /// The story: a server made a reader for each request. Its store remembered all of them until the next edit, and a store that is only
+    /// read has none.
+    #[test]
+    fn readers_that_are_gone_are_forgotten_without_an_edit() {
+        let folder = std::env::temp_dir().join(format!("varve-readers-gone-{}", std::process::id()));
+        let slots = SlotPool::open(FileSlots::open(&folder).expect("no other opener")).expect("a pool");
+        let host = Host { now_ms: 0, entropy: 4, store_id: [9; 16] };
+        let (mut store, _) = Store::open(slots, Options::default(), host).expect("opens");
+        for _ in 0..100 {
+            drop(store.reader().expect("a reader"));
+        }
+        let views = store.obsolete.views().len();
+        drop(store);
+        let _ = std::fs::remove_dir_all(&folder);
+        assert!(views < 10, "{views} views");
+    }
+}
