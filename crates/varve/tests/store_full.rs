@@ -409,3 +409,14 @@ fn reopen(store: FullStore) {
     let (store, _) = open(slots, LARGE, 2).unwrap_or_else(|error| panic!("{tables} tables: {error}"));
     assert_eq!(store.get(&long_key(0)), Ok(Some(b"value".to_vec())));
 }
+
+/// The story: a file system told that it has 16 EiB. With the bytes of the store that is more than a `u64` holds, and memtables became as
+/// small as on a storage that is nearly full.
+#[test]
+fn memtables_are_not_small_where_the_room_has_no_end() {
+    let (mut store, _) = open(MemorySlots::new(8), LARGE, 1).expect("opens");
+    store.storage_mut().set_room(Some(u64::MAX));
+    store.set(b"key", b"value").expect("staged");
+    store.freeze_active().expect("frozen");
+    assert_eq!(store.stats().memtable_bytes_max, LARGE as u64);
+}

@@ -258,7 +258,8 @@ impl<S: Storage> Store<S> {
     /// Most bytes of a memtable or a small table: if a storage has little room in total, only little of it may contain data that will be
     /// written a second time.
     pub(super) fn unit_bytes_max(&self) -> u64 {
-        let capacity = self.storage.free_bytes().map(|free| free + self.storage.bytes_on_disk());
+        let capacity =
+            self.storage.free_bytes().map(|free| free.saturating_add(self.storage.bytes_on_disk()));
         capacity.map_or(u64::MAX, |bytes| (bytes / UNITS_MIN).max(RESERVE_BYTES / 4 * 3))
     }
 

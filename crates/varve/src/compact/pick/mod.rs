@@ -218,7 +218,7 @@ impl Situation<'_> {
 
     /// Whether an eighth of the room or less is left.
     fn is_short(&self) -> bool {
-        self.free_bytes.is_some_and(|free| free < (free + self.version.bytes()) / SHORT_SHARE)
+        self.free_bytes.is_some_and(|free| free < free.saturating_add(self.version.bytes()) / SHORT_SHARE)
     }
 
     /// Whether there is so little room that only the smallest jobs are sure to finish.
