@@ -4,9 +4,12 @@
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { SlotError } from '../../js/src/storage/device.ts';
 import { open } from '../../js/src/synchronous.ts';
+import type { KeyCodec } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
+import { KeptDevices } from './support/kept-devices.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
@@ -83,4 +86,42 @@ test('a compaction whose store is closed fails with VARVE_CLOSED', async () => {
   const rejected = expect(compacting).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
   await first.close();
   await rejected;
+});
+
+/**
+ * The story: in the engine a scan that failed stays open. A loop, a count or an export over a table that could not be read left its scan
+ * behind, and so did a loop whose key codec threw. Each kept its tables until the store was closed.
+ */
+test('a scan that fails is closed', async () => {
+  const storage = new KeptDevices();
+  const opening = vi.spyOn(storage, 'open');
+  let isPicky = true;
+  const keys: KeyCodec<number> = {
+    name: 'picky',
+    encode: (key) => key,
+    decode: (key) => {
+      if (isPicky) throw new RangeError('no key');
+      return key as number;
+    },
+  };
+  const options = { storage, wasm, keys, memoryBytes: 2 ** 20, compactor: false };
+  const db = await open<number, Uint8Array>('failing', options);
+  for (let i = 0; i < 20_000; i++) db.set(i, crypto.getRandomValues(new Uint8Array(200)));
+  await db.compact();
+  expect(() => db.keys()).toThrow();
+  expect(db.stats().scans).toBe(0);
+  isPicky = false;
+  const device = await (opening.mock.results[0]?.value as ReturnType<KeptDevices['open']>);
+  const reading = vi.spyOn(device, 'read').mockImplementation(() => {
+    throw new SlotError('io', 'EIO');
+  });
+  const unreadable = expect.objectContaining({ code: 'VARVE_IO' });
+  expect(() => [...db.values()]).toThrow(unreadable);
+  expect(db.stats().scans).toBe(0);
+  expect(() => db.count()).toThrow(unreadable);
+  expect(db.stats().scans).toBe(0);
+  await expect(new Response(db.export()).arrayBuffer()).rejects.toThrow(unreadable);
+  await expect.poll(() => db.stats().scans, { timeout: 30_000 }).toBe(0);
+  reading.mockRestore();
+  await db.close();
 });

@@ -107,12 +107,14 @@ export class ReadView<K, V> implements Reads<K, V>, AsyncIterable<[K, V]> {
   async countBytes(range: ByteRange, signal?: AbortSignal): Promise<number> {
     const cursor = this.#cursor(scanCount, range, { signal });
     let count = 0;
-    for (let batch = await cursor?.take(); batch !== undefined; batch = await cursor?.take()) {
-      count += batch.count;
-      if (signal?.aborted) {
-        cursor?.close();
-        throw signal.reason;
+    try {
+      for (let batch = await cursor?.take(); batch !== undefined; batch = await cursor?.take()) {
+        count += batch.count;
+        signal?.throwIfAborted();
       }
+    } finally {
+      // The engine keeps a scan open that failed.
+      cursor?.close();
     }
     return count;
   }

@@ -43,8 +43,8 @@ export class SyncRawScan implements RawScan {
     const { store, ensureOpen } = this.#owner;
     ensureOpen();
     const status = store.fault.guarded(() => store.exports.varve_scan_next(store.h, this.#cursor, EXPORT_BATCH));
-    if (status <= 0) this.#cursor = 0;
-    store.check(status);
+    // The engine keeps a scan open that failed.
+    if (store.check(status) === 0) this.#cursor = 0;
     const bytes = store.memory.takeOut();
     return readScanBatch(bytes, 0, bytes.length, true, true);
   }

@@ -174,13 +174,19 @@ export class SyncScan<K, V, T> implements SyncRangeIterator<K, T> {
   }
 
   #fetch(): void {
+    try {
+      this.#read();
+    } catch (error) {
+      // The engine keeps a scan open that failed, and knows nothing of a codec that threw.
+      this.#close();
+      throw error;
+    }
+  }
+
+  #read(): void {
     const { store, slab } = this.#source;
     const status = store.fault.guarded(() => store.exports.varve_scan_next(store.h, this.#cursor, this.#batchBytes));
-    if (status < 0) {
-      this.#finish();
-      throw store.error(status);
-    }
-    if (status === 0) this.#finish();
+    if (store.check(status) === 0) this.#finish();
     this.#batchBytes = Math.min(BATCH_BYTES_MAX, this.#batchBytes * 4);
     const { out } = store.memory.fresh();
     const at = out[0] as number;
@@ -199,11 +205,12 @@ export class SyncScan<K, V, T> implements SyncRangeIterator<K, T> {
 
   #unpack(batch: ScanBatch): void {
     const wantsKeys = (this.#want & Want.keys) !== 0;
+    // First: a codec may throw.
+    this.#keys = wantsKeys ? this.#source.keys.readAll(batch.keys, batch.keyEnds) : [];
     this.#batch = batch;
     this.#passed += this.#at;
     this.#count = batch.count;
     this.#at = 0;
-    this.#keys = wantsKeys ? this.#source.keys.readAll(batch.keys, batch.keyEnds) : [];
     this.#values = batch.values;
     this.#valueEnds = batch.valueEnds;
     this.#valueStart = 0;

@@ -51,10 +51,15 @@ export class SyncScans<K, V> {
     const { store } = this.#source;
     const cursor = this.#open(range, { signal }, 0, snapshot);
     let count = 0;
-    for (let more = cursor > 0; more; ) {
-      more = store.check(store.fault.guarded(() => store.exports.varve_scan_next(store.h, cursor, COUNT_BATCH))) > 0;
-      const bytes = store.memory.takeOut();
-      count += readScanBatch(bytes, 0, bytes.length, false, false).count;
+    try {
+      for (let more = cursor > 0; more; ) {
+        more = store.check(store.fault.guarded(() => store.exports.varve_scan_next(store.h, cursor, COUNT_BATCH))) > 0;
+        const bytes = store.memory.takeOut();
+        count += readScanBatch(bytes, 0, bytes.length, false, false).count;
+      }
+    } finally {
+      // The engine keeps a scan open that failed.
+      store.closeScan(cursor);
     }
     return count;
   }
