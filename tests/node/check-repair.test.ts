@@ -3,6 +3,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { open } from '../../js/src/index.ts';
 import { repair as repairInline } from '../../js/src/inline.ts';
+import { inlineEngine } from '../../js/src/server/inline.ts';
 import { SLOT_DATA_OFFSET, SlotError } from '../../js/src/storage/device.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
@@ -349,6 +350,22 @@ test('a repair refuses stores that it must not touch, and leaves nothing behind 
   await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
   await expect(filesOf('test-repaired')).rejects.toThrow('no such directory');
   expect(await repair('test', {})).toMatchObject({ entries: 20_001, lost: [] });
+});
+
+/**
+ * The story: the code of the engine was still being loaded when a repair was aborted. The request to stop came together with that to repair,
+ * which had not begun. So it was lost: the repair went on, and made the new store.
+ */
+test('a repair that is aborted before it begins makes no store', async () => {
+  const storage = new KeptDevices();
+  const store = await open<Key, unknown>('kept', { storage, wasm });
+  await fill(store);
+  await store.close();
+  const abort = new AbortController();
+  const repaired = repairNamed('kept', { tools, signal: abort.signal }, () => inlineEngine(storage));
+  abort.abort();
+  await expect(repaired).rejects.toMatchObject({ name: 'AbortError' });
+  expect(await storage.list()).toEqual(['kept']);
 });
 
 test.each([

@@ -1,6 +1,7 @@
 /** The engine's end of the compactor, on a server, where a worker that is ended may go on writing for a short time. */
 
 import { expect, test } from 'vitest';
+import { checkInWorker } from '../../js/src/engine/checker-link.ts';
 import { CompactorLink, type JobServices } from '../../js/src/engine/compactor-link.ts';
 import type { CompactorPort } from '../../js/src/storage/compactor-port.ts';
 import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
@@ -88,4 +89,19 @@ test('the process waits for the worker while it has a job, and no longer', async
   worker.say({ type: 'done', job: 2, result: new Uint8Array(1) });
   await Promise.all(jobs);
   expect(worker.calls.filter((call) => /ref/.test(call))).toEqual(['ref', 'ref', 'unref']);
+});
+
+// The story: a check that waited for a change of keys was aborted. Nobody looked at its signal again: it began, and went on to its end.
+test('a check that was aborted before its worker is started ends at once, and so does the worker', async () => {
+  const worker = new IdleWorker();
+  const input = { images: [], logEnd: 0 };
+  const checking = checkInWorker(
+    () => worker,
+    module,
+    input,
+    () => new Uint8Array(0),
+    { signal: AbortSignal.abort() },
+  );
+  await expect(checking).rejects.toMatchObject({ name: 'AbortError' });
+  expect(worker.calls.at(-1)).toBe('terminate');
 });

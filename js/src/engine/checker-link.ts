@@ -7,6 +7,7 @@
 
 import type { CheckerRequest, CheckerResponse } from '../compactor/checker.ts';
 import { toWire, VarveError } from '../errors.ts';
+import { untilAborted } from '../runtime/until-aborted.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import type { CheckInput } from '../tools/check.ts';
 import type { CheckReport } from '../tools/types.ts';
@@ -32,10 +33,7 @@ export function checkInWorker(
       post({ type: 'unread', error: toWire(error) }, []);
     }
   };
-  let abort: (() => void) | undefined;
   const checked = new Promise<CheckReport>((resolve, reject) => {
-    abort = () => signal !== undefined && reject(signal.reason);
-    signal?.addEventListener('abort', abort, { once: true });
     worker.addEventListener('message', ({ data }: MessageEvent<CheckerResponse>) => {
       if (data.type === 'read') serve(data.slot, data.offset, data.length);
       else if (data.type === 'progress') onProgress?.(data.progress);
@@ -53,8 +51,5 @@ export function checkInWorker(
     post({ type: 'check', module, input }, images);
     input.keys?.fill(0);
   });
-  return checked.finally(() => {
-    if (abort !== undefined) signal?.removeEventListener('abort', abort);
-    void worker.terminate();
-  });
+  return untilAborted(checked, signal).finally(() => void worker.terminate());
 }

@@ -15,7 +15,7 @@ export class Connection {
   readonly client: number;
   /** The version that it opened the store with. */
   readonly version: number | undefined;
-  /** The checks that run for this client, by the numbers that it gave them, and a repair. */
+  /** The controllers of the checks of this client, by the numbers that it gave them, and of a repair. */
   readonly stoppables = new Map<unknown, AbortController>();
   readonly #send: Send;
   #isGone = false;
@@ -32,6 +32,13 @@ export class Connection {
 
   send(message: Response | ArrayBuffer, transfer: Transferable[] = []): void {
     if (!this.#isGone) this.#send(message, transfer);
+  }
+
+  /** The controller of a check or a repair, which may be stopped before it begins. */
+  stoppable(number: unknown): AbortController {
+    const controller = this.stoppables.get(number) ?? new AbortController();
+    this.stoppables.set(number, controller);
+    return controller;
   }
 
   /** The client is gone: nothing is sent to it from now on, and its checks and repair are aborted. */

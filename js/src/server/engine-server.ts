@@ -130,9 +130,9 @@ export class EngineServer implements FrameOwner {
       if (data.type === 'revoked') return this.#leases?.confirm(from, data.revocation);
       if (data.type === 'join' || data.type === 'returned') this.clientClosed(from.client);
     }
-    // A `stop` is answered at once. It does not wait for the work that it ends.
+    // A `stop` is answered at once. It does not wait for the work that it ends, which may not have begun.
     if (!(data instanceof ArrayBuffer) && data.type === 'call' && data.method === 'stop') {
-      from.stoppables.get(data.args[0])?.abort();
+      from.stoppable(data.args[0]).abort();
       from.send({ type: 'result', id: data.id, value: undefined });
       return;
     }
@@ -485,9 +485,8 @@ export class EngineServer implements FrameOwner {
     number: unknown,
     work: (watch: RepairWatch) => Promise<unknown>,
   ): Promise<void> {
-    const controller = new AbortController();
-    from.stoppables.set(number, controller);
-    await this.#progressing(id, from, (onProgress) => work({ onProgress, signal: controller.signal }));
+    const { signal } = from.stoppable(number);
+    await this.#progressing(id, from, (onProgress) => work({ onProgress, signal }));
     from.stoppables.delete(number);
   }
 
