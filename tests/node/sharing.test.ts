@@ -6,6 +6,8 @@ import { syncOperation } from '../../js/src/client/operations.ts';
 import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { deleteStore, listStores } from '../../js/src/index.ts';
+import { Clients } from '../../js/src/server/clients.ts';
+import type { EngineServer } from '../../js/src/server/engine-server.ts';
 import { deleteShared } from '../../js/src/share/delete-store.ts';
 import { LeaderLink } from '../../js/src/share/link.ts';
 import { channelOf, PROTOCOL, workerLock } from '../../js/src/share/names.ts';
@@ -487,4 +489,44 @@ test('a tab that needs an option that the leader does not have is refused', asyn
   await openTab({ durability: 'memory' });
   await expect(openTab({ durability: 'strict' })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   await expect(openTab({ durability: 'memory', storage: 'indexeddb' })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+});
+
+/**
+ * The story: a page without workers went back into the back/forward cache while its engine looked whether the store was still there. The
+ * engine led all the same, for nobody, and kept the lock of the leader: the store did not open again.
+ */
+test('a worker that is ended while it looks for its store does not lead', async () => {
+  const { db } = await openTab();
+  await db.set('a', 1);
+  await db.close();
+  const worker = spawnServer();
+  const directory = await navigator.storage.getDirectory();
+  const looking = vi.spyOn(navigator.storage, 'getDirectory').mockImplementationOnce(async () => {
+    worker.terminate?.();
+    return directory;
+  });
+  const sharing = { member: 'ended', client: 1, isVisible: true, mustExist: true };
+  worker.postMessage({ type: 'open', id: 0, name: 'shared', options: { wasm: wasm.href }, sharing }, []);
+  await expect.poll(() => looking.mock.calls.length, { timeout: 30_000 }).toBeGreaterThan(0);
+  const next = await openTab({ lockTimeout: 0 });
+  expect(await next.db.get('a')).toBe(1);
+});
+
+// The story: the clock was set back by an hour while a new leader waited for a tab that was gone. It began no flush and no merge in that hour.
+test('a leader waits two seconds for the tabs of the former one, also if the clock is set back', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
+  try {
+    let isOver = false;
+    const clients = new Clients('shared', 'leader', {} as EngineServer);
+    void clients.returned(Promise.resolve([7])).then(() => {
+      isOver = true;
+    });
+    await vi.advanceTimersByTimeAsync(1000);
+    vi.setSystemTime(Date.now() - 3_600_000);
+    expect(isOver).toBe(false);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(isOver).toBe(true);
+  } finally {
+    vi.useRealTimers();
+  }
 });

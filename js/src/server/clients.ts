@@ -93,10 +93,10 @@ export class Clients {
   /** Resolves when these clients have reopened their snapshots and scans, or after two seconds. */
   async returned(clients: Promise<readonly number[]>): Promise<void> {
     const expected = await clients;
-    const end = Date.now() + RETURN_MS;
-    while (!this.#isOver && !expected.every((client) => this.#returned.has(client)) && Date.now() < end) {
+    const end = performance.now() + RETURN_MS;
+    while (!this.#isOver && !expected.every((client) => this.#returned.has(client)) && performance.now() < end) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, end - Date.now());
+        const timer = setTimeout(resolve, end - performance.now());
         this.#wake = () => {
           clearTimeout(timer);
           resolve();

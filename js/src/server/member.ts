@@ -132,14 +132,12 @@ export class Member {
         hold(workerLock(sharing.member), signal).then(keep),
         hold(openLock(name), signal, 'shared').then(keep),
       ]);
+      signal.throwIfAborted();
       this.#channel = new BroadcastChannel(channelOf(name));
       this.#channel.onmessage = ({ data }) => this.#receive(data as ChannelMessage);
-      if (signal.aborted) {
-        await lock?.();
-        return;
-      }
       if (lock !== undefined) {
         if (sharing.mustExist && !(await isInOrigin(name))) throw deletedError(name);
+        signal.throwIfAborted();
         await this.#lead(request, lock, false);
         return;
       }
@@ -150,7 +148,7 @@ export class Member {
       this.#stand(request);
       this.#say({ type: 'seek' });
     } catch (error) {
-      // The page stopped waiting for the other locks, or the browser refused one.
+      // The page is gone, or the browser refused a lock.
       leading.then(
         (lock) => lock?.(),
         () => undefined,
