@@ -142,6 +142,19 @@ describe('OPFS', () => {
     expect([again.count(), again.size(9)]).toEqual([10, 4]);
   });
 
+  // The story: the room of an origin ended between two new files. The growth failed, and nobody used the first file before the next opening.
+  test('a growth that finds no room half way adds the slots that it made', async () => {
+    const device = await openOpfs();
+    const { getFileHandle } = FakeDirectory.prototype;
+    vi.spyOn(FakeDirectory.prototype, 'getFileHandle').mockImplementation(function (this: FakeDirectory, name, given) {
+      if (name === slotName(9)) throw new DOMException('No room.', 'QuotaExceededError');
+      return getFileHandle.call(this, name, given);
+    });
+    expect(await device.grow(2)).toBe(1);
+    expect(device.isOpen(8)).toBe(true);
+    await expect(device.grow(1)).rejects.toMatchObject({ kind: 'full' });
+  });
+
   test('slots that another worker keeps open are VARVE_LOCKED after the wait', async () => {
     await openOpfs('held');
     await expect(OpfsDevice.open('held', { waitMs: 5 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });

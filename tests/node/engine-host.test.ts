@@ -15,7 +15,7 @@ import type { Key } from '../../js/src/types.ts';
 import { EngineStore } from '../../js/src/wasm/store.ts';
 import { LocalCompactor, wasm } from './support/engine.ts';
 import { FakeChunks } from './support/fake-chunks.ts';
-import { FakeHandle, type FakeOpfs, stubOpfs } from './support/fake-opfs.ts';
+import { FakeDirectory, FakeHandle, type FakeOpfs, stubOpfs } from './support/fake-opfs.ts';
 
 let opfs: FakeOpfs;
 let compactors: LocalCompactor[];
@@ -277,6 +277,31 @@ describe.each([
     await store.close();
     expectFilled(storeOf(await openHost(options())), 8000);
     expect(growing).toHaveBeenCalled();
+  });
+
+  /**
+   * The story: in a full origin the browser refused to create the file for the output of a flush. The compactor was told that the engine had
+   * stopped. So its worker was ended, the flush waited for up to a minute, and `compact()` rejected with VARVE_INTERNAL.
+   */
+  test('continue in a storage that refuses more files', async () => {
+    const host = await openHost(options());
+    const { getFileHandle } = FakeDirectory.prototype;
+    const refuse = vi.fn(() => {
+      throw new DOMException('No room.', 'QuotaExceededError');
+    });
+    vi.spyOn(FakeDirectory.prototype, 'getFileHandle').mockImplementation(async function (
+      this: FakeDirectory,
+      file,
+      given,
+    ) {
+      return this.files.has(file) ? getFileHandle.call(this, file, given) : refuse();
+    });
+    const store = storeOf(host);
+    for (let round = 0; round < 3; round++) await fill(store, 8000);
+    await store.compact();
+    expectFilled(store, 8000);
+    expect(refuse).toHaveBeenCalled();
+    expect(compactors.length).toBeLessThan(2);
   });
 
   test('closing while a job runs loses nothing', async () => {

@@ -6,6 +6,7 @@
  */
 
 import { VarveError } from '../errors.ts';
+import { commitFailure } from '../storage/commit-failure.ts';
 import type { ManagedDevice } from '../storage/device.ts';
 import type { EngineStore } from '../wasm/store.ts';
 
@@ -75,7 +76,7 @@ export class SlotKeeper {
       return added;
     } catch (error) {
       this.#notBefore = performance.now() + PAUSE_MS;
-      throw error;
+      throw commitFailure(error);
     } finally {
       ended?.();
     }

@@ -219,7 +219,11 @@ export class OpfsDevice implements ManagedDevice {
     const first = this.#handles.length;
     const end = Math.min(SLOTS_MAX, first + slots);
     if (this.#closed || end <= first) return 0;
-    await this.#openRange(first, end, { waitMs: 0 });
+    try {
+      await this.#openRange(first, end, { waitMs: 0 });
+    } catch (error) {
+      if (this.#handles.length === first) throw slotError(error);
+    }
     return this.#handles.length - first;
   }
 
