@@ -65,11 +65,13 @@ export async function open<K = Key, V = unknown>(
 ): Promise<SyncStore<K, V>> {
   const known: Known<OpenOptions<never, never>> = { ...OPEN_ANY, compactor: 1 };
   const engine = resolveOptions(name, options, known);
-  const { signal, compactor = true, version, upgrade } = options;
+  // A copy: the caller may change its options while the store opens.
+  const given = { ...options };
+  const { signal, compactor = true, version, upgrade, storage } = given;
   const { encryption } = withKeyOfNow(options);
   if (encryption !== undefined) engine.key = await userKeyOf(encryption);
   const spawn = compactor ? spawnCompactor : undefined;
-  const adapter = isAdapter(options.storage) ? options.storage : undefined;
+  const adapter = isAdapter(storage) ? storage : undefined;
   const host = await EngineHost.open(name, {
     ...engine,
     adapter,
@@ -82,7 +84,7 @@ export async function open<K = Key, V = unknown>(
     await host.close();
     throw unsupported();
   }
-  const store = new SyncStore<K, V>(host, options, options.durability, engine);
+  const store = new SyncStore<K, V>(host, given, given.durability, engine);
   if (version === undefined) return store;
   try {
     store.upgradeTo(version, upgrade);

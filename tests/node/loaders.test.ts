@@ -1,9 +1,11 @@
 /** Parts of the package that are loaded at their first use: what happens where they cannot be loaded, and what is loaded ahead. */
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { open } from '../../js/src/index.ts';
 import { loadAhead, loaders } from '../../js/src/store/loaders.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import { spawnServer, wasm } from './support/engine.ts';
+import { KeptDevices } from './support/kept-devices.ts';
 
 /** The parts that were asked for, and whether there is a network. */
 const network = vi.hoisted(() => {
@@ -22,6 +24,7 @@ vi.mock('../../js/src/changes/changes.ts', (original) => network.fetched('change
 vi.mock('../../js/src/store/live.ts', (original) => network.fetched('live', original));
 vi.mock('../../js/src/store/portable.ts', (original) => network.fetched('portable', original));
 vi.mock('../../js/src/client/blobs.ts', (original) => network.fetched('blobs', original));
+vi.mock('../../js/src/server/inline.ts', (original) => network.fetched('inline', original));
 
 beforeEach(() => {
   // Nothing is loaded yet.
@@ -63,6 +66,18 @@ test('a part that cannot be loaded is an error with advice, and the next call tr
   expect(await calls.transaction()).toBe(7);
   expect(await live()).toBe(7);
   await db.close();
+});
+
+// The story: a store with an adapter was opened without a network. It was reported that the engine had stopped, for good (VARVE_INTERNAL).
+test('an engine for an adapter that cannot be loaded is unavailable, and the next opening tries again', async () => {
+  const storage = new KeptDevices();
+  network.isThere = false;
+  await expect(open('test', { storage, wasm })).rejects.toMatchObject({
+    code: 'VARVE_UNAVAILABLE',
+    message: expect.stringMatching(/A part of varve could not be loaded/),
+  });
+  network.isThere = true;
+  await (await open('test', { storage, wasm })).close();
 });
 
 test('the parts of common calls are loaded ahead, in a page, some seconds after the store was opened', () => {

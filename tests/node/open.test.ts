@@ -5,6 +5,7 @@ import { deleteStore, listStores, open, preload } from '../../js/src/index.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import { deleteNamed, listNames } from '../../js/src/store/requests.ts';
+import type { ValueCodec } from '../../js/src/types.ts';
 import { loadEngine } from '../../js/src/wasm/compile.ts';
 import { wasm } from './support/engine.ts';
 import { FakeEngine } from './support/fake-engine.ts';
@@ -45,6 +46,22 @@ describe('open', () => {
     expect(db.name).toBe('notes');
     expect(db.storage).toEqual({ kind: 'memory' });
     expect(db.recovery).toEqual({ state: 'new', records: 0, recordsDropped: 0 });
+  });
+
+  // The story: a page opened two stores with one object of options, and gave it another codec in between. The first store used that, too.
+  test('has the options of its call, also if the caller changes them while it opens', async () => {
+    const adding = (n: number): ValueCodec<number> => ({
+      name: `add ${n}`,
+      encode: (value) => Uint8Array.of(value + n),
+      decode: ([value = 0]) => value - n,
+    });
+    const options: OpenOptions<string, number> = { cache: false, durability: 'strict', values: adding(1) };
+    const engine = new FakeEngine();
+    const opening = openStore('notes', options, () => engine);
+    Object.assign(options, { durability: 'memory', values: adding(2) });
+    const db = await opening;
+    expect((await db.set('a', 5)).durability).toBe('strict');
+    expect(engine.ops[0]?.value.at(-1)).toBe(6);
   });
 
   test('passes a compiled module on as it is', async () => {

@@ -5,6 +5,7 @@
  * `terminate` reaches it after them.
  */
 
+import { notLoaded, toWire } from '../errors.ts';
 import type { Port } from './client.ts';
 
 /** A port that loads the other end with its first message. */
@@ -12,11 +13,11 @@ export function lazyPort(load: () => Promise<Port>): Port {
   let other: Promise<Port | undefined> | undefined;
   const connect = async (): Promise<Port | undefined> => {
     try {
-      const loaded = await load();
+      const loaded = await load().catch(notLoaded);
       loaded.onmessage = (event) => port.onmessage?.(event);
       return loaded;
     } catch (error) {
-      port.onerror?.({ message: String(error) } as ErrorEvent);
+      port.onmessage?.({ data: { type: 'dead', error: toWire(error) } } as MessageEvent);
       return undefined;
     }
   };

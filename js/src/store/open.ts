@@ -34,12 +34,15 @@ export async function openStore<K, V>(
   sharing?: Sharing,
 ): Promise<Store<K, V>> {
   const engine = resolveOptions(name, options, OPEN);
-  const { version, upgrade, onVersionChange, signal, cache, memoryBytes = MEMORY_BYTES_DEFAULT } = options;
+  const { version, upgrade, onVersionChange, cache, memoryBytes = MEMORY_BYTES_DEFAULT } = options;
+  const { storage, signal, durability, keys, values } = options;
+  // A copy: the caller may change its options while the store opens.
+  const given = { storage, signal, durability, keys, values };
   checkOwn(options);
   const { encryption } = withKeyOfNow(options);
   if (encryption !== undefined) engine.key = await (await loaders.encryption()).userKeyOf(encryption);
-  const joining = sharing !== undefined && options.storage !== 'memory' && !isAdapter(options.storage) && canShare();
-  const store = await (joining ? join(name, options, engine, spawn, sharing) : openAlone(name, options, engine, spawn));
+  const joining = sharing !== undefined && storage !== 'memory' && !isAdapter(storage) && canShare();
+  const store = await (joining ? join(name, given, engine, spawn, sharing) : openAlone(name, given, engine, spawn));
   try {
     if (version !== undefined) await store.upgradeTo(version, upgrade, signal);
     if (version !== undefined && onVersionChange !== undefined) {
