@@ -78,8 +78,9 @@ export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLe
   #end: (() => Promise<void>) | undefined;
 
   /**
-   * @param location The name of a store, which the database opens and closes. Or a store, a view of one, or the promise of one, which it
-   *   does not close: the entries of the database are the keys in it that are bytes.
+   * @param location The name of a store, which the database opens and closes. If that store was deleted or has failed, close the database,
+   *   and open it again. Or a store, a view of one, or the promise of one, which it does not close: the entries of the database are the
+   *   keys in it that are bytes.
    */
   constructor(location: StoreOrName, options?: VarveLevelOptions<KDefault, VDefault> | undefined) {
     const isNamed = typeof location === 'string';

@@ -16,7 +16,10 @@ export type { AnyStore };
 export interface DriverOptions {
   /** A store of `varve` or `varve/inline`, a view of one, or the promise of one. The driver does not close it. */
   readonly store: AnyStore | PromiseLike<AnyStore>;
-  /** The first elements of the keys of all items: see `db.at(prefix)`. Default: the items are in the store itself. */
+  /**
+   * The first elements of the keys of all items: see `db.at(prefix)`. Default: the items are in the store itself. Keep nothing else under
+   * it: `clear` deletes longer keys, too.
+   */
   readonly prefix?: readonly Key[] | undefined;
 }
 
@@ -53,7 +56,10 @@ export interface VarveDriver {
   removeItem(key: string): Promise<void>;
   /** The keys that begin with `base`, in order. */
   getKeys(base?: string): Promise<string[]>;
-  /** Deletes the items whose keys begin with `base`, at the cost of one write. They are not reported to `watch`. */
+  /**
+   * Deletes the items whose keys begin with `base`, at the cost of one write. With a prefix it also deletes the longer keys that begin with
+   * the key of such an item, or of one that could be there: `['items', 'a', 1]` of the prefix `['items']`. None is reported to `watch`.
+   */
   clear(base?: string): Promise<void>;
   /** Reports every item that is set or removed from now on, by this tab and by others. Returns a function that ends that. */
   watch(callback: (event: 'update' | 'remove', key: string) => unknown): () => void;

@@ -201,7 +201,7 @@ export class VarvePersistence {
 
   /** Applies what other providers store. */
   async #follow(updates: Updates, changes: ReturnType<Updates['changes']>): Promise<void> {
-    // In a separate microtask: an error that an observer of the document throws must not end this.
+    // In a separate microtask: an update that cannot be applied must not end this.
     const apply = (stored: [UpdateKey, Uint8Array][]): void =>
       queueMicrotask(() => this.#isDestroyed || this.#apply(stored));
     try {
@@ -229,18 +229,28 @@ export class VarvePersistence {
     await updates.deleteRange({ prefix: [this.#id] });
   }
 
+  /** The document has the updates also if one of its observers throws: that error is reported, and ends nothing. */
   #apply(stored: readonly [UpdateKey, Uint8Array][]): void {
-    transact(
-      this.doc,
-      () => {
-        for (const [[provider, number], update] of stored) {
-          applyUpdate(this.doc, update, this);
-          this.#seen.set(provider, Math.max(number, this.#seen.get(provider) ?? 0));
-        }
-      },
-      this,
-      false,
-    );
+    let isApplied = false;
+    try {
+      transact(
+        this.doc,
+        () => {
+          for (const [[provider, number], update] of stored) {
+            applyUpdate(this.doc, update, this);
+            this.#seen.set(provider, Math.max(number, this.#seen.get(provider) ?? 0));
+          }
+          isApplied = true;
+        },
+        this,
+        false,
+      );
+    } catch (error) {
+      if (!isApplied) throw error;
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
     this.#size += stored.length;
   }
 

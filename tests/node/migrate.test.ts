@@ -6,6 +6,7 @@ import * as original from 'idb-keyval';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { IndexeddbPersistence } from 'y-indexeddb';
 import * as Y from 'yjs';
+import { invalid } from '../../js/src/errors.ts';
 import * as keyval from '../../js/src/idb-keyval.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
@@ -212,6 +213,33 @@ test('a value that cannot be stored is a DataCloneError; after it is deleted, th
   await original.del(100, source);
   const there = (await keyval.keys(target)).length;
   expect(await keyval.migrate(FROM, refusing)).toEqual(copied(total - 1 - there));
+  expect(await keyval.entries(target)).toEqual(await original.entries(source));
+});
+
+// Story: 64 pictures of 5 MB are too long for one batch. That error has another code than a value that is too long, so no move ever ended.
+test('entries that are together too long for one batch are moved in parts', async () => {
+  const { source, target, total } = await setUp();
+  const small: keyval.UseStore = async () => {
+    const view = await target();
+    const { transaction } = view;
+    view.transaction = (run, options) =>
+      transaction.call(
+        view,
+        (tx) => {
+          const { set } = tx;
+          let sets = 0;
+          tx.set = (key, value) => {
+            // As a batch of more than 256 MiB does.
+            if (++sets > 10) throw invalid('A batch takes at most 256 MiB. Split it.');
+            set.call(tx, key, value);
+          };
+          return run(tx as never);
+        },
+        options,
+      ) as never;
+    return view;
+  };
+  expect(await keyval.migrate(FROM, small)).toEqual(copied(total));
   expect(await keyval.entries(target)).toEqual(await original.entries(source));
 });
 

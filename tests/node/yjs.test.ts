@@ -285,6 +285,25 @@ test('an observer that throws does not keep later updates out', async () => {
   expect(await arrival(b, 'y')).toBe(2);
 });
 
+// Story: an editor could not show what was stored, and threw. `whenSynced` rejected, and the tab saw nothing of other tabs any more.
+test('an observer that throws does not end the loading, and other tabs are followed', async () => {
+  const [a] = await load(here);
+  a.set('x', 1);
+  await here.flush();
+  const doc = newDoc();
+  const b = doc.getMap('map');
+  const thrown = new Error('of the observer');
+  b.observe(() => {
+    if (b.size === 1) throw thrown;
+  });
+  const reported = rejections('uncaughtException');
+  const persistence = await new ours.VarvePersistence('a', doc, there).whenSynced;
+  expect(await reported).toBe(thrown);
+  expect(persistence.synced).toBe(true);
+  a.set('y', 2);
+  expect(await arrival(b, 'y')).toBe(2);
+});
+
 test('an update that cannot be written is reported, and the next one has it, too', async () => {
   const [a, first] = await load(here);
   a.set('x', 1);

@@ -5,12 +5,15 @@ import type { Key, KeyRange } from '../types.ts';
 /** The bounds that abstract-level passes on: encoded keys. */
 export type Bounds = { readonly [bound in 'gt' | 'gte' | 'lt' | 'lte']?: Uint8Array };
 
+/** The first key that is bytes. Before it, a view has the key `[]`. */
+const FIRST = new Uint8Array();
+
 /**
- * The range of the view. As in all Level databases, `gte` and `lte` win over `gt` and `lt`. Without an upper bound it ends before the
- * empty string, the first key that is not bytes: so a database never sees other keys of its view.
+ * The range of the view. As in all Level databases, `gte` and `lte` win over `gt` and `lt`. Without bounds it begins with the first key
+ * that is bytes, and ends before the empty string, the first key behind them: so a database never sees other keys of its view.
  */
 export function rangeOf({ gt, gte, lt, lte }: Bounds): KeyRange<Key> {
-  return { ...(gte ? { gte } : { gt }), ...(lte ? { lte } : { lt: lt ?? '' }) };
+  return { ...(gt && !gte ? { gt } : { gte: gte ?? FIRST }), ...(lte ? { lte } : { lt: lt ?? '' }) };
 }
 
 /** The part of the bounds from `target` on, or up to it in reverse; undefined if they exclude `target`: then nothing is found. */

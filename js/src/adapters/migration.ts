@@ -108,7 +108,7 @@ async function write<V>(
     wrote(count ?? 0);
     return count !== undefined;
   } catch (error) {
-    if (!hasCode(error, 'VARVE_INVALID_KEY', 'VARVE_INVALID_VALUE')) throw error;
+    if (!hasCode(error, 'VARVE_INVALID_KEY', 'VARVE_INVALID_VALUE', 'VARVE_INVALID_ARGUMENT')) throw error;
     if (page.length === 1) {
       const key = JSON.stringify(page[0]?.[2]).slice(0, 80);
       throw new VarveError(error.code, `${error.message} Delete ${key} in IndexedDB, and migrate again.`);
