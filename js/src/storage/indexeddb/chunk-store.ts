@@ -346,7 +346,11 @@ export class IndexedDbChunks implements ChunkStore {
   async #connect(create: boolean): Promise<StoreDatabase> {
     if (this.#isClosed) throw new SlotError('closed', 'The connection was closed.');
     if (this.#connecting === undefined) {
-      const connecting = openDatabase(this.#name, { create, onLost: () => this.#drop(this.#database) });
+      const onLost = (): void => {
+        // The end of an old connection may be reported late.
+        if (this.#connecting === connecting) this.#drop(this.#database);
+      };
+      const connecting = openDatabase(this.#name, { create, onLost });
       this.#connecting = connecting;
       try {
         this.#database = await connecting;
