@@ -261,6 +261,28 @@ describe('in several tabs', () => {
     await second.close();
     await first.close();
   });
+
+  // Only transactions that were not committed yet gave their lock back. This one kept it until the page was back.
+  test('a page that is frozen while its commit is under way lets others begin', async () => {
+    const target = new EventTarget();
+    vi.stubGlobal('document', Object.assign(target, { visibilityState: 'visible' }));
+    const first = await openTab();
+    vi.stubGlobal('document', undefined);
+    const second = await openTab();
+    const tx = await first.begin({ exclusive: true });
+    tx.set('n', 100);
+    const committed = tx.commit();
+    // It is sent, and not answered: an answer takes another turn.
+    for (let i = 0; i < 200; i++) await Promise.resolve();
+    target.dispatchEvent(new Event('freeze'));
+    await next(second);
+    target.dispatchEvent(new Event('resume'));
+    await committed;
+    expect(await second.get('n')).toBe(100);
+    expect(await names()).toStrictEqual([]);
+    await second.close();
+    await first.close();
+  });
 });
 
 test('a handle that is forgotten is rolled back when it is collected', async () => {

@@ -285,6 +285,19 @@ describe('after the leader ended', () => {
     expect(await second.db.get('copy')).toBe('value 1');
   });
 
+  // The page had given up its snapshot when it sent the commit. So the next leader did not know it, and refused with VARVE_RETRY.
+  test('a commit under way, and a read of a snapshot that is closed behind it, are answered by the next leader', async () => {
+    const [first, second] = await filled();
+    const tx = await second.db.begin();
+    tx.set('copy', await tx.get(1));
+    const snapshot = second.db.snapshot();
+    await snapshot.sequence;
+    const answers = Promise.all([tx.commit(), snapshot.get(2), snapshot.close()]);
+    first.worker().terminate?.();
+    expect((await answers)[1]).toBe('value 2');
+    expect(await second.db.get('copy')).toBe('value 1');
+  });
+
   test('a read fails with VARVE_RETRY where a merge removed what it saw, and a transaction runs again', async () => {
     const [first, second] = await filled(20_000);
     const snapshot = second.db.snapshot();

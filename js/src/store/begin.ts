@@ -116,9 +116,12 @@ export async function beginTransaction<K, V>(
       outcome.then(() => state.blobs.read()),
     );
   };
+  const free = (): unknown => release?.();
   const ended = runTransaction(parts, run, { retries: 0, signal })
     .then(() => begun.state?.committed)
-    .finally(() => release?.());
+    .finally(free);
+  // A page that was frozen while its commit was under way kept the lock: nobody else could begin until it was back.
+  untilEnded(client, ended).then(free, free);
   // The store was closed, or the signal aborted, before it began.
   if (begun.state === undefined) return ended as Promise<never>;
   const owner = {};

@@ -34,9 +34,12 @@ export async function takeSnapshot({ client, number }: SnapshotHandle): Promise<
   return readPoint;
 }
 
-/** Releases a snapshot; another one may have its number afterwards. */
-export function releaseSnapshot({ client, number }: SnapshotHandle): Promise<void> {
-  client.numbers.snapshots.delete(number);
+/**
+ * Releases a snapshot; another one may have its number afterwards. Until the leader has released it, the next leader opens it again: a
+ * commit that was under way when a leader ended had lost its snapshot, and was refused with VARVE_RETRY.
+ */
+export async function releaseSnapshot({ client, number }: SnapshotHandle): Promise<void> {
   // A closed store has released it already.
-  return client.submit(snapshotClose, undefined, undefined, levelOfSnapshot(number)).catch(() => undefined);
+  await client.submit(snapshotClose, undefined, undefined, levelOfSnapshot(number)).catch(() => undefined);
+  client.numbers.snapshots.delete(number);
 }
