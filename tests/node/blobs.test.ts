@@ -149,6 +149,25 @@ test('an aborted write frees the calls that wait for its Blob', async () => {
   expect([await other, await later, await store.get('b')]).toMatchObject([{ sequence: 1 }, false, 1]);
 });
 
+// A write that has not been sent is not done once it is aborted. These were done when the Blob before them was there.
+test('an aborted write that waits behind a Blob is not done', async () => {
+  const store = await opened();
+  const abort = new AbortController();
+  const { signal } = abort;
+  const slow = slowBlob('x');
+  const [written, beside] = [store.set('a', slow.blob), store.set('b', 1, { signal })];
+  await vi.waitFor(() => expect(reads).toBe(1));
+  const behind = store.set('c', 1, { signal });
+  await tick();
+  abort.abort(new Error('enough'));
+  await expect(beside).rejects.toThrow('enough');
+  await expect(behind).rejects.toThrow('enough');
+  slow.release();
+  expect(await written).toMatchObject({ sequence: 1 });
+  expect([await store.has('a'), await store.has('b'), await store.has('c')]).toEqual([true, false, false]);
+  expect(await store.set('d', 1)).toMatchObject({ sequence: 2 });
+});
+
 test('an aborted update or transaction does not wait for its Blob, and an update that waits for one lets others go first', async () => {
   const store = await opened();
   const abort = new AbortController();

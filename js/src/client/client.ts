@@ -442,8 +442,10 @@ export class Client {
 
   #watch(promise: Promise<unknown>, pending: PendingFrame, request: number, signal: AbortSignal): void {
     const abort = (): void => {
-      if (pending === this.#packing && this.#writer.remove(request)) pending.left--;
-      pending.abort(request, signal.reason);
+      // A frame may also wait for a Blob or a leader. Its aborted writes were done later, although they had not been sent.
+      const isTaken = pending === this.#packing ? this.#writer.remove(request) : !pending.isSent;
+      if (isTaken) pending.drop(request, signal.reason);
+      else pending.abort(request, signal.reason);
     };
     const ended = (): void => signal.removeEventListener('abort', abort);
     signal.addEventListener('abort', abort, { once: true });

@@ -103,7 +103,8 @@ export class PendingFrame {
     const i = (request - this.first) >>> 0;
     if (this.#resolve[i] === undefined) return;
     this.#resolve[i] = undefined;
-    this.left--;
+    // Nothing waits for a frame of which nothing is left.
+    if (--this.left === 0) this.frame = undefined;
     if (this.frame !== undefined) this.frame = filtered(this.frame, (one) => one !== request);
   }
 
