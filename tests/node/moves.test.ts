@@ -220,6 +220,28 @@ describe('an iterator', () => {
     await expect(keys.nextv(1)).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
   });
 
+  // A seek opened the scan anew over all writes until then.
+  test('of a transaction shows none of its later writes, also after a seek', async () => {
+    await using db = await openStore<number, string>('test', options, spawnServer);
+    await db.setMany([
+      [1, 'a'],
+      [2, 'b'],
+    ]);
+    await using tx = await db.begin();
+    tx.set(3, 'c');
+    const entries = tx.entries();
+    tx.set(2, 'later');
+    tx.set(4, 'later');
+    tx.deleteRange({ lt: 2 });
+    entries.seek(0);
+    expect(await entries.toArray()).toEqual([
+      [1, 'a'],
+      [2, 'b'],
+      [3, 'c'],
+    ]);
+    expect(await tx.keys().toArray()).toEqual([2, 3, 4]);
+  });
+
   test('of a transaction counts what it found behind a seek as read', async () => {
     await using db = await openStore<number, string>('test', options, spawnServer);
     await db.setMany([

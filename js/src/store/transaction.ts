@@ -27,6 +27,7 @@ import { isConflict, overtaken } from '../transaction/again.ts';
 import { DERIVED_KEY, Derivations, markWritten, type Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
+import type { OwnWrites } from '../transaction/own-writes.ts';
 import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
 import { type Call, inTurn, Turn } from '../transaction/turns.ts';
 import { Workspace } from '../transaction/workspace.ts';
@@ -234,8 +235,9 @@ export class Transaction<K, V>
 
   #scan<T>(operations: ScanOperations, options: ScanOptions<K>, unpack: Unpack<T>): RangeIterator<K, T> {
     let opened: { readonly scan: OverlayScan; readonly cursor: BatchSource } | undefined;
+    const own = this.state.work.writes();
     const open = (part: ByteRange, course: Course): BatchSource | undefined => {
-      opened = this.#cursor(operations, part, course);
+      opened = this.#cursor(operations, part, course, own);
       return opened?.cursor;
     };
     const noted: Unpack<T> = (batch) => {
@@ -251,10 +253,10 @@ export class Transaction<K, V>
   }
 
   /** Opens a scan; undefined for a scan without results. */
-  #cursor(operations: ScanOperations, bounds: ByteRange, { reverse = false, limit, signal }: Course) {
+  #cursor(operations: ScanOperations, bounds: ByteRange, { reverse = false, limit, signal }: Course, own?: OwnWrites) {
     const { client } = this.state;
     const { parts } = operations;
-    const scan = this.state.work.scan(bounds, { reverse, limit }, parts.values);
+    const scan = this.state.work.scan(bounds, { reverse, limit }, parts.values, own);
     client.ensureOpen();
     signal?.throwIfAborted();
     if (scan === undefined) return undefined;

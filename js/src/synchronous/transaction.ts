@@ -129,9 +129,10 @@ export class SyncTransaction<K, V> extends SyncReader<K, V> implements Transacti
   }
 
   #walk<T>(bounds: ByteRange, order: Course, want: number): SyncRangeIterator<K, T> {
+    const own = this.#work.writes();
     const lay: Lay = (part, course) => {
       course.signal?.throwIfAborted();
-      return this.#work.scan(part, course, want !== Want.keys);
+      return this.#work.scan(part, course, want !== Want.keys, own);
     };
     return this.#reads.scans.overlaid<T>(bounds, order, want, this.#snapshot, lay);
   }

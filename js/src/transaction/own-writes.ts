@@ -34,7 +34,7 @@ const USERS_END = Uint8Array.of(RESERVED);
 /** Stands for the value of a deleted key. */
 export const DELETED: Own = { start: 0, end: 0, lifetime: undefined };
 
-/** The writes as they were at one time, for a scan. */
+/** The writes in the range of a scan. They must not change meanwhile. */
 export interface OwnView {
   /** The keys written in the range, in the order of the scan. */
   readonly rows: Iterator<readonly [Uint8Array, Own], undefined>;
@@ -51,9 +51,18 @@ export class OwnWrites {
   hides = false;
 
   /** Collects into `sink`. If that takes Blobs, read them before each look at a value, and before the commit. */
-  constructor(sink: ByteSink) {
+  constructor(sink: ByteSink, writer: BatchWriter = new BatchWriter(sink)) {
     this.#sink = sink;
-    this.writer = new BatchWriter(sink);
+    this.writer = writer;
+  }
+
+  /** The writes as they are now, to be read: later ones do not change them. */
+  copy(): OwnWrites {
+    const copy = new OwnWrites(this.#sink, this.writer);
+    copy.#map = this.#map.copy();
+    copy.#deleted = this.#deleted;
+    copy.hides = this.hides;
+    return copy;
   }
 
   set<K, V>(keys: Encoder<K>, key: K, values: Encoder<V>, value: V, lifetime?: Lifetime): void {
@@ -102,11 +111,10 @@ export class OwnWrites {
     return values.read(bytes, 0, bytes.length);
   }
 
-  /** The writes in a range as they are now. */
+  /** The writes in a range. */
   view(range: HalfOpen, reverse: boolean): OwnView {
-    const deleted = this.#deleted;
-    const rows = this.#map.copy().entries(range.start, endOf(range), reverse);
-    return { rows, isDeleted: (key) => covers(deleted, key) };
+    const rows = this.#map.entries(range.start, endOf(range), reverse);
+    return { rows, isDeleted: (key) => covers(this.#deleted, key) };
   }
 
   #lastKey(): Uint8Array {

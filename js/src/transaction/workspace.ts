@@ -141,13 +141,23 @@ export class Workspace<K, V> {
     return encodeRange(range, this.#formats.keys, known);
   }
 
-  /** Begins a scan; undefined for a scan without results. */
-  scan(bounds: ByteRange, { reverse = false, limit }: ScanOrder, values: boolean): OverlayScan | undefined {
+  /** The writes until now, for the scans of an iterator: it showed later ones after a `seek`. */
+  writes(): OwnWrites {
+    return this.#attempt.own.copy();
+  }
+
+  /** Begins a scan over some of the writes; undefined for a scan without results. */
+  scan(
+    bounds: ByteRange,
+    { reverse = false, limit }: ScanOrder,
+    values: boolean,
+    own: OwnWrites = this.writes(),
+  ): OverlayScan | undefined {
     checkLimit(limit);
     this.ensureOpen();
     if (bounds.empty || limit === 0) return undefined;
     const ensureOpen = (): void => this.ensureOpen();
-    const { own, reads, scans } = this.#attempt;
+    const { reads, scans } = this.#attempt;
     return new OverlayScan(own, reads, { bounds, reverse, limit, values, ensureOpen, scans });
   }
 
