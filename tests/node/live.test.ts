@@ -230,6 +230,10 @@ test('a replaced query runs when somebody subscribes, and an invalid one leaves 
   expect(() => live.update(query, { gt: 'a', gte: 'b' })).toThrow(refused);
   expect(() => db.live('a', { first: 1 } as never)).toThrow(refused);
   expect(() => db.live('a', { prefix: 'a' } as never)).toThrow(refused);
+  // A wrong limit was noticed only when the query ran: then the old one was gone.
+  const range = db.live({ as: 'values' });
+  expect(() => range.update({ as: 'values', limit: -1 })).toThrow(refused);
+  expect(() => db.live({ limit: 1.5 })).toThrow(refused);
   await db.set('b', 3);
   await expect.poll(() => values, PATIENT).toEqual([undefined, 2, 3]);
   stop();

@@ -402,6 +402,28 @@ describe('two tabs', () => {
     expect(await first.db.get('a')).toBe(2);
   });
 
+  // Nothing can be sent while a value is encoded. The set was refused because of that, and no lease was renewed any more.
+  test('a look at the cache in a getter renews an old lease behind the write', async () => {
+    const { db, messages } = await openTab();
+    const now = performance.now.bind(performance);
+    let later = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + later);
+    await db.set('a', 1);
+    await db.get('a');
+    later = 0.6 * LEASE_MS;
+    const before = db.set('b', 1);
+    const value = {
+      get a() {
+        return db.peek('a');
+      },
+    };
+    messages();
+    await Promise.all([before, db.set('c', value)]);
+    expect(messages()).toContain('call');
+    expect(await db.get('c')).toEqual({ a: 1 });
+    clock.mockRestore();
+  });
+
   test('when the leader dies, the next one waits for the tabs that may keep something', async () => {
     const [first, second, third] = [await openTab(), await openTab(), await openTab()];
     await first.db.set('a', 1);

@@ -251,7 +251,9 @@ export class ReadCache implements ReadKeeper {
       if (isGranted === true) this.#kept.granted(sentAt, false);
     };
     this.#isRenewing = true;
-    this.#client.ask({ type: 'call', method: 'renew', args: [] }).then(ended, ended);
+    // Not at once: in a getter or a codec, `ask` threw. The write there was refused, and no lease was renewed any more.
+    const ask = (): Promise<unknown> => this.#client.ask({ type: 'call', method: 'renew', args: [] });
+    Promise.resolve().then(ask).then(ended, ended);
   }
 
   /** This client writes these; without a list, too many to look at. */

@@ -25,6 +25,7 @@ import {
   addAll,
   BEGIN,
   checkAs,
+  checkLimit,
   checkOptions,
   DELETE,
   durabilityOf,
@@ -335,6 +336,8 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
       // The range is encoded here, at the call, not when the query runs.
       const { as, reverse, limit } = range;
       checkAs(as);
+      // Here, too: `update` with a wrong limit put the query away that was there, and its subscriptions ended.
+      checkLimit(limit);
       const known = isFunction ? LIVE_READ : as === 'count' ? LIVE_COUNT : LIVE;
       const bytes = encodeRange(range, this.formats.keys, known);
       const query = given as (view: Snapshot<K, V>) => unknown;
