@@ -315,6 +315,56 @@ describe('the claim', () => {
     await (await storage.open('one', wait)).closeAll();
   });
 
+  // Story: a process had one descriptor left. It made its claim with that, could not read the folder again, and left the claim there. So it
+  // locked itself out until it ended, also when it had closed other files.
+  test('is given up when its maker cannot look for others behind it', async () => {
+    let left: string | undefined;
+    let refuses = true;
+    const openSync: FileCalls['openSync'] = (path, flags, mode) => {
+      const file = fs.openSync(path, flags, mode);
+      // Another process left a claim and died in between, so the second look differs from the first.
+      if (path.includes('lock.')) left ??= leaveClaim('one', { pid: process.pid, started: '1' });
+      return file;
+    };
+    const unlinkSync: FileCalls['unlinkSync'] = (path) => {
+      if (refuses && path === left) throw failure('EIO');
+      fs.unlinkSync(path);
+    };
+    const storage = withCalls({ openSync, unlinkSync });
+    await expect(storage.open('one', wait)).rejects.toMatchObject({ code: 'VARVE_IO' });
+    refuses = false;
+    await (await storage.open('one', wait)).closeAll();
+    expect(claims('one')).toEqual([]);
+  });
+
+  // Story: one process of Deno had made the file of its claim and was about to lock it. Another one found it not locked, and removed it a
+  // moment later. By then the first one had seen its claim in the folder, so both had the store.
+  test('of a process of Deno is removed only while nobody can lock it', async () => {
+    const path = leaveClaim('one', { pid: process.pid, started: '1' });
+    const making = path.replace('.0.0.0.', '.0.1.0.');
+    fs.renameSync(path, making);
+    let isHeldTwice = false;
+    const openFile = (opened: string) => {
+      const file = fs.openSync(opened, 'r+');
+      const close = (): void => {
+        fs.closeSync(file);
+        isHeldTwice ||= opened === making && fs.existsSync(making);
+      };
+      return { lockSync: () => undefined, tryLockSync: () => true, close };
+    };
+    vi.stubGlobal('Deno', { openSync: openFile });
+    vi.resetModules();
+    try {
+      const { FileStorage: DenoStorage } = await import('../../js/src/storage/fs/files.ts');
+      const device = await new DenoStorage(directory, { slotsMax: 100 }).open('one', wait);
+      expect([isHeldTwice, fs.existsSync(making)]).toEqual([false, false]);
+      await device.closeAll();
+    } finally {
+      vi.unstubAllGlobals();
+      vi.resetModules();
+    }
+  });
+
   test('a store that is deleted while somebody waits for it is a new one for them', async () => {
     let waiting: Promise<ManagedDevice> | undefined;
     const unlinkSync: FileCalls['unlinkSync'] = (path) => {
@@ -474,6 +524,30 @@ describe('calls that the system refuses', () => {
       message: expect.stringContaining('ulimit'),
     });
     expect([open.size, claims('one')]).toEqual([0, []]);
+  });
+
+  // Story: a new store opened with the one or two files that it got, and its first write was refused as if the disk were full.
+  test.each([3, 4])('a new store that gets too few files is refused, and opens later (limit %i)', async (limit) => {
+    const open = new Set<number>();
+    let most = limit;
+    const storage = withCalls({
+      openSync: (...given) => {
+        if (open.size >= most) throw failure('EMFILE');
+        const file = fs.openSync(...given);
+        open.add(file);
+        return file;
+      },
+      closeSync: (file) => {
+        open.delete(file);
+        fs.closeSync(file);
+      },
+    });
+    await expect(storage.open('one', wait)).rejects.toMatchObject({ code: 'VARVE_UNAVAILABLE' });
+    expect([open.size, claims('one')]).toEqual([0, []]);
+    most = 100;
+    const device = await storage.open('one', wait);
+    expect(device.count()).toBe(8);
+    await device.closeAll();
   });
 
   test('a full disk refuses a new store', async () => {

@@ -73,12 +73,12 @@ export async function claim(
       const made = make(calls, directory, me, gone++ < MEETINGS_MAX);
       if (made !== undefined) {
         gone = 0;
-        other = findOther(calls, directory, me, watch, made.name);
-        if (other === undefined && namesIn(directory).includes(made.name)) {
+        const { isHeld, found } = lookAgain(calls, directory, me, watch, made);
+        if (isHeld) {
           if (watch.mustSettle) await delay(SETTLE_MS);
           return made;
         }
-        made.release();
+        other = found;
       }
       if (++meetings <= MEETINGS_MAX) {
         await delay(Math.random() * pause * 4);
@@ -124,6 +124,25 @@ function make(
     release();
     if (mayBeGone && errnoOf(error) === 'ENOENT') return undefined;
     throw error;
+  }
+}
+
+/** Looks for other claims behind one that was just made, which is released unless there are none. */
+function lookAgain(
+  calls: FileCalls,
+  directory: string,
+  me: Holder,
+  watch: Watch,
+  made: Claim & { name: string },
+): { readonly isHeld: boolean; readonly found: Found | undefined } {
+  let isHeld = false;
+  try {
+    const found = findOther(calls, directory, me, watch, made.name);
+    isHeld = found === undefined && namesIn(directory).includes(made.name);
+    return { isHeld, found };
+  } finally {
+    // Also if the directory cannot be read, because no more files may be open: the claim that stayed then locked its own process out.
+    if (!isHeld) made.release();
   }
 }
 

@@ -80,9 +80,9 @@ export class FileDevice implements ManagedDevice {
     try {
       this.#entries = openDirectory(calls, directory);
       syncParent(calls, directory);
-      while (this.#files.length < count) this.#open();
-      if (count > 0) syncEntries(calls, this.#entries);
-      if (count < SLOTS_FIRST) this.#add(SLOTS_FIRST - count);
+      // All of them: with one or two files, the first writes would be refused as if the disk were full.
+      while (this.#files.length < Math.max(count, SLOTS_FIRST)) this.#open();
+      syncEntries(calls, this.#entries);
     } catch (error) {
       this.#closeFiles();
       throw error;
@@ -221,7 +221,7 @@ export class FileDevice implements ManagedDevice {
         this.release(this.#files.length - 1);
         this.#files.pop();
       }
-      if (made === 0 || !isTooMany(error)) throw error;
+      if (!isTooMany(error)) throw error;
       if (made > first) syncEntries(this.#calls, this.#entries);
     }
     return this.#files.length - first;

@@ -18,7 +18,7 @@
  * space it is never taken for dead, like the process of another machine.
  */
 
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync, unlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import * as process from 'node:process';
 import { threadId } from 'node:worker_threads';
@@ -118,11 +118,15 @@ function errnoAt(error: unknown): unknown {
   return (error as { path?: unknown }).path;
 }
 
+/** Whether a claim is locked; one that is not is removed. */
 function isLocked(path: string): boolean {
   let file: DenoFile | undefined;
   try {
     file = deno?.openSync(path, { read: true, write: true });
-    return file?.tryLockSync(true) !== true;
+    if (file?.tryLockSync(true) !== true) return true;
+    // Removed while it is locked here. Its holder may be just about to lock it: then that holder finds its claim gone, and makes another.
+    unlinkSync(path);
+    return false;
   } catch (error) {
     return errnoOf(error) !== 'ENOENT';
   } finally {
