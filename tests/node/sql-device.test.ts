@@ -258,6 +258,17 @@ test('rows that cannot be written end the object, and the store answers no more'
   expect(() => db.set('more', 1, { durability: 'strict' })).toThrow();
 });
 
+// Story: some of a turn's rows were written, the next one was refused, and `close` only rejected. The platform then kept the half turn.
+test('rows that cannot be written at the end of a store end the object, too', async () => {
+  const sql = new FakeSql();
+  const { storage, aborted } = objectOn(sql);
+  const device = await storage.open('s', { lockTimeout: 0 });
+  device.write(0, Uint8Array.of(1), 0);
+  sql.failure = new Error('database or disk is full: SQLITE_FULL');
+  await expect(device.closeAll()).rejects.toThrow('SQLITE_FULL');
+  expect(aborted).toEqual([expect.stringContaining('SQLITE_FULL')]);
+});
+
 test('stores of one object are separate, listed, deleted, and open once', async () => {
   const sql = new FakeSql();
   const { storage } = objectOn(sql);

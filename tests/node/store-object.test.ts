@@ -321,6 +321,29 @@ test('the error of an object without the engine names what is missing', { timeou
   await expect(ctx.opened).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
 });
 
+// Story: a class overwrote the bytes of its key behind `super(...)`. The platform opens the store later, so the key was 32 zeros.
+test('the key of an encrypted store is the one that the constructor was given', { timeout: 60_000 }, async () => {
+  class LaterContext extends FakeContext {
+    override blockConcurrencyWhile<T>(callback: () => Promise<T>): Promise<T> {
+      return super.blockConcurrencyWhile(() => nextTurn().then(callback));
+    }
+  }
+  const storage = new FakeStorage();
+  const openWith = async (key: Uint8Array): Promise<Notes> => {
+    const ctx = new LaterContext('encrypted', storage);
+    const notes = new Notes(ctx, {}, { wasm: module, encryption: { key } });
+    key.fill(0);
+    await ctx.opened;
+    living.add(notes);
+    return notes;
+  };
+  const secret = crypto.getRandomValues(new Uint8Array(32));
+  (await openWith(secret.slice())).notes.set('a', 1);
+  await storage.sql.committed();
+  await expect(openWith(new Uint8Array(32))).rejects.toMatchObject({ code: 'VARVE_KEY' });
+  expect((await openWith(secret)).notes.get('a')).toBe(1);
+});
+
 test('an upgrade reads all that the object has, and writes', async () => {
   const ctx = new FakeContext('upgraded');
   const before = await constructBriefly(ctx, { version: 1 });

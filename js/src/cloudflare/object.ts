@@ -13,7 +13,7 @@ import { userKeyOf } from '../encryption/user-key.ts';
 import { EngineHost } from '../engine/engine-host.ts';
 import { keySlots } from '../engine/key-slots.ts';
 import { VarveError } from '../errors.ts';
-import { checkOptions, type Known } from '../options.ts';
+import { checkOptions, type Known, withKeyOfNow } from '../options.ts';
 import type { EngineOptions } from '../protocol/messages.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { resolveOptions } from '../store/options.ts';
@@ -68,9 +68,11 @@ export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends D
   constructor(ctx: ObjectContext, env: Env, options: VarveObjectOptions<K, V> = {}) {
     super(ctx, env);
     checkOptions(options, OBJECT);
+    // The platform calls the function below when this constructor is done, and then the program may have overwritten its key.
+    const given = withKeyOfNow(options);
     this.#adapter = new ObjectStorageAdapter(ctx, { maxBytes: options.maxBytes });
     ctx.blockConcurrencyWhile(async () => {
-      const { host, maintenance, settings } = await openHost(ctx, this.#adapter, options);
+      const { host, maintenance, settings } = await openHost(ctx, this.#adapter, given);
       whenGone(this, ctx.id.toString(), host, this.#adapter);
       this.store = storeOf(host, options, settings);
       this.#maintenance = maintenance;

@@ -161,9 +161,12 @@ export class SqlDevice implements ManagedDevice {
     if (this.#isClosed) return;
     try {
       this.#commit();
-    } finally {
-      this.abort();
+    } catch (cause) {
+      // Some rows of the turn may be written already, and messages after its writes are held back: none of that may get out.
+      this.#fail(cause);
+      throw cause;
     }
+    this.abort();
   }
 
   /** Closes the device without writing anything: its object no longer exists, and may have a successor. */
