@@ -464,6 +464,23 @@ test('a deleted row, a deleted chunk and a newer format are reported', async () 
   await expect(open('holes', { storage, wasm })).rejects.toMatchObject({ code: 'VARVE_VERSION' });
 });
 
+// Story: a store whose journal had lost a row could not be opened, and not be deleted either, so its name was lost with it.
+test('a store that lacks a row of its journal is deleted, with the chunks that only this row named', async () => {
+  const state = new FakeKvState();
+  const { kv, storage } = storageOn(state);
+  const device = await storage.open('holes', { lockTimeout: 0 });
+  for (let slot = 0; slot < 2; slot++) {
+    device.write(slot, new Uint8Array(1200 * KIB).fill(1), 4096);
+    await device.committed();
+  }
+  await device.closeAll();
+  for (const row of state.keys('row').slice(0, 2)) await kv.atomic().delete(row).commit();
+  await expect(storage.open('holes', { lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_CORRUPT' });
+  expect(await deleteStore('holes', { storage })).toBe(true);
+  expect(state.entries.size).toBe(0);
+  await (await storage.open('holes', { lockTimeout: 0 })).closeAll();
+});
+
 test('an invalid database, prefix or lease is refused, and so is a synchronous store', async () => {
   const kv = new FakeKv();
   const invalid = expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' });

@@ -178,7 +178,7 @@ export class DenoKvChunks implements ChunkStore {
   /** Deletes the store. */
   async erase(): Promise<void> {
     const head = this.#held();
-    await this.#load();
+    await this.#load(true);
     await head.write([], { isErased: true });
     await this.#clear();
     await head.remove();
@@ -236,12 +236,13 @@ export class DenoKvChunks implements ChunkStore {
     ];
   }
 
-  /** Reads the journal, and finds the keys to delete. */
-  async #load(): Promise<Uint8Array[]> {
+  /** Reads the journal, and finds the keys to delete. A store that is deleted may lack rows. */
+  async #load(mayLack = this.#held().isErased): Promise<Uint8Array[]> {
     const head = this.#held();
     const parts = new Map<number, Uint8Array[]>();
     const found = await this.#list('row');
-    if (!head.isErased) this.#advance(found.map(({ key }) => key));
+    const keys = found.map(({ key }) => key);
+    if (!head.isErased) this.#advance(keys, mayLack);
     for (const { key, value } of found) {
       const number = key.at(-2) as number;
       if (head.isErased || (number >= head.first && number <= head.last)) {
@@ -253,7 +254,7 @@ export class DenoKvChunks implements ChunkStore {
     for (let number = head.first; number <= head.last; number++) {
       const row = decodeStoredRow(parts.get(number) ?? []);
       // When a store is deleted, all its chunks are deleted before its first row.
-      if (row === undefined && !head.isErased) throw missingRow(this.#place.name, number);
+      if (row === undefined && !mayLack) throw missingRow(this.#place.name, number);
       if (row !== undefined) rows.push(this.#replay(row));
     }
     const notes = await this.#list('debris');
@@ -267,13 +268,13 @@ export class DenoKvChunks implements ChunkStore {
   }
 
   /** Makes the head count the rows that were appended after it was written. */
-  #advance(rows: readonly KvKey[]): void {
+  #advance(rows: readonly KvKey[], mayLack: boolean): void {
     const head = this.#held();
     for (const key of rows) {
       const number = key.at(-2) as number;
       if (key.at(-1) !== WHOLE || number <= head.last) continue;
-      if (number > head.last + 1) throw missingRow(this.#place.name, head.last + 1);
-      head.advance(number);
+      if (number === head.last + 1) head.advance(number);
+      else if (!mayLack) throw missingRow(this.#place.name, head.last + 1);
     }
   }
 
@@ -288,6 +289,9 @@ export class DenoKvChunks implements ChunkStore {
     chunks.push(...(await this.#list('reserve')).map(({ key }) => key));
     this.#garbage = [...chunks, ...this.#garbage, ...this.#rows.splice(0)];
     this.#chunks = new ChunkMap();
+    await this.#sweep();
+    // A damaged store may have chunks that only a missing row named.
+    this.#garbage = (await this.#list('chunk')).map(({ key }) => key);
     await this.#sweep();
   }
 
