@@ -92,6 +92,21 @@ fn lifetimes_are_right_again_once_a_clock_that_was_ahead_is_set_right() {
     }
 }
 
+/// The story: a laptop's clock was two hours ahead, and was set right while a store was open. Then the store was closed before a memtable
+/// was flushed. The next opening did not know of those hours, and a code for a minute was there for two hours.
+#[test]
+fn lifetimes_are_right_in_the_next_session_too() {
+    let start = 1_700_000_000_000;
+    let mut store = open(MemorySlots::new(12), start + 7_200_000);
+    store.set_now(start);
+    let in_a_minute = store.clock().of_host(start + 60_000);
+    set_until(&mut store, b"code", in_a_minute);
+    let store = open(store.into_storage().into_device(), start + 59_999);
+    assert!(store.has(b"code").expect("read"));
+    let store = open(store.into_storage().into_device(), start + 60_000);
+    assert!(!store.has(b"code").expect("read"));
+}
+
 #[test]
 fn a_clock_that_went_back_brings_nothing_back() {
     let mut store = open(MemorySlots::new(12), 1000);

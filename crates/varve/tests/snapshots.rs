@@ -138,6 +138,23 @@ fn snapshots_and_scans_from_before_a_flush_are_over_when_the_storage_took_someth
     assert_ne!(store.open_snapshot().expect("a snapshot"), snapshot);
 }
 
+/// The story: a clock was two hours ahead, so k had expired, and was set right. Then a full IndexedDB took something back. The store that
+/// was opened on what it had kept did not know of those hours, so k came back, in the same page.
+#[test]
+fn what_had_expired_is_absent_when_the_storage_took_something_back() {
+    let mut former = open();
+    former.stage(&[Op::Set { key: b"k", value: b"v", expires: Some(3_600_000) }]).expect("staged");
+    former.commit(Durability::Strict).expect("committed");
+    former.set_now(7_200_000);
+    former.set_now(1500);
+    assert_eq!(former.has(b"k"), Ok(false));
+    let mut store = opened_again(former.storage().device());
+    store.adopt(&mut former);
+    assert_eq!(store.has(b"k"), Ok(false));
+    let clock = store.clock();
+    assert_eq!(clock.to_host(clock.now_ms), 2000, "lifetimes are right");
+}
+
 /// The story: an app wrote again and again to a full IndexedDB. Each time that the storage took something back, the log got one more
 /// segment, until an opening flushed them. That kept the newest versions, and in a snapshot from before, keys that were written since were
 /// absent.

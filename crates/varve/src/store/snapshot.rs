@@ -12,7 +12,7 @@
 
 use std::rc::Rc;
 
-use super::{Name, Store};
+use super::{Clock, Name, Store};
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
 use crate::scan::{Cursor, ScanOptions};
@@ -214,6 +214,9 @@ impl<S: Storage> Store<S> {
         self.snapshots.adopt(&mut former.snapshots, moved);
         self.cursors.adopt(&mut former.cursors, moved);
         self.clients.adopt(&former.clients);
+        // Readers have seen that store's time, of which the manifest may know nothing: what had expired for them must not come back.
+        let clock = former.clock.at(self.clock.to_host(self.clock.now_ms));
+        self.clock = Clock { now_ms: clock.now_ms.max(self.clock.now_ms), ..clock };
     }
 
     /// Releases everything that is kept for a client that is gone: its open scans and snapshots, and the outcomes of its writes.

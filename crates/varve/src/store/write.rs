@@ -4,6 +4,7 @@ use super::log::Log;
 use super::{Caller, Frozen, Store};
 use crate::codec::cipher::Keyring;
 use crate::error::{Error, Result};
+use crate::manifest::Edit;
 use crate::mutant::{self, Mutant};
 use crate::options::{Durability, Receipt};
 use crate::storage::{RESERVE_BYTES, Storage};
@@ -134,6 +135,11 @@ impl<S: Storage> Store<S> {
         }
         if bytes > BATCH_BYTES_MAX || self.last_sequence + ops.len() as u64 > SEQUENCE_MAX {
             return Err(Error::InvalidArgument("A batch is larger than 256 MiB. Split it."));
+        }
+        if !only_deletes && self.clock.ahead_ms != self.version.floors.ahead_ms {
+            // The log has no clock. After a crash, or a close without a flush, an entry would expire as if the host's clock had never been
+            // ahead: a code for a minute two hours later.
+            self.commit_edit(Edit { floors: self.version.floors, ..Edit::default() })?;
         }
         self.make_room(bytes, only_deletes)?;
         if is_sure && self.options.log && self.active.borrow().image().len() + bytes > self.log.sure {
