@@ -113,15 +113,24 @@ impl RangeTombstones {
         if is_nothing_new || bytes::compare(&self.sorted[furthest as usize].end, key).is_le() {
             return;
         }
-        self.raise(low, middle, key, snapshot, found);
         let tombstone = &self.sorted[middle];
         if bytes::compare(&tombstone.start, key).is_gt() {
-            return;
+            return self.raise(low, middle, key, snapshot, found);
         }
         if tombstone.sequence <= snapshot && bytes::compare(key, &tombstone.end).is_lt() {
             *found = tombstone.sequence.max(*found);
         }
-        self.raise(middle + 1, high, key, snapshot, found);
+        // The half with the newest one comes first: its result often shows that the other half has nothing newer.
+        let newest = |low: usize, high: usize| {
+            if low == high { 0 } else { sequence(self.subtrees[low + (high - low) / 2].newest) }
+        };
+        let mut halves = [(low, middle), (middle + 1, high)];
+        if newest(low, middle) < newest(middle + 1, high) {
+            halves.reverse();
+        }
+        for (low, high) in halves {
+            self.raise(low, high, key, snapshot, found);
+        }
     }
 
     /// Bytes of memory that they take.
@@ -188,6 +197,25 @@ mod tests {
             let (sequence, visited) = looked_up(&tombstones, snapshot);
             assert_eq!(sequence, found, "at {snapshot}");
             assert!(visited <= 40, "{visited} visited at {snapshot}");
+        }
+    }
+
+    /// The story: each change in an editor deleted all steps from its own on, and then wrote its step. To read a step, a lookup came to all
+    /// deletions that began before it: for a list of ten thousand steps, to fifty million.
+    #[test]
+    fn a_lookup_costs_the_same_wherever_the_newest_deletion_begins() {
+        let key = |number: u64| number.to_be_bytes().to_vec();
+        for rises in [true, false] {
+            let sequence = |number| if rises { number } else { 10_001 - number };
+            let deleted =
+                |number| RangeTombstone { start: key(number), end: vec![0xff], sequence: sequence(number) };
+            let tombstones = RangeTombstones::new((1..=10_000).map(deleted).collect());
+            for number in [1, 77, 5000, 9999, 10_000] {
+                VISITED.set(0);
+                let found = tombstones.over(&key(number), SEQUENCE_MAX);
+                assert_eq!(found, sequence(if rises { number } else { 1 }));
+                assert!(VISITED.get() <= 40, "{} visited for {number}", VISITED.get());
+            }
         }
     }
 }
