@@ -47,7 +47,7 @@ pub struct Options {
     pub memory_bytes: usize,
     /// Size of the first memtable, in bytes; each later one is twice as large as the one before.
     pub memtable_bytes_min: usize,
-    /// Largest memtable, in bytes. A batch larger than this becomes a memtable of its own.
+    /// Largest memtable, in bytes; 4 GiB at most. A batch larger than this becomes a memtable of its own.
     pub memtable_bytes_max: usize,
     /// How many memtables may wait for their flush before a writer has to wait (or flush inline).
     pub frozen_max: usize,

@@ -282,3 +282,11 @@ fn a_batch_larger_than_a_memtable_is_flushed_by_itself_and_soon() {
         assert_eq!(store.get(&key(n)), Ok(Some(value(n))), "{n}");
     }
 }
+
+/// The story: memtables could have any size. Offsets into them have 32 bits, so with 8 GiB the write that passed 4 GiB panicked.
+#[test]
+fn a_memtable_is_frozen_before_its_offsets_overflow() {
+    let much = Options { memtable_bytes_min: usize::MAX, memtable_bytes_max: usize::MAX, ..options() };
+    let store = open_with(MemorySlots::new(12), much);
+    assert!(store.stats().memtable_bytes_max <= u64::from(u32::MAX));
+}

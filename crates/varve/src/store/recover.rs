@@ -30,7 +30,7 @@ use crate::codec::hash::xxh3;
 use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::manifest::{Manifest, Version};
-use crate::memtable::Memtable;
+use crate::memtable::{IMAGE_BYTES_MAX, Memtable};
 use crate::mutant::{self, Mutant};
 use crate::options::{Host, Options};
 use crate::storage::Storage;
@@ -84,6 +84,8 @@ pub(super) fn open<S: Storage>(
     let salt_seed = xxh3(b"manifest", host.entropy);
     let mut report = RecoveryReport::default();
     let encryption = core::mem::replace(&mut options.encryption, Encryption::none());
+    // With memtables of 8 GiB, the write that passed 4 GiB panicked.
+    options.memtable_bytes_max = options.memtable_bytes_max.min(IMAGE_BYTES_MAX as usize);
     let (manifest, version) = match Manifest::open(&mut storage, &encryption.keyring, salt_seed)? {
         Some((manifest, version, _)) => (manifest, version),
         None => {
