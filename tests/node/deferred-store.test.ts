@@ -247,6 +247,21 @@ test('a check that was under way when the store went back is refused, and finds 
   await db.close();
 });
 
+// The story: the error of the storage passed for a fault of the engine (VARVE_INTERNAL).
+test('a check of a storage that cannot be read any more reports its error', async () => {
+  const storage = new ChunkAdapter();
+  const db = await open('unread', { storage, wasm, memoryBytes: 1024 * 1024 });
+  for (let i = 0; i < 1000; i++) await db.set(i, value(i, 2500));
+  await db.compact();
+  await db.close();
+  const again = await open('unread', { storage, wasm, memoryBytes: 1024 * 1024 });
+  storage.chunks.read = async () => {
+    throw new SlotError('io', 'The disk is gone.');
+  };
+  await expect(again.check({ tools })).rejects.toMatchObject({ code: 'VARVE_IO' });
+  await again.close().catch(() => undefined);
+});
+
 test('where the storage cannot go back, a refused write ends the session, and opening again gives what was', async () => {
   const storage = new ChunkAdapter();
   const db = await open('full', { storage, wasm });

@@ -59,6 +59,17 @@ test('a page that is hidden meanwhile does not keep its store from that', () => 
   expect(calls).toEqual(['idle at 3000', 'jobs at 3000']);
 });
 
+// The story: a page was hidden within a quarter of a second after a write, as when one saves and goes to another tab. That ended the time
+// without writes, so room that was not needed was not given back, and what was overwritten stayed, until something else was written.
+test('a store becomes idle also if its page is hidden just after a write', () => {
+  const { flusher, write } = begin();
+  write();
+  vi.advanceTimersByTime(100);
+  flusher.now();
+  vi.advanceTimersByTime(4000);
+  expect(calls).toEqual(['idle at 3250', 'jobs at 3250']);
+});
+
 test('a write begins the three seconds anew', () => {
   const { write } = begin();
   write();

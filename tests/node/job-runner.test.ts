@@ -1,14 +1,32 @@
 /** Jobs beside the engine: who owns the slots of their outputs, however a job ends. */
 
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import type { driveJob } from '../../js/src/compactor/drive-job.ts';
 import type { JobServices, JobsBeside } from '../../js/src/engine/compactor-link.ts';
+import { DeferredJobs } from '../../js/src/engine/deferred-jobs.ts';
 import { JobRunner } from '../../js/src/engine/job-runner.ts';
 import type { SlotKeeper } from '../../js/src/engine/slot-keeper.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { commitsOf } from '../../js/src/storage/commits.ts';
-import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
+import { type DeferredDevice, type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
 import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
 import type { EngineStore } from '../../js/src/wasm/store.ts';
+
+/** A job with two tables as its output, for `DeferredJobs`. */
+const twoTables: typeof driveJob = async (_, hands) => {
+  await hands.write(7, 0, new Uint8Array(1));
+  hands.finish(7, 1);
+  await hands.write(8, 0, new Uint8Array(1));
+};
+vi.mock('../../js/src/compactor/drive-job.ts', () => ({
+  driveJob: (...job: Parameters<typeof driveJob>) => twoTables(...job),
+}));
+vi.mock('../../js/src/wasm/instantiate.ts', () => ({ instantiate: () => ({ fault: {} }) }));
+vi.mock('../../js/src/wasm/job.ts', () => ({
+  CompactionJob: class {
+    free(): void {}
+  },
+}));
 
 /** Runs one job of two outputs, the first of which is whole; returns the calls to the engine and the device. */
 async function runJob(end: 'fails' | 'is done', finishJob: () => void = () => undefined): Promise<string[]> {
@@ -121,4 +139,47 @@ test('bytes that the engine needs to choose a job are fetched', async () => {
   await runner.progress();
   expect([missing, runner.isBusy(), runner.failure]).toEqual([0, false, undefined]);
   await runner.shutDown();
+});
+
+/**
+ * The story: on a full storage a job found no room for its second table, and emptied the slots of both. But the engine had the first one back
+ * already, and had put a new segment of the log behind the table. So acknowledged deletes were lost.
+ */
+test('a job over a deferred device that finds no room empties only the slots that the engine does not have back', async () => {
+  const calls: string[] = [];
+  const device = {
+    retake: async () => undefined,
+    flush: () => undefined,
+    writeApart: async (slot: number) => {
+      if (slot === 108) throw new SlotError('full', 'There is no room.');
+    },
+    discard: async (slot: number) => void calls.push(`empty ${slot}`),
+  } as unknown as DeferredDevice;
+  const services = {
+    lend: async (table: number) => 100 + table,
+    finished: (table: number) => calls.push(`finished ${table}`),
+  } as unknown as JobServices;
+  const jobs = new DeferredJobs({} as WebAssembly.Module, device);
+  const running = jobs.run({ spec: new Uint8Array() } as JobTicket, services);
+  await expect(running).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  expect(calls).toEqual(['finished 7', 'empty 108']);
+});
+
+// The story: many stores were open, so that there was no memory for another engine. After three jobs over IndexedDB had failed for that
+// reason, all later ones were run in slices, which never find their input there: the store flushed and merged nothing any more.
+test('jobs over a deferred device run beside the engine again, however often there was no memory for them', async () => {
+  const tickets: JobTicket[] = [];
+  const engine = { takeJob: () => tickets.pop(), failJob: () => undefined, runSlice: () => false };
+  const device = { committed: async () => undefined, lendable: false } as unknown as ManagedDevice;
+  const run = vi.fn(() => Promise.reject(new VarveError('VARVE_UNAVAILABLE', 'There is no memory.')));
+  const beside = { run, shutDown: async () => undefined } as unknown as JobsBeside;
+  const store = engine as unknown as EngineStore;
+  const runner = new JobRunner(store, device, commitsOf(device), {} as SlotKeeper, beside);
+  for (let n = 0; n < 5; n++) {
+    tickets.push({ id: n, kind: 'flush', spec: new Uint8Array(), bytesHint: 1 } as JobTicket);
+    runner.kickNow();
+    await runner.progress();
+  }
+  await runner.shutDown();
+  expect(run).toHaveBeenCalledTimes(5);
 });

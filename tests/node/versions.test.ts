@@ -4,6 +4,7 @@ import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Port } from '../../js/src/client/client.ts';
+import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { Connection } from '../../js/src/server/connection.ts';
 import { EngineServer } from '../../js/src/server/engine-server.ts';
 import { codeHere } from '../../js/src/server/later-code.ts';
@@ -214,6 +215,35 @@ test('a tab that the leader refuses does not count as one with newer code', asyn
   server.receive({ type: 'call', id: 3, method: 'stats', args: [] }, older);
   await expect.poll(() => sent[2]?.at(-1)).toMatchObject({ type: 'result', value: { sharing: { clients: 2 } } });
   await server.retire();
+});
+
+// The story: a passphrase takes a second to verify, and meanwhile the tab was closed. Then it was let in, and nobody saw it leave: the
+// writes of all other tabs were refused, because its code was newer.
+test('a tab that is gone before its key is verified does not count', async () => {
+  const sent: unknown[][] = [[], [], []];
+  const [own, gone, older] = [1, 2, 1].map((version, i) => {
+    return new Connection(i + 1, (message) => void sent[i]?.push(message), version);
+  }) as [Connection, Connection, Connection];
+  let verified = (): void => undefined;
+  const verify = vi.spyOn(EngineHost.prototype, 'verifyKey').mockReturnValueOnce(
+    new Promise((resolve) => {
+      verified = resolve;
+    }),
+  );
+  const server = new EngineServer(own, undefined, undefined, codeHere);
+  const options = { wasm: wasm.href, storage: 'memory', durability: 'memory' } as const;
+  server.receive({ type: 'open', id: 1, name: 'versions', options });
+  const join = { type: 'join', id: 2, protocol: PROTOCOL, attempt: 1, storage: undefined, isLogged: false } as const;
+  server.receive({ ...join, client: 2, version: 2 }, gone);
+  await expect.poll(() => verify.mock.calls.length).toBe(1);
+  await server.leave(gone, true);
+  verified();
+  server.receive({ ...join, client: 3, version: 1 }, older);
+  await expect.poll(() => sent[2]).toMatchObject([{ type: 'opened' }, { type: 'versionchange', version: 0 }]);
+  server.receive({ type: 'call', id: 3, method: 'stats', args: [] }, older);
+  await expect.poll(() => sent[2]?.at(-1)).toMatchObject({ type: 'result', value: { sharing: { clients: 2 } } });
+  await server.retire();
+  verify.mockRestore();
 });
 
 test.each([{ onVersionChange: () => undefined }, { version: 1, onVersionChange: 1 }])('refuses %o', async (options) => {

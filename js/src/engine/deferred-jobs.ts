@@ -66,6 +66,9 @@ export class DeferredJobs implements JobsBeside {
         },
         finish: (table, size) => {
           device.flush(slots.get(table) ?? -1);
+          // From here on the engine may put other files behind the table. They were lost when a later output found no room, and all slots
+          // of the job were emptied.
+          slots.delete(table);
           services.finished(table, size);
         },
         rest: async () => {

@@ -271,7 +271,8 @@ export class EngineHost {
       // A poisoned store has nothing left to write, and its writers already got the error. Writers also got the error when
       // the storage had no room for their writes.
       const nothingLost = this.canGoBack ? ['VARVE_POISONED', 'VARVE_STORAGE_FULL'] : ['VARVE_POISONED'];
-      if (!(error instanceof VarveError) || !nothingLost.includes(error.code)) throw this.#lost ?? error;
+      const isKnown = lost !== undefined || (error instanceof VarveError && nothingLost.includes(error.code));
+      if (!isKnown) throw this.#lost ?? error;
     } finally {
       await this.#release();
     }
@@ -279,14 +280,14 @@ export class EngineHost {
     if (this.#lost !== lost) throw this.#lost;
   }
 
-  /** Logs, seals and closes. The store is closed even if there was no room for that. */
+  /** Logs, seals and closes. The store is closed even if that fails. */
   #closeStore(): void {
-    let refusal: unknown;
+    let failure: unknown;
     try {
       this.store.seal();
     } catch (error) {
-      // Any other error comes again when the store is closed.
-      if (error instanceof VarveError && error.code === 'VARVE_STORAGE_FULL') refusal = error;
+      // It does not come again: the store is poisoned, or has dropped what it could not log. `close` once lost buffered writes silently.
+      failure = error;
     }
     try {
       // The next opening has little log to replay, and room that is not needed is free.
@@ -295,8 +296,12 @@ export class EngineHost {
     } catch {
       // An error that matters comes again when the store is closed.
     }
-    this.store.close();
-    if (refusal !== undefined) throw refusal;
+    try {
+      this.store.close();
+    } catch (error) {
+      failure ??= error;
+    }
+    if (failure !== undefined) throw failure;
   }
 
   /** Releases files and lock, whatever happened to the store, so that the next caller can open it. */

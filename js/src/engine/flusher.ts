@@ -58,7 +58,9 @@ export class Flusher {
   /** Flushes and seals now: the page is about to go away. */
   now(): void {
     if (this.#stopped) return;
-    this.#clear();
+    // The time without writes goes on. It once ended here, and a store whose page was hidden just after a write never became idle.
+    clearTimeout(this.#flushTimer);
+    this.#flushTimer = undefined;
     this.#attempt(() => this.#store.seal());
   }
 

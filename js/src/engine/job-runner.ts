@@ -242,8 +242,9 @@ export class JobRunner {
     if (error.code === 'VARVE_POISONED') this.#stopped = true;
     if (this.#stopped) return;
     this.failure = error;
-    if (hasCode(error, 'VARVE_UNSUPPORTED', 'VARVE_UNAVAILABLE') && ++this.#deaths >= DEATHS_MAX)
-      this.#compactor = undefined;
+    // Not on a deferred device, whose slices would never find their input: there no job ran any more after these failures.
+    const hasDied = this.#device.lendable && hasCode(error, 'VARVE_UNSUPPORTED', 'VARVE_UNAVAILABLE');
+    if (hasDied && ++this.#deaths >= DEATHS_MAX) this.#compactor = undefined;
     const pauseMsMax = error.code === 'VARVE_STORAGE_FULL' ? PAUSE_MS_MAX_FULL : PAUSE_MS_MAX;
     this.#pauseMs = Math.min(pauseMsMax, Math.max(PAUSE_MS_MIN, this.#pauseMs * 2));
     this.#pauseTimer ??= setTimeout(() => {

@@ -17,6 +17,7 @@ import type { KeyChange, OpenReport, Request, StoreState } from '../protocol/mes
 import { VERSION_KEY } from '../protocol/version.ts';
 import { deleteShared } from '../share/delete-store.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import { commitFailure } from '../storage/commit-failure.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import { indexedDbStorage } from '../storage/indexeddb/storage.ts';
 import type { StoreLock } from '../storage/lock.ts';
@@ -410,7 +411,8 @@ export class EngineServer implements FrameOwner {
 
   /** Lets a client in. */
   async #admit(request: Extract<Request, { type: 'join' }>, from: Connection): Promise<void> {
-    if (this.#isClosing) return;
+    // The client may have gone while its key was verified. It would count for ever then, and so would the version of its code.
+    if (this.#isClosing || from.isGone) return;
     const host = this.#opened();
     const { storage } = host;
     if (request.storage !== undefined && request.storage !== storage.kind) {
@@ -474,7 +476,8 @@ export class EngineServer implements FrameOwner {
       const value = await work((progress) => from.send({ type: 'progress', id, value: progress }));
       from.send({ type: 'result', id, value });
     } catch (error) {
-      from.send({ type: 'failed', id, error: toWire(error) });
+      // The device's own error would look like a fault of the engine.
+      from.send({ type: 'failed', id, error: toWire(commitFailure(error)) });
     }
   }
 
