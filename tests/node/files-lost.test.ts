@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { CompactorOutputs } from '../../js/src/compactor/output.ts';
 import { files } from '../../js/src/fs.ts';
 import { deleteStore, open } from '../../js/src/index.ts';
 import { nextTurn } from '../../js/src/runtime/turn.ts';
@@ -261,6 +262,31 @@ describe('a second opener of the path', () => {
     first.release();
     await second.closeAll();
   });
+});
+
+// The story: a disk reported an error when the file of an output was closed. It was closed a second time, and then its number was already
+// that of another file. The other outputs stayed open, the job got no answer, and the error passed for a fault of the engine.
+test('outputs whose files report an error when they are closed are closed once, all of them', async () => {
+  const first = await claim(NODE_CALLS, 'notes', folder(), wait);
+  for (const slot of [3, 4, 5]) fs.writeFileSync(join(folder(), `slot-000${slot}`), '');
+  const closed: number[] = [];
+  const closeSync = (file: number): void => {
+    closed.push(file);
+    fs.closeSync(file);
+    throw Object.assign(new Error('EIO: i/o error, close'), { code: 'EIO' });
+  };
+  let opened = 0;
+  const openSync: FileCalls['openSync'] = (path, flags, mode) => {
+    opened++;
+    return fs.openSync(path, flags, mode);
+  };
+  const open = await fileOutputs(toText(first.place), { ...NODE_CALLS, openSync, closeSync });
+  const outputs = new CompactorOutputs(open, async (table) => table);
+  for (const table of [3, 4, 5]) await outputs.write(table, 0, new Uint8Array(3));
+  expect(() => outputs.finish(3)).toThrow(expect.objectContaining({ code: 'VARVE_IO' }));
+  outputs.closeAll();
+  expect(closed).toHaveLength(opened);
+  first.release();
 });
 
 describe('a slot that is a symbolic link', () => {

@@ -45,16 +45,22 @@ export class CompactorOutputs {
     if (slot === undefined) return;
     try {
       slot.flush();
+      slot.close();
     } catch (error) {
       throw failure(error);
     }
-    slot.close();
     this.#open.delete(table);
   }
 
-  /** Closes the slots that a failed job left open. */
+  /** Closes the slots that a failed job left open. Never throws: the others would stay open, and nobody would hear of the job's end. */
   closeAll(): void {
-    for (const slot of this.#open.values()) slot.close();
+    for (const slot of this.#open.values()) {
+      try {
+        slot.close();
+      } catch {
+        // Nobody uses its bytes.
+      }
+    }
     this.#open.clear();
   }
 }

@@ -43,8 +43,10 @@ export async function fileOutputs(text: string, calls: FileCalls = NODE_CALLS): 
       write: (bytes, at) => use((open) => writeAll(calls, open, bytes, at)),
       flush: () => use((open) => calls.fdatasyncSync(open)),
       close: () => {
-        if (file !== undefined) calls.closeSync(file);
+        const open = file;
+        // A close that fails has closed it all the same: a second one would close a file that got the same number meanwhile.
         file = undefined;
+        if (open !== undefined) withSlotErrors(() => calls.closeSync(open), slotError);
       },
     };
   };
