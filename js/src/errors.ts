@@ -84,7 +84,7 @@ export class VarveError extends Error {
   /** With `VARVE_CONFLICT`: the key, and the sequence that was found instead of the one that the write or transaction depends on. */
   readonly conflict: Conflict | undefined;
 
-  constructor(code: VarveErrorCode, message: string, options?: { cause?: unknown; conflict?: Conflict }) {
+  constructor(code: VarveErrorCode, message: string, options?: { cause?: unknown; conflict?: Conflict | undefined }) {
     super(message, options);
     this.code = code;
     this.conflict = options?.conflict;

@@ -119,15 +119,21 @@ export function useLive<K, V, I extends V[] | undefined = undefined>(
 ): V[] | Extract<I, undefined>;
 export function useLive<K, V, I extends [K, V][] | undefined = undefined>(
   store: MaybeStore<K, V>,
-  query: LiveRange<K>,
+  query: LiveRange<K> & { as?: 'entries' | undefined },
   deps: DependencyList,
   options?: LiveOptions<I>,
 ): [K, V][] | Extract<I, undefined>;
+export function useLive<K, V, I extends [K, V][] | K[] | V[] | undefined = undefined>(
+  store: MaybeStore<K, V>,
+  query: LiveRange<K>,
+  deps: DependencyList,
+  options?: LiveOptions<I>,
+): [K, V][] | K[] | V[] | Extract<I, undefined>;
 export function useLive<K, V>(
   store: MaybeStore<K, V>,
   query: K,
   deps: DependencyList,
-  options?: LiveOptions<V>,
+  options?: LiveOptions<V | undefined>,
 ): V | undefined;
 export function useLive(
   store: unknown,

@@ -157,6 +157,7 @@ function unsupported(): VarveError {
 
 export * from './common.ts';
 export { deriveKey } from './encryption/user-key.ts';
+export type { Batch } from './store/batch.ts';
 export type { SyncTransactionHandle } from './synchronous/begin.ts';
 export type { SyncReadView, SyncSnapshot } from './synchronous/snapshot.ts';
 export type { SyncStore } from './synchronous/store.ts';

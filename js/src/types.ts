@@ -35,6 +35,17 @@ export interface ValueCodec<V> {
   decode(bytes: Uint8Array): V;
 }
 
+/** A codec that comes with Varve. Its `encode` returns the bytes as they are stored. */
+export interface BuiltInCodec<V> extends ValueCodec<V> {
+  /**
+   * Returns the same codec, typed for values of type `T`. Nothing is checked at run time.
+   *
+   * @example
+   * const db = await open('notes', { values: structured.as<Note>() }); // Store<Key, Note>
+   */
+  as<T extends V>(): ValueCodec<T>;
+}
+
 /** Maps your key type onto Varve keys (whose order is the store's order) and back. */
 export interface KeyCodec<K> {
   readonly name: string;
@@ -455,8 +466,10 @@ export interface ListStoresOptions extends WaitOptions {
 /** Options of `deleteStore`. */
 export interface DeleteStoreOptions extends ListStoresOptions, Pick<CommonOpenOptions, 'lockTimeout'> {}
 
+// `AsyncIterableIterator` and `IterableIterator` have one parameter only before TypeScript 5.6. With three, those compilers drop them.
+
 /** An async iterator over a scan; `return()` (or leaving the loop) closes it. */
-export interface StoreIterator<T> extends AsyncIterableIterator<T, undefined, undefined>, AsyncDisposable {
+export interface StoreIterator<T> extends AsyncIterator<T, undefined, undefined>, AsyncDisposable {
   [Symbol.asyncIterator](): StoreIterator<T>;
 }
 
@@ -492,6 +505,6 @@ export interface RangeIterator<K, T> extends StoreIterator<T>, RangeMoves<K, Pro
 }
 
 /** The iterator over a range of a synchronous store. */
-export interface SyncRangeIterator<K, T> extends IterableIterator<T, undefined, undefined>, RangeMoves<K, T[]> {
+export interface SyncRangeIterator<K, T> extends Iterator<T, undefined, undefined>, RangeMoves<K, T[]> {
   [Symbol.iterator](): SyncRangeIterator<K, T>;
 }

@@ -153,6 +153,26 @@ export function definitions(): void {
   collection<Note>()(db, 'bad', { key: 'id', indexes: { x: { of: 'edited', multi: true } } });
   // @ts-expect-error: keys are strings
   collection<Note>()(db, 'bad', { key: 'id', newKey: () => 5 });
+  // Each member of a union keeps its properties.
+  type Shape = { id: string; kind: 'circle'; radius: number } | { id: string; kind: 'square'; side: number };
+  const shapes = collection<Shape>()(db, 'shapes', { key: 'id', newKey: uuid7, indexes: { kind: 'kind' } });
+  void shapes.insert({ kind: 'circle', radius: 1 });
+  void shapes.insert({ id: 'own', kind: 'square', side: 1 });
+  // @ts-expect-error: a square has no radius
+  void shapes.insert({ kind: 'square', radius: 1 });
+  // @ts-expect-error: the side is missing
+  void shapes.insert({ kind: 'square' });
+  shapes.find('kind', 'circle');
+  // Documents with any other properties.
+  const loose = collection<{ id: string; tags: string[]; [property: string]: unknown }>()(db, 'loose', {
+    key: 'id',
+    newKey: uuid7,
+    indexes: { tags: { of: 'tags', multi: true } },
+  });
+  void loose.insert({ tags: ['lake'], color: 'red' });
+  loose.find('tags', 'lake');
+  // @ts-expect-error: a property of an unknown type is no key
+  collection<{ id: string; [property: string]: unknown }>()(db, 'bad', { key: 'color' });
   // @ts-expect-error: the keys of a collection are arrays
   collection<Note>()(strings, 'bad', { key: 'id' });
   // @ts-expect-error: documents are no numbers

@@ -3,7 +3,7 @@
  * itself an error.
  */
 
-import type { Key, Store, Transaction } from 'varve';
+import type { BuiltInCodec, Key, LiveRange, Store, Transaction } from 'varve';
 import type { SyncStore, SyncTransaction } from 'varve/synchronous';
 
 declare const untyped: Store<Key, unknown>;
@@ -35,3 +35,31 @@ export const typedCounts = [
   // @ts-expect-error: a number has no such property
   (tx: SyncTransaction<string, number>) => tx.update('visits', (n = 0) => n.length),
 ];
+
+/** Fails to compile unless it is exactly this type. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+const same = <A, B>(is: Same<A, B>): void => void is;
+
+/** Live queries; never called. */
+export function queries(range: LiveRange<string>): void {
+  const entries = typed.live({ prefix: 'a' }, { initial: [] });
+  same<[string, number][], typeof entries.value>(true);
+  entries.update({ prefix: 'b', as: 'entries' });
+  // @ts-expect-error: the values of this query are entries
+  entries.update({ prefix: 'b', as: 'keys' });
+  const keys = typed.live({ as: 'keys' });
+  same<string[] | undefined, typeof keys.value>(true);
+  // A range whose `as` is not known.
+  const any = typed.live(range);
+  same<[string, number][] | string[] | number[] | undefined, typeof any.value>(true);
+  any.update({ as: 'keys' });
+  const value = typed.live('a', { initial: undefined });
+  same<number | undefined, typeof value.value>(true);
+}
+
+/** A codec of the package, without the methods that stores use. */
+export function codec(json: BuiltInCodec<unknown>): void {
+  json.as<number>().encode(1);
+  // @ts-expect-error: internal
+  json.write(1, undefined as never);
+}

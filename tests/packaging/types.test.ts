@@ -1,5 +1,6 @@
 // TypeScript in fresh projects, strict and without skipLibCheck: every entry point, with the library of its kind and no other.
 
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { blocksOf, firstExample, pagesOf, readmeBlock } from '../support/readme.ts';
@@ -130,6 +131,44 @@ const WORKER = {
     }`,
 };
 
+/** Code that exports what it gets from one entry point, without a type. A compiler that writes declarations needs a name for it. */
+const INFERRED = {
+  varve: `
+    import { bytes, json, open, structured } from 'varve';
+    const db = await open('notes');
+    export const options = { values: structured, durability: 'strict' } as const;
+    export const codecs = [bytes, json];
+    export const batch = db.batch().at(['a']);
+    export const live = db.live({ prefix: ['a'] }, { initial: [] });
+    export const handle = await db.begin();`,
+  'varve/synchronous': `
+    import { json, open } from 'varve/synchronous';
+    export const db = await open('notes', { values: json });
+    export const codec = json;
+    export const batch = db.batch().at<string>(['a']);
+    export const snapshot = db.snapshot();
+    export const view = snapshot.at(['a']);
+    export const handle = db.begin();`,
+  'varve/cloudflare': `
+    import { VarveObject } from 'varve/cloudflare';
+    export class Notes extends VarveObject {
+      batch() { return this.store.batch(); }
+      batchOfUsers() { return this.store.batch().at(['user']); }
+      snapshot() { return this.store.snapshot(); }
+      users() { return this.store.snapshot().at(['user']); }
+      begin() { return this.store.begin(); }
+    }`,
+};
+
+/** Code for a compiler with all checks. */
+const STRICT = `
+  import { type Conflict, open, VarveError } from 'varve';
+  const db = await open<string, number>('counts');
+  export function show(initial: number | undefined, conflict: Conflict | undefined) {
+    const error = new VarveError('VARVE_CONFLICT', 'No.', { conflict });
+    return [db.live('a', { initial }).value, error];
+  }`;
+
 /** All entry points that are imported for what they export. */
 const ENTRIES = Object.keys(manifest.exports)
   .filter((entry) => !/\.\w+$/.test(entry))
@@ -218,6 +257,30 @@ test('a Durable Object: the types of Workers, no DOM', async () => {
   const lib = ['es2022', 'esnext.array'];
   const options = { moduleResolution: 'bundler', lib, types: ['@cloudflare/workers-types'] };
   expect(await compile(WORKER, ['@cloudflare/workers-types'], options)).toBe('');
+});
+
+test.for(Object.entries(INFERRED))('declarations of types inferred from %s', async ([entry, code]) => {
+  const isObject = entry === 'varve/cloudflare';
+  const types = isObject ? ['@cloudflare/workers-types'] : [];
+  const lib = isObject ? ['es2022', 'esnext.array'] : ['es2022', 'dom', 'dom.asynciterable'];
+  const written = { noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: 'out' };
+  expect(await compile({ 'index.ts': code }, types, { moduleResolution: 'bundler', lib, types, ...written })).toBe('');
+});
+
+test('a compiler with all checks', async () => {
+  const checks = { exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, verbatimModuleSyntax: true };
+  const options = { moduleResolution: 'bundler', lib: ['es2022', 'dom', 'dom.asynciterable'], types: [], ...checks };
+  expect(await compile({ 'index.ts': STRICT }, [], options)).toBe('');
+});
+
+test('declarations fit TypeScript 5.4', () => {
+  // The first has one parameter before 5.6, the second none before 5.7.
+  const isNewer = /IterableIterator<\w+, |Uint8Array</;
+  const project = Project.forTest();
+  const folder = ['node_modules', 'varve', 'dist'];
+  const files = project.list(...folder).filter((name) => name.endsWith('.d.ts'));
+  expect(files.length).toBeGreaterThan(20);
+  expect(files.filter((name) => isNewer.test(readFileSync(project.path(...folder, name), 'utf8')))).toEqual([]);
 });
 
 test('every entry point is among them', () => {

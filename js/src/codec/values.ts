@@ -15,7 +15,7 @@
  */
 
 import { VarveError } from '../errors.ts';
-import type { ValueCodec } from '../types.ts';
+import type { BuiltInCodec, ValueCodec } from '../types.ts';
 import { CborReader } from './cbor-reader.ts';
 import { CborWriter } from './cbor-writer.ts';
 import { byteCount, isBytes } from './intrinsics.ts';
@@ -45,17 +45,11 @@ const cborWriter = new CborWriter(scratch);
 const cborReader = new CborReader();
 
 /** A codec that comes with Varve. Its `encode` returns the bytes as they are stored, tag byte first. */
-abstract class BuiltInCodec<V> implements ValueFormat<V> {
+abstract class OwnCodec<V> implements ValueFormat<V>, BuiltInCodec<V> {
   abstract readonly name: string;
   abstract write(value: V, sink: ByteSink): void;
   abstract read(bytes: Uint8Array, start: number, end: number): V;
 
-  /**
-   * Returns the same codec, typed for values of type `T`. Nothing is checked at run time.
-   *
-   * @example
-   * const db = await open('notes', { values: structured.as<Note>() }); // Store<Key, Note>
-   */
   as<T extends V>(): ValueCodec<T> {
     return this as unknown as ValueCodec<T>;
   }
@@ -71,7 +65,7 @@ abstract class BuiltInCodec<V> implements ValueFormat<V> {
   }
 }
 
-class StructuredCodec extends BuiltInCodec<unknown> {
+class StructuredCodec extends OwnCodec<unknown> {
   readonly name = 'structured';
 
   write(value: unknown, sink: ByteSink): void {
@@ -102,7 +96,7 @@ class StructuredCodec extends BuiltInCodec<unknown> {
   }
 }
 
-class BytesCodec extends BuiltInCodec<Uint8Array> {
+class BytesCodec extends OwnCodec<Uint8Array> {
   readonly name = 'bytes';
 
   write(value: Uint8Array, sink: ByteSink): void {
@@ -116,7 +110,7 @@ class BytesCodec extends BuiltInCodec<Uint8Array> {
   }
 }
 
-class Utf8Codec extends BuiltInCodec<string> {
+class Utf8Codec extends OwnCodec<string> {
   readonly name = 'utf8';
 
   write(value: string, sink: ByteSink): void {
@@ -131,7 +125,7 @@ class Utf8Codec extends BuiltInCodec<string> {
   }
 }
 
-class JsonCodec extends BuiltInCodec<unknown> {
+class JsonCodec extends OwnCodec<unknown> {
   readonly name = 'json';
 
   write(value: unknown, sink: ByteSink): void {
@@ -169,7 +163,7 @@ export const json: BuiltInCodec<unknown> = new JsonCodec();
 
 /** The format of a codec: a built-in codec itself, or any other codec with the tag byte for codecs of users. */
 export function formatOf<V>(codec: ValueCodec<V>): ValueFormat<V> {
-  if (codec instanceof BuiltInCodec) return codec as ValueFormat<V>;
+  if (codec instanceof OwnCodec) return codec as ValueFormat<V>;
   const { name } = codec;
   const write = (value: V, sink: ByteSink): void => {
     let encoded: Uint8Array;

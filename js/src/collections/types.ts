@@ -18,13 +18,16 @@ export type DocumentStore = View<Key, unknown> & { readonly set: (key: Key, valu
 /** The value of a document in an index: a key, or null or undefined if the index should not contain the document. */
 export type IndexValue = Key | null | undefined;
 
+// `as` finds the properties of a type that has an index signature, too: its `keyof` is all strings.
+
 /** Names of the properties whose values can be keys. */
-export type KeyProperty<T> = { [P in keyof T & string]-?: T[P] extends IndexValue ? P : never }[keyof T & string];
+export type KeyProperty<T> = keyof { [P in keyof T as T[P] extends IndexValue ? P : never]: P } & string;
 
 /** Names of the properties that contain several keys. */
-export type ListProperty<T> = {
-  [P in keyof T & string]-?: T[P] extends Iterable<IndexValue> | null | undefined ? P : never;
-}[keyof T & string];
+export type ListProperty<T> = keyof {
+  [P in keyof T as T[P] extends Iterable<IndexValue> | null | undefined ? P : never]: P;
+} &
+  string;
 
 /** An index with one value for each document. */
 export interface SingleIndex<T> {
@@ -142,7 +145,10 @@ export interface WhereAfter<V, T> extends Where<V> {
 }
 
 /** A document that may come without its key, if the definition has `newKey`. */
-export type NewDocument<T, P, G> = G extends () => Key ? (P extends keyof T ? Omit<T, P> & Partial<Pick<T, P>> : T) : T;
+export type NewDocument<T, P, G> = G extends () => Key ? WithoutKey<T, P> : T;
+
+/** For each member of a union: `Omit` of the whole union has only the properties that all members have. */
+type WithoutKey<T, P> = T extends unknown ? (P extends keyof T ? Omit<T, P> & Partial<Pick<T, P>> : T) : never;
 
 /** The result of a query. Nothing is read until you iterate it, and each iteration reads at the read point at which it begins. */
 export interface Found<T> extends AsyncIterable<T> {

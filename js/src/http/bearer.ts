@@ -40,7 +40,7 @@ function areEqual(a: ArrayBuffer, b: ArrayBuffer): boolean {
  * list of those that may only read. `/health` needs no token, so that a load balancer can use it.
  *
  * @example
- * createHandler(db, { authorize: bearer(process.env.TOKEN) });
+ * createHandler(db, { authorize: bearer(token) });
  * createHandler(db, { authorize: bearer({ write: [admin], read: [dashboard] }) });
  */
 export function bearer(tokens: string | BearerTokens): (access: Access) => Promise<boolean> {

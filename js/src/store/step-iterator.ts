@@ -1,12 +1,13 @@
 /** The methods that the iterators of a store share. */
 
 import { asyncDispose } from '../runtime/dispose.ts';
+import type { StoreIterator } from '../types.ts';
 
 /** The result of a step after the last item. */
 export const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 /** An iterator that is closed when its loop is left. */
-export abstract class StepIterator<T> implements AsyncIterableIterator<T, undefined, undefined>, AsyncDisposable {
+export abstract class StepIterator<T> implements StoreIterator<T> {
   abstract next(): Promise<IteratorResult<T, undefined>>;
 
   /** Closes what the iterator has open. It may be called more than once. */

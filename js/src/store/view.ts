@@ -319,10 +319,14 @@ export class View<K, V> extends ReadView<K, V> implements Writes<K, V> {
     options?: LiveOptions<I>,
   ): Live<V[] | Extract<I, undefined>, [query: LiveRange<K> & { as: 'values' }]>;
   live<I extends [K, V][] | undefined = undefined>(
+    query: LiveRange<K> & { as?: 'entries' | undefined },
+    options?: LiveOptions<I>,
+  ): Live<[K, V][] | Extract<I, undefined>, [query: LiveRange<K> & { as?: 'entries' | undefined }]>;
+  live<I extends [K, V][] | K[] | V[] | undefined = undefined>(
     query: LiveRange<K>,
     options?: LiveOptions<I>,
-  ): Live<[K, V][] | Extract<I, undefined>, [query: LiveRange<K>]>;
-  live(key: K, options?: LiveOptions<V>): Live<V | undefined, [key: K]>;
+  ): Live<[K, V][] | K[] | V[] | Extract<I, undefined>, [query: LiveRange<K>]>;
+  live(key: K, options?: LiveOptions<V | undefined>): Live<V | undefined, [key: K]>;
   live(query: LiveGiven<K, V>, options?: KeyRange<K> & LiveOptions<unknown>): Live<unknown> {
     const prepare = (given: LiveGiven<K, V>, watched: KeyRange<K> = {}): LiveRun => {
       const isFunction = typeof given === 'function';

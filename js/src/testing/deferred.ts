@@ -252,7 +252,7 @@ export const deferredRoomClauses: readonly Clause[] = [
 interface Filled {
   readonly device: DeferredDevice;
   /** The bytes of slot 0 before that turn. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly bytes: Uint8Array;
   /** How many turns were committed; each wrote a byte to slot 1. */
   readonly turns: number;
 }

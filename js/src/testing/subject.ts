@@ -135,7 +135,7 @@ export class Subject {
 }
 
 /** Bytes that depend only on a seed, none of them 0. */
-export function pattern(seed: number, length: number): Uint8Array<ArrayBuffer> {
+export function pattern(seed: number, length: number): Uint8Array {
   const bytes = new Uint8Array(length);
   let state = (seed * 2654435761) >>> 0 || 1;
   for (let i = 0; i < length; i++) {
