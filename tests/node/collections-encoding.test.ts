@@ -321,6 +321,8 @@ test('the longest values are found', async () => {
     expect(await pages.find(index, { after: long }).toArray()).toStrictEqual([]);
     expect(await pages.find(index, { after: long, reverse: true }).toArray()).toStrictEqual([short]);
     expect(await pages.count(index, url)).toBe(1);
+    // Story: the end of a prefix was made by one call with all of its characters, which broke with a RangeError.
+    await expect(pages.count(index, { prefix: 'x'.repeat(200_000) })).rejects.toThrow(code('VARVE_INVALID_KEY'));
   }
 });
 

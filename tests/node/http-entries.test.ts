@@ -211,7 +211,9 @@ describe('values', () => {
     for (const body of ['', '{', 'undefined', '{"a":1}x', Uint8Array.of(0x22, 0xff, 0x22)]) {
       expect(await put('application/json', body)).toMatchObject(invalid);
     }
-    for (const body of ['', 'x', Uint8Array.of(0xf7), Uint8Array.of(0x9f, 0xff), cbor([1]).slice(0, 1)]) {
+    // Story: bytes in a text that are no UTF-8 were replaced, and members whose names then were the same got lost.
+    const noText = [Uint8Array.of(0x61, 0xff), Uint8Array.of(0xa2, 0x61, 0xfe, 1, 0x61, 0xff, 2)];
+    for (const body of ['', 'x', Uint8Array.of(0xf7), Uint8Array.of(0x9f, 0xff), cbor([1]).slice(0, 1), ...noText]) {
       expect(await put('application/cbor', body)).toMatchObject(invalid);
     }
     expect(await put('application/json', '['.repeat(5000) + ']'.repeat(5000))).toMatchObject(invalid);

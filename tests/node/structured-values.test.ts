@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { createContext, runInContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
-import { ByteSink } from '../../js/src/codec/sink.ts';
+import { ByteSink, takingBlobs } from '../../js/src/codec/sink.ts';
 import { formatOf, structured } from '../../js/src/codec/values.ts';
 import { Random } from './support/random.ts';
 
@@ -149,6 +149,11 @@ describe('a structured value', () => {
 
   test('a Buffer comes back as a Uint8Array', () => {
     expect(roundTrip({ b: Buffer.from([1, 2]) })).toStrictEqual({ b: new Uint8Array([1, 2]) });
+    // Story: a codec of the user that decompressed with zlib passed a Buffer on. Bytes in the value were then Buffers over the same memory.
+    const stored = Buffer.from(structured.encode({ b: new Uint8Array([1, 2]) }));
+    const read = structured.decode(stored);
+    stored.fill(0);
+    expect(read).toStrictEqual({ b: new Uint8Array([1, 2]) });
   });
 
   test('values of another realm are accepted', () => {
@@ -281,6 +286,15 @@ describe('values that cannot be stored', () => {
       message: expect.stringContaining('deep'),
     });
     expect(refusal(nested(200_000))).toMatchObject({ code: 'VARVE_INVALID_VALUE' });
+  });
+
+  // Story: a part that had no room, as a long File in an object, was refused as one whose getter threw.
+  test('a part that is too long is refused as too long', () => {
+    const short = new Blob([new Uint8Array(2 ** 20)]);
+    const file = new Blob(Array.from({ length: 600 }, () => short));
+    const sink = takingBlobs(new ByteSink(8));
+    expect(() => formatOf(structured).write({ file }, sink)).toThrow(/^A value takes at most 128 MiB/);
+    expect([sink.at, sink.blobs]).toEqual([0, []]);
   });
 
   test('a refused value leaves no bytes behind, and the next one is unharmed', () => {

@@ -7,7 +7,8 @@ export function afterText(prefix: string | Uint8Array): Key {
   if (typeof prefix === 'string') {
     const points = Array.from(prefix, (point) => point.codePointAt(0) as number);
     const next = incremented(points, 0x10ffff);
-    return next === undefined ? Number.NEGATIVE_INFINITY : String.fromCodePoint(...next);
+    // One by one: a call has no room for all code points of a long text.
+    return next === undefined ? Number.NEGATIVE_INFINITY : next.map((point) => String.fromCodePoint(point)).join('');
   }
   const next = incremented([...prefix], 0xff);
   return next === undefined ? '' : Uint8Array.from(next);

@@ -28,7 +28,7 @@ import {
   UINT,
 } from './cbor-writer.ts';
 import { newer } from './newer.ts';
-import { readUtf8 } from './text.ts';
+import { readUtf8, strict } from './text.ts';
 
 /** Thrown for bytes that are not a structured value. */
 class Malformed extends Error {}
@@ -81,11 +81,12 @@ export class CborReader {
         return -1 - this.#count(first);
       case BYTES: {
         const start = this.#take(this.#count(first));
-        return this.#keep(this.#bytes.slice(start, this.#at));
+        // Not `slice`: that of a Buffer, which a user's codec may pass on from zlib, is a Buffer over the same memory.
+        return this.#keep(new Uint8Array(this.#bytes.subarray(start, this.#at)));
       }
       case TEXT: {
         const start = this.#take(this.#count(first));
-        return readUtf8(this.#bytes, start, this.#at);
+        return this.#text(start);
       }
       case ARRAY:
         return this.#array(this.#count(first), this.#keep([]));
@@ -109,6 +110,15 @@ export class CborReader {
     if (length > this.#end - start) throw new Malformed('the bytes end too early');
     this.#at = start + length;
     return start;
+  }
+
+  /** The text from `start` to here. Over HTTP anybody sends it: bytes that are no UTF-8 are refused, as in JSON, and not replaced. */
+  #text(start: number): string {
+    try {
+      return readUtf8(this.#bytes, start, this.#at, strict);
+    } catch {
+      throw new Malformed('a text is no UTF-8');
+    }
   }
 
   /** The argument of a head: its low five bits, or the bytes that they announce. */

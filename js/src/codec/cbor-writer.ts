@@ -19,7 +19,7 @@
  * and proxies cannot cause bytes that do not read back. Shared objects are known only at the end: the tags are inserted then.
  */
 
-import { VarveError } from '../errors.ts';
+import { hasCode, VarveError } from '../errors.ts';
 import { magnitudeOf } from './bigints.ts';
 import { bytesUnder, getter, timeOf, typedArrayName } from './intrinsics.ts';
 import type { ByteSink } from './sink.ts';
@@ -123,6 +123,8 @@ export class CborWriter {
     } catch (error) {
       sink.rewind(start);
       if (error instanceof Refusal) throw error.toError(undefined);
+      // The sink refuses a value that is too long.
+      if (hasCode(error, 'VARVE_INVALID_VALUE')) throw error;
       throw new Refusal('not readable: a getter or a proxy threw, or it is not what it pretends to be').toError(error);
     } finally {
       this.#met.clear();

@@ -20,17 +20,16 @@ import {
 } from './keys.ts';
 import { newer } from './newer.ts';
 import { KEY_DEPTH_MAX } from './plain-key.ts';
-import { readUtf8 } from './text.ts';
+import { readUtf8, strict } from './text.ts';
 
 const double = new Float64Array(1);
 const doubleBytes = new Uint8Array(double.buffer);
-const batchDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** The key of `bytes[start..end]`. A Uint8Array key is a copy. */
 export function decodeKey(bytes: Uint8Array, start = 0, end: number = bytes.length): Key {
   if (start >= end) throw corrupt();
   // The two kinds whose content runs to the end of the key; inside arrays they are terminated instead.
-  if (bytes[start] === TYPE_STRING) return readUtf8(bytes, start + 1, end);
+  if (bytes[start] === TYPE_STRING) return textOf(bytes, start + 1, end);
   if (bytes[start] === TYPE_BYTES) return bytes.slice(start + 1, end);
   const reader = new KeyReader(bytes, start, end);
   const key = reader.key(0);
@@ -47,7 +46,7 @@ const KEYS_FEW = 2;
  */
 export function decodeKeys(blob: Uint8Array, ends: ArrayLike<number>): Key[] {
   const keys = new Array<Key>(ends.length);
-  const text = ends.length > KEYS_FEW && allStrings(blob, ends) ? batchDecoder.decode(blob) : '';
+  const text = ends.length > KEYS_FEW && allStrings(blob, ends) ? textOf(blob, 0, blob.length) : '';
   let start = 0;
   // If there are as many chars as bytes, each char took one byte.
   const ascii = text.length === blob.length;
@@ -78,7 +77,7 @@ class KeyReader {
   key(depth: number): Key {
     switch (this.#byte()) {
       case TYPE_STRING:
-        return this.#terminated(readUtf8);
+        return this.#terminated(textOf);
       case TYPE_BYTES:
         return this.#terminated((bytes, start, end) => bytes.slice(start, end));
       case TYPE_NUMBER:
@@ -172,6 +171,15 @@ class KeyReader {
     this.at = start + length;
     const magnitude = bigintOf(this.bytes, start, this.at, flip);
     return sign === 0 ? -magnitude : magnitude;
+  }
+}
+
+/** The text in a key. Bytes that are no UTF-8 would become another text, and a key of that text has other bytes: nothing would find it. */
+function textOf(bytes: Uint8Array, start: number, end: number): string {
+  try {
+    return readUtf8(bytes, start, end, strict);
+  } catch {
+    throw corrupt();
   }
 }
 

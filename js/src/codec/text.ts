@@ -9,6 +9,8 @@
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+/** Throws a TypeError for bytes that are not UTF-8. */
+export const strict: TextDecoder = new TextDecoder('utf-8', { ignoreBOM: true, fatal: true });
 const LONE_SURROGATE = /\p{Surrogate}/u;
 /** Longest string that is written char by char; for longer ones `encodeInto` is faster. */
 const LOOP_CHARS_MAX = 64;
@@ -47,14 +49,14 @@ export function writeUtf8(text: string, into: Uint8Array, at: number): number {
   return read === text.length ? at + written : -1;
 }
 
-/** Reads UTF-8 that is known to be well-formed. */
-export function readUtf8(bytes: Uint8Array, start: number, end: number): string {
+/** Reads UTF-8: well-formed, or of anybody if `by` is `strict`. */
+export function readUtf8(bytes: Uint8Array, start: number, end: number, by: TextDecoder = decoder): string {
   let text = '';
-  if (end - start > LOOP_BYTES_MAX) return decoder.decode(bytes.subarray(start, end));
+  if (end - start > LOOP_BYTES_MAX) return by.decode(bytes.subarray(start, end));
   // Four at a time: a call with four is as fast as with one. Chars after the end are removed again.
   for (let i = start; i < end; i += 4) {
     const [a, b, c, d] = [bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]] as [number, number, number, number];
-    if ((a | b | c | d) > 127) return decoder.decode(bytes.subarray(start, end));
+    if ((a | b | c | d) > 127) return by.decode(bytes.subarray(start, end));
     text += String.fromCharCode(a, b, c, d);
   }
   return text.slice(0, end - start);
