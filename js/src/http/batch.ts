@@ -24,8 +24,12 @@ import { prefixOf } from './query.ts';
 import { malformed, Refusal } from './refusal.ts';
 import type { HttpStore } from './types.ts';
 
-/** Operations that run together if some of them read. Between such groups the size of the results is checked. */
-const READS_TOGETHER = 64;
+/**
+ * Operations that run together if some of them read: few at first, then more. Between such groups the size of the results is checked. 64
+ * values of 8 MiB would take gigabytes, and more than a string may have.
+ */
+const READS_MIN = 8;
+const READS_MAX = 64;
 
 interface SetOperation<K> {
   readonly op: 'set';
@@ -97,7 +101,7 @@ async function runEach<K, V>(
   durability: Durability | undefined,
 ): Promise<unknown[]> {
   const reads = operations.some(({ op }) => op === 'get');
-  const step = reads ? READS_TOGETHER : Math.max(1, operations.length);
+  let step = reads ? READS_MIN : operations.length;
   const results: unknown[] = [];
   let bytes = 0;
   const measured = async (operation: Operation<K>): Promise<unknown> => {
@@ -108,7 +112,7 @@ async function runEach<K, V>(
     if (operation.op === 'get') bytes += JSON.stringify(result).length;
     return result;
   };
-  for (let at = 0; at < operations.length; at += step) {
+  for (let at = 0; at < operations.length; at = results.length) {
     // Checked here and not passed to every operation, because each operation would add a listener to the signal.
     const { signal } = exchange.request;
     signal.throwIfAborted();
@@ -118,6 +122,7 @@ async function runEach<K, V>(
       return [...results, ...operations.slice(at).map(() => ({ error }))];
     }
     results.push(...(await Promise.all(operations.slice(at, at + step).map(measured))));
+    step = Math.min(2 * step, READS_MAX);
   }
   return results;
 }
