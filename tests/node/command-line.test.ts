@@ -248,6 +248,32 @@ test('a server that dies during a scan is named', async () => {
   expect({ exit, err }).toEqual({ exit: 6, err: `varve: ${ORIGIN} broke off its answer: other side closed.\n` });
 });
 
+// Story: other answers that broke off still had the only message `terminated`.
+test.each([
+  ['get', 'a'],
+  ['set', 'a', '1'],
+  ['delete', 'a'],
+  ['delete', '--prefix', 'a'],
+  ['scan', '--count'],
+  ['stats'],
+])('a server that dies during the answer to %s is named', async (...args) => {
+  const dying = () =>
+    new ReadableStream({
+      start: (controller) => controller.error(new TypeError('terminated', { cause: new Error('other side closed') })),
+    });
+  vi.stubGlobal('fetch', async () => new Response(dying(), { headers: { 'content-type': 'application/json' } }));
+  const [command, ...others] = args as [string, ...string[]];
+  const { exit, err } = await varve(command, url, ...others);
+  expect({ exit, err }).toEqual({ exit: 6, err: `varve: ${ORIGIN} broke off its answer: other side closed.\n` });
+});
+
+// Story: a value or a key that was `--json`, behind `--`, also made the output JSON.
+test('behind -- an option is a value', async () => {
+  expect((await varve('set', url, 'flag', '--', '--json')).out).toBe('"flag" is set.\n');
+  expect((await varve('set', url, '--json', '--', 'flag', '--help')).out).toMatch(/^\{"sequence":/);
+  expect(await served.db.get('flag')).toBe('--help');
+});
+
 // An export wrote over a file with its own name and `.part`, and removed that when it failed.
 test('an export that fails leaves the files that were there', async () => {
   const path = file('a.jsonl', 'old');

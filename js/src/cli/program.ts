@@ -14,7 +14,8 @@ import { shown } from './text.ts';
 
 /** Runs the command with these arguments; resolves with the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
-  const output = new Output(args.includes('--json'));
+  // Behind `--` everything is a key or a value: `varve set notes flag -- --json`.
+  const output = new Output(args.slice(0, [...args, '--'].indexOf('--')).includes('--json'));
   const abort = new AbortController();
   const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
     if (abort.signal.aborted) process.exit(new Interrupted(signal).exit);

@@ -51,11 +51,11 @@ export class RemoteStore {
       if (problem?.code === 'VARVE_NOT_FOUND') return undefined;
       throw this.#refused(response, problem);
     }
-    await this.#check(response);
+    const body = await this.#body(response, () => response.arrayBuffer());
     const type = (response.headers.get('content-type') ?? '').split(';', 1)[0] as string;
     const expires = response.headers.get('varve-expires');
     return {
-      value: valueOfBody(type, new Uint8Array(await response.arrayBuffer())),
+      value: valueOfBody(type, new Uint8Array(body)),
       sequence: Number(/\d+/.exec(response.headers.get('etag') ?? '')?.[0]),
       expiresAt: expires === null ? undefined : new Date(expires),
     };
@@ -72,13 +72,11 @@ export class RemoteStore {
 
   /** Deletes a key. The receipt always reports whether it was there. */
   async delete(key: Key, { durability }: DeleteOptions = {}): Promise<DeleteReceipt> {
-    const response = await this.#fetch('DELETE', '/kv', { key }, { existed: true, durability });
-    return (await (await this.#check(response)).json()) as DeleteReceipt;
+    return this.#json<DeleteReceipt>(await this.#fetch('DELETE', '/kv', { key }, { existed: true, durability }));
   }
 
   async deleteRange(range: KeyRange, { durability }: WriteOptions = {}): Promise<Receipt> {
-    const response = await this.#fetch('DELETE', '/range', { ...range }, { durability });
-    return (await (await this.#check(response)).json()) as Receipt;
+    return this.#json<Receipt>(await this.#fetch('DELETE', '/range', { ...range }, { durability }));
   }
 
   async *keys(options: ScanOptions = {}): AsyncGenerator<Key, undefined> {
@@ -92,13 +90,12 @@ export class RemoteStore {
   }
 
   async count({ signal: _, ...range }: CountOptions = {}): Promise<number> {
-    const response = await this.#check(await this.#fetch('GET', '/count', range));
-    return ((await response.json()) as { count: number }).count;
+    const { count } = await this.#json<{ count: number }>(await this.#fetch('GET', '/count', range));
+    return count;
   }
 
   async stats(): Promise<StoreStats & { readonly name: string }> {
-    const response = await this.#check(await this.#fetch('GET', '/stats', {}));
-    return (await response.json()) as StoreStats & { name: string };
+    return this.#json<StoreStats & { name: string }>(await this.#fetch('GET', '/stats', {}));
   }
 
   async close(): Promise<void> {}
@@ -121,8 +118,8 @@ export class RemoteStore {
   async #batch(operations: readonly unknown[], durability?: string): Promise<Receipt> {
     const body = JSON.stringify(operations);
     const headers = { 'content-type': JSON_TYPE };
-    const response = await this.#fetch('POST', '/batch', {}, { atomic: true, durability }, { headers, body });
-    return (await (await this.#check(response)).json()) as Receipt;
+    const options = { atomic: true, durability };
+    return this.#json<Receipt>(await this.#fetch('POST', '/batch', {}, options, { headers, body }));
   }
 
   async #fetch(
@@ -154,6 +151,20 @@ export class RemoteStore {
     const { cause = error } = error as { cause?: unknown };
     const why = cause instanceof Error ? cause.message || (cause as { code?: string }).code : String(cause);
     return new CommandError(Exit.failed, `${shown(this.#base)} ${what}: ${why}.`);
+  }
+
+  #json<T>(response: Response): Promise<T> {
+    return this.#body(response, () => response.json() as Promise<T>);
+  }
+
+  /** The body of an answer, which `read` reads to its end. */
+  async #body<T>(response: Response, read: () => Promise<T>): Promise<T> {
+    await this.#check(response);
+    try {
+      return await read();
+    } catch (error) {
+      throw this.#broken('broke off its answer', error);
+    }
   }
 
   async #check(response: Response): Promise<Response> {
