@@ -2,7 +2,8 @@
  * The package `varve/abstract-level`: a database for everything that is built on Level, an `AbstractLevel` over a store of `varve`.
  *
  * Invariants: Keys and values are bytes in the store, and keys are in the order of their bytes. Every operation takes effect in the
- * order of the calls. abstract-level is the page's own, because libraries check for its classes.
+ * order of the calls; only iterators and snapshots may still see what a `clear` that goes on deletes. abstract-level is the page's own,
+ * because libraries check for its classes.
  */
 
 import {
@@ -76,6 +77,8 @@ export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLe
   readonly #given: StoreOrName;
   #view: LevelView | undefined;
   #end: (() => Promise<void>) | undefined;
+  /** A `clear` that still reads the keys that it deletes. Later calls wait for it: it must not delete what they write. */
+  #clearing: Promise<void> | undefined;
 
   /**
    * @param location The name of a store, which the database opens and closes. If that store was deleted or has failed, close the database,
@@ -134,32 +137,32 @@ export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLe
 
   /** @internal */
   _get(key: Uint8Array, options: ReadOptions): Promise<Uint8Array | undefined> {
-    return this.#read(options, (reads) => reads.get(key));
+    return this.#inOrder(() => this.#read(options, (reads) => reads.get(key)));
   }
 
   /** @internal */
   _getMany(keys: Uint8Array[], options: ReadOptions): Promise<(Uint8Array | undefined)[]> {
-    return this.#read(options, (reads) => reads.getMany(keys));
+    return this.#inOrder(() => this.#read(options, (reads) => reads.getMany(keys)));
   }
 
   /** @internal */
   _has(key: Uint8Array, options: ReadOptions): Promise<boolean> {
-    return this.#read(options, (reads) => reads.has(key));
+    return this.#inOrder(() => this.#read(options, (reads) => reads.has(key)));
   }
 
   /** @internal */
   _hasMany(keys: Uint8Array[], options: ReadOptions): Promise<boolean[]> {
-    return this.#read(options, (reads) => reads.hasMany(keys));
+    return this.#inOrder(() => this.#read(options, (reads) => reads.hasMany(keys)));
   }
 
   /** @internal */
   async _put(key: Uint8Array, value: Uint8Array, options: SyncOption): Promise<void> {
-    await this.#opened.set(key, value, durabilityOf(options));
+    await this.#inOrder(() => this.#opened.set(key, value, durabilityOf(options)));
   }
 
   /** @internal */
   async _del(key: Uint8Array, options: SyncOption): Promise<void> {
-    await this.#opened.delete(key, durabilityOf(options));
+    await this.#inOrder(() => this.#opened.delete(key, durabilityOf(options)));
   }
 
   /** @internal */
@@ -169,19 +172,31 @@ export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLe
       if (operation.type === 'put') batch.set(operation.key, operation.value);
       else batch.delete(operation.key);
     }
-    await batch.commit(durabilityOf(options));
+    await this.#inOrder(() => batch.commit(durabilityOf(options)));
   }
 
   /** @internal */
   async _clear(options: Bounds & ReadOptions & SyncOption & { reverse: boolean; limit: number }): Promise<void> {
     const { snapshot, reverse, limit } = options;
     const batch = this.#opened.batch();
-    if (limit < 0 && !snapshot) batch.deleteRange(rangeOf(options));
-    else {
-      const wanted = { ...rangeOf(options), reverse, limit: limit < 0 ? undefined : limit };
-      for (const key of await this.#read(options, (reads) => reads.keys(wanted).toArray())) batch.delete(key);
+    if (limit < 0 && !snapshot) {
+      batch.deleteRange(rangeOf(options));
+      await this.#inOrder(() => batch.commit(durabilityOf(options)));
+      return;
     }
-    await batch.commit(durabilityOf(options));
+    const wanted = { ...rangeOf(options), reverse, limit: limit < 0 ? undefined : limit };
+    const work = async (): Promise<void> => {
+      for (const key of await this.#read(options, (reads) => reads.keys(wanted).toArray())) batch.delete(key);
+      await batch.commit(durabilityOf(options));
+    };
+    const cleared = this.#inOrder(work);
+    const clearing = cleared.catch(() => undefined);
+    this.#clearing = clearing;
+    // Before the calls that wait for it: a call after this one must not overtake them.
+    void clearing.then(() => {
+      if (this.#clearing === clearing) this.#clearing = undefined;
+    });
+    await cleared;
   }
 
   /** @internal */
@@ -192,6 +207,11 @@ export class VarveLevel<KDefault = string, VDefault = string> extends AbstractLe
   /** @internal */
   _snapshot(options: object): LevelSnapshot {
     return new LevelSnapshot(options, this.#opened);
+  }
+
+  /** Makes a call, after a `clear` before it that goes on. */
+  #inOrder<T>(call: () => Promise<T>): Promise<T> {
+    return this.#clearing === undefined ? call() : this.#clearing.then(call);
   }
 
   /** The view of an open database. */

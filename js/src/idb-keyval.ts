@@ -8,7 +8,7 @@
 // biome-ignore-all lint/suspicious/noExplicitAny: these are the types of idb-keyval.
 
 import type { AnyStore, StoreOrName } from './adapters/any-store.ts';
-import { END, fromKey, type IdbKey, toKey } from './adapters/idb-keys.ts';
+import { ALL, END, fromKey, type IdbKey, toKey } from './adapters/idb-keys.ts';
 import { type MigrateOptions as CommonMigrateOptions, type MigrationReport, moveOnce } from './adapters/migration.ts';
 import { storeOf } from './adapters/named-stores.ts';
 import { repeated } from './adapters/repeated.ts';
@@ -132,13 +132,13 @@ export async function delMany(keys: IdbKey[], customStore: UseStore = defaultSto
 
 /** Deletes everything in the store. */
 export async function clear(customStore: UseStore = defaultStore): Promise<void> {
-  await (await customStore()).deleteRange({ lt: END });
+  await (await customStore()).deleteRange(ALL);
 }
 
 /** All keys, in the order of IndexedDB. */
 export function keys<KeyType extends IdbKey>(customStore: UseStore = defaultStore): Promise<KeyType[]> {
   return repeated(async () => {
-    const found = await (await customStore()).keys({ lt: END }).toArray();
+    const found = await (await customStore()).keys(ALL).toArray();
     return found.map((key) => fromKey(key) as KeyType);
   });
 }
@@ -146,7 +146,7 @@ export function keys<KeyType extends IdbKey>(customStore: UseStore = defaultStor
 /** All values, in the order of their keys. */
 export function values<T = any>(customStore: UseStore = defaultStore): Promise<T[]> {
   return repeated(async () => {
-    const found = await (await customStore()).values({ lt: END }).toArray();
+    const found = await (await customStore()).values(ALL).toArray();
     return found.map(([value]) => value as T);
   });
 }
@@ -156,7 +156,7 @@ export function entries<KeyType extends IdbKey, ValueType = any>(
   customStore: UseStore = defaultStore,
 ): Promise<[KeyType, ValueType][]> {
   return repeated(async () => {
-    const found = await (await customStore()).entries({ lt: END }).toArray();
+    const found = await (await customStore()).entries(ALL).toArray();
     return found.map(([key, [value]]) => [fromKey(key) as KeyType, value as ValueType]);
   });
 }

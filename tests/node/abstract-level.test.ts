@@ -88,6 +88,28 @@ test('the store stays open, and its other keys are neither read nor cleared', as
   expect(await view.getMany(['text', 7, []])).toEqual([1, 2, 3]);
 });
 
+// Story: a `clear` with a limit read its keys, and then deleted them with what had been put there meanwhile.
+test('calls after a clear that reads its keys take effect after it', async () => {
+  const level = inStore();
+  await level.batch(['a', 'b', 'c', 'd'].map((key) => ({ type: 'put', key, value: 'old' }) as const));
+  const snapshot = level.snapshot();
+  const calls = [
+    level.clear({ limit: 2 }),
+    level.put('a', 'new'),
+    level.get('a'),
+    level.get('b'),
+    level.clear({ gte: 'c', snapshot }),
+    level.batch([{ type: 'put', key: 'c', value: 'new' }]),
+    level.del('a'),
+    level.getMany(['a', 'b', 'c', 'd']),
+  ] as const;
+  const [, , a, b, , , , all] = await Promise.all(calls);
+  expect([a, b, all]).toEqual(['new', undefined, [undefined, undefined, 'new', undefined]]);
+  await snapshot.close();
+  expect(await level.iterator().all()).toEqual([['c', 'new']]);
+  await level.close();
+});
+
 test('sync waits for the disk, and nothing else does', async () => {
   const durabilities: unknown[] = [];
   const note = (given: object | undefined) => durabilities.push((given as { durability?: string })?.durability);

@@ -92,6 +92,19 @@ test('keys of every type have the order of IndexedDB and come back', async () =>
   expect((await mine.keys(myStore)).filter((key) => key instanceof ArrayBuffer)).toHaveLength(3);
 });
 
+// Story: the entry of a store whose key is the part itself was listed as `undefined`, broke `values`, and was deleted by `clear`.
+test('an entry of the store with the name of the part is none of it', async () => {
+  const settings = ours.createStore(db, 'settings');
+  await db.set(['settings'], { theme: 'dark' });
+  await ours.set(-1, 'one', settings);
+  expect(await ours.keys(settings)).toEqual([-1]);
+  expect(await ours.values(settings)).toEqual(['one']);
+  expect(await ours.entries(settings)).toEqual([[-1, 'one']]);
+  await ours.clear(settings);
+  expect(await ours.keys(settings)).toEqual([]);
+  expect(await db.get(['settings'])).toEqual({ theme: 'dark' });
+});
+
 test('views of bytes are keys with the bytes of the view', async () => {
   const [, , mine, myStore] = sides();
   await mine.set(new DataView(bytes(1, 2, 3), 1, 1), 'two', myStore);

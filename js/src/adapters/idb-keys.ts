@@ -4,7 +4,7 @@
  * Invariant: strings are stored as big-endian UTF-16, because IndexedDB compares code units and takes lone surrogates.
  */
 
-import type { Key } from '../types.ts';
+import type { Key, KeyRange } from '../types.ts';
 
 /**
  * A key of IndexedDB: what its `IDBValidKey` is. Bytes are returned as an ArrayBuffer. Strings of 16,000 characters, 32,000 bytes and 15
@@ -19,6 +19,8 @@ const BYTES = 3;
 const ARRAY = 4;
 /** The key behind all of them. */
 export const END = 5;
+/** The range of all of them. The key `[]` of the view is before it, which is a key of the store around the view. */
+export const ALL: KeyRange = { gte: NUMBER, lt: END };
 
 /** The key of the view. Throws a `DataError`, as IndexedDB does, for what is no key; `around` has the arrays that it is in. */
 export function toKey(key: unknown, around: readonly unknown[] = []): Key {
