@@ -93,9 +93,6 @@ impl Compactor {
     /// The error of the storage.
     pub fn abort(self, store: &mut SimStore, disk: &Disk) -> Result<()> {
         store.fail_job(self.ticket.id, disk.is_limited());
-        if disk.is_limited() {
-            store.storage_mut().ran_out();
-        }
         for output in self.outputs {
             disk.set_open(output.slot, true);
             if output.lent {

@@ -298,9 +298,6 @@ pub fn varve_finish_job(h: u32, id: u32) -> i32 {
 pub fn varve_fail_job(h: u32, id: u32, full: u32) -> i32 {
     with(h, &mut |open| {
         open.store.fail_job(id, full != 0);
-        if full != 0 {
-            open.store.storage_mut().ran_out();
-        }
         Ok(0)
     })
 }

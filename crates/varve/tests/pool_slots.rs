@@ -420,8 +420,6 @@ fn an_aborted_slot_is_free_once_it_is_open_again() {
     pool.device_mut().closed[slot as usize] = true;
     pool.abort_lent(FileName::table(1));
     assert_eq!(pool.free_slots(), 1);
-    // The story: after the death of a compactor, the store behaved as if its storage was full.
-    assert_eq!(pool.room_when_full(), None);
     pool.added().expect("known format");
     assert_eq!(pool.free_slots(), 1, "it is still closed");
     pool.device_mut().closed[slot as usize] = false;

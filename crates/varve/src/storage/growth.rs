@@ -80,8 +80,8 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// There is no more room: a write was cut short, or the writer of a lent file was refused.
-    pub fn ran_out(&mut self) {
+    /// There is no more room.
+    pub(super) fn ran_out(&mut self) {
         self.full = true;
         self.full_bytes = self.all_bytes();
     }

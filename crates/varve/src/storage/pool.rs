@@ -265,8 +265,10 @@ impl<D: Slots> SlotPool<D> {
         Ok(())
     }
 
-    /// Aborts a lent file: its writer failed. The slot is free as soon as it is open.
+    /// Aborts a lent file: its writer failed, probably because of a lack of room. The slot is free as soon as it is
+    /// open.
     pub fn abort_lent(&mut self, file: FileName) {
+        self.ran_out();
         self.remove(file);
     }
 
