@@ -7,8 +7,7 @@
 
 /** Starts a module worker. */
 export function moduleWorker(url: string, name: string): Worker {
-  const script = new Blob([`import ${JSON.stringify(url)}`], { type: 'text/javascript' });
-  return new Worker(isForeign(url) ? URL.createObjectURL(script) : url, { type: 'module', name });
+  return new Worker(isForeign(url) ? importing(url) : url, { type: 'module', name });
 }
 
 /**
@@ -17,6 +16,11 @@ export function moduleWorker(url: string, name: string): Worker {
  */
 export function foreignWorker(module: string, file: string, name: string): Worker | undefined {
   return isForeign(module) ? moduleWorker(module.replace(/[^/]*$/, file), name) : undefined;
+}
+
+/** The address of a script of this origin that imports a module. */
+function importing(url: string): string {
+  return URL.createObjectURL(new Blob([`import ${JSON.stringify(url)}`], { type: 'text/javascript' }));
 }
 
 function isForeign(url: string): boolean {
